@@ -100,7 +100,7 @@ def _embedding_of(settings: Settings) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How much content fits into one call. `outside` is true if the data leaves this machine."""
+    """The maximum amount of content in one call. `outside` is true if the data leaves this machine."""
 
     pages: int
     bytes: int

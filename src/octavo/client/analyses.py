@@ -1,4 +1,4 @@
-"""Calls for prompts and for analyses of whole documents."""
+"""API calls for prompts, and for analyses, which run prompts on whole documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LISTED = 500
 
 
 class AnalysisCalls:
-    """Run prompts on whole documents, and manage the prompt library."""
+    """API calls that run prompts on whole documents, and manage the saved prompts."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

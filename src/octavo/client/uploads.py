@@ -89,7 +89,7 @@ class FileBody:
 
 
 class UploadCalls:
-    """The calls that add documents."""
+    """API calls that add documents."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -130,7 +130,7 @@ async def compare(
 async def judge_contradictions(result: DetectionResult) -> None:
     """Let the model octavo-small judge the most promising statement pairs of the whole document.
 
-    Chunks that contradict each other are then removed from the similar pairs and from the pairs with opposite tones.
+    Chunks that contradict each other are then no longer reported as similar or as having opposite tones.
     """
     result.contradictions = await result.timed(
         Engine.CONTRADICTION, lambda: contradiction.judge_candidates(result.statement_pairs)

@@ -23,9 +23,10 @@ SIMILAR_WORDING = 0.5
 class Thresholds:
     """Limits for the cosine similarity of two chunks.
 
-    They depend on the embedding model. From `similar` on, chunks are similar. From `related` on, they are about the
-    same subject and may contradict each other. Below `apart`, their subjects differ, so that shared concepts may be a
-    bridge. From `same_domain` on, the mean vectors show that two documents are about the same subject.
+    They depend on the embedding model. Chunks with at least `similar` are similar. Chunks with at least `related` are
+    about the same subject and may contradict each other. Chunks below `apart` are about different subjects, so that
+    shared concepts may be a bridge. Two documents are about the same subject if the similarity of their mean vectors is
+    at least `same_domain`.
     """
 
     similar: float

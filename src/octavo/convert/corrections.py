@@ -90,7 +90,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """Saves and undoes corrections."""
+    """Saves and undoes the corrections that people make to conversions."""
 
     database: Database
     bucket: Bucket
@@ -112,9 +112,9 @@ class Corrections:
     ) -> None:
         """Save all corrections and row changes as one revision, or raise `BadInput` and save nothing.
 
-        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks
-        whose values are correct nevertheless. These values are marked as confirmed. `restore` lists corrected fields
-        whose originally found values are restored.
+        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks. The
+        values that they use are correct all the same, so they are marked as confirmed. `restore` lists corrected fields
+        that are reset to the values that were originally found.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()

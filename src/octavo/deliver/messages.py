@@ -130,7 +130,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an event is about, such as a document or a conversion.
+    """The subject of an event, such as a document or a conversion.
 
     `title` is the document's title, or the name of the converted file if the conversion has no document.
     """

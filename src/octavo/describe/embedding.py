@@ -225,9 +225,9 @@ async def use_model(connection: Connection, document: UUID, model: str) -> None:
 
 
 async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:
-    """Store the vectors of a batch of chunks as one part of a stage.
+    """Store the vectors of a batch of chunks, as one step of the stage that embeds a document.
 
-    The part is named after the first chunk. The name is unique, because chunks that already have a vector are not
+    The step is named after the first chunk. The name is unique, because chunks that already have a vector are not
     selected again.
     """
 

@@ -333,7 +333,7 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """Select the first chunks, and evenly spaced samples of the rest."""
+    """Select chunks that represent a document: the first ones, and some of the others at equal distances."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]

@@ -114,7 +114,10 @@ class Box(NamedTuple):
 
 
 class RegionKind(StrEnum):
-    """The kind of a region. `BOX` is text in a frame beside the body. `FIELD` is a form field with its value."""
+    """The kind of a region on a page.
+
+    `BOX` is text in a frame next to the main text. `FIELD` is a form field with its value.
+    """
 
     BODY = "body"
     HEADING = "heading"

@@ -1,7 +1,7 @@
 """Finds the items of an invoice: the rows of a table of amounts. Usually, their sum is printed below the table.
 
-The header names the columns. Each amount in the amount column belongs to one row. The numbers beside the amount are the
-quantity and unit price, and the text in the description column is the description.
+The header names the columns. Each amount in the amount column belongs to one row. The numbers next to the amount are
+the quantity and unit price, and the text in the description column is the description.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ Group = Sequence[tuple[int, PrintedLine]]
 def _as_heading(source: FactSource, group: Group) -> str | None:
     """Return the Markdown heading at the position of these lines, or None.
 
-    In headings, letters are always in reading order. In text read from the page, they may not be.
+    In headings, letters are always in reading order. In text read from the page, they can be in another order.
     """
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:

@@ -91,9 +91,9 @@ class TypedMatch(NamedTuple):
 
 
 class Notation(NamedTuple):
-    """How numbers and dates are written in a document.
+    """The way numbers and dates are written in a document.
 
-    Decides how to read ambiguous ones, such as 1.234 and 3/4/2024.
+    It decides how ambiguous ones, such as 1.234 and 3/4/2024, are read.
     """
 
     decimal: str | None = None

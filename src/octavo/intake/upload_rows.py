@@ -61,9 +61,9 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """What a client says about a file before it sends the file, such as its name and size.
+    """The name, size and other properties of a file, as the client states them before it sends the file.
 
-    The values are not trusted. `version_of` is the document that gets a new version.
+    They are not trusted. `version_of` is the document that gets a new version.
     """
 
     filename: str

@@ -178,7 +178,7 @@ class Intake:
         return received
 
     async def read(self, owner: UUID, upload_id: UUID) -> Upload:
-        """Read an upload of this account."""
+        """Read the upload with this id, if it belongs to the account."""
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(Upload)) as cursor,
@@ -342,7 +342,7 @@ class Intake:
         return error
 
     async def _remove(self, keys: list[str]) -> None:
-        """Delete objects. A failure is only logged, because the daily clean-up deletes the rest."""
+        """Delete objects. A failure is only logged, because the daily clean-up deletes objects that are left over."""
         try:
             if keys:
                 await self._bucket.delete(keys)

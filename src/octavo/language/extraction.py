@@ -18,7 +18,7 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """What a prompt asks to list, such as names or dates.
+    """The subject of a list that a prompt requests, such as names or dates.
 
     The enum value completes the message “The offline rules found no …”.
     """

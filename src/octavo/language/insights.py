@@ -96,7 +96,7 @@ class Tone(Output):
 
 
 class ChunkInsight(Output):
-    """What was found about a chunk: up to 3 themes, up to 10 concepts, the tone, and a summary of one or two
+    """The results for a chunk: up to 3 themes, up to 10 concepts, the tone, the importance, and a summary of one or two
     sentences.
     """
 
@@ -108,7 +108,7 @@ class ChunkInsight(Output):
 
 
 class DocumentInsight(Output):
-    """What was found about a document, such as its title, summary and tags.
+    """The results for a document, such as its title, summary and tags.
 
     Unknown fields are None. The file name is never used as the title.
     """

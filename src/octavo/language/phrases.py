@@ -17,7 +17,7 @@ Stems = tuple[str, ...]
 
 @dataclass(slots=True)
 class PhraseCount:
-    """How often a phrase occurs, and its spelling.
+    """The number of occurrences of a phrase, and its spelling.
 
     `first` is the index of the word sequence in which it occurs first.
     """

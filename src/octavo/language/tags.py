@@ -123,8 +123,8 @@ class TagSource:
 class _Found:
     """Statistics for choosing tags.
 
-    `counts` and `chunks_with` contain the number of occurrences of each phrase and the number of chunks that contain
-    it. `title` and `headings` are the stems of the words in the title and the headings. `best` is the highest weight of
+    `counts` maps each phrase to its number of occurrences, and `chunks_with` to the number of chunks that contain it.
+    `title` and `headings` contain the stems of the words in the title and the headings. `best` is the highest weight of
     any phrase.
     """
 

@@ -344,7 +344,7 @@ async def restore_backup(settings: Settings, path: Path, report: Report) -> Outc
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read `backup.json`."""
+    """Read the description of a backup from its file `backup.json`."""
     try:
         values: dict[str, Any] = json.loads((path / MANIFEST).read_text())
     except (FileNotFoundError, NotADirectoryError):

@@ -167,7 +167,7 @@ async def documents(installation: Installation) -> str:
 
 @check("connections")
 async def connections(installation: Installation) -> str:
-    """Count the connections of each type."""
+    """Report the number of connections of each type. There is nothing to check about them."""
     rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
     found = ", ".join(f"{count} {engine}" for engine, count in rows)
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
@@ -271,7 +271,7 @@ async def sandbox(installation: Installation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The result of one repair: what was corrected, and the number of rows that changed."""
+    """The result of one repair: a description of the correction, and the number of changed rows."""
 
     name: str
     changed: int

@@ -194,7 +194,7 @@ async def load_source(run: Run[Tools]) -> Source:
 
 
 class Processing:
-    """The processing stages of one revision."""
+    """Runs the stages that process one revision of a document."""
 
     def __init__(self, run: Run[Tools], source: Source, revision: int) -> None:
         self._run = run

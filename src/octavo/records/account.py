@@ -96,11 +96,12 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """What processing a document is estimated to cost. Nothing has been spent yet.
+    """The estimated cost of processing a document.
 
-    `describe`: generate title, summary, tags, chunk summaries and vectors. `clean`: clean up the extracted text with a
-    model. `pages`: read images of the pages with a model. `connections`: find connections; this is the maximum, because
-    the actual cost depends on the other documents. `analysis`: run the requested number of prompts.
+    Nothing has been spent yet. `describe`: generate title, summary, tags, chunk summaries and vectors. `clean`: clean
+    up the extracted text with a model. `pages`: read images of the pages with a model. `connections`: find connections;
+    this is the maximum, because the actual cost depends on the other documents. `analysis`: run the requested number of
+    prompts.
     """
 
     describe: CostEstimate

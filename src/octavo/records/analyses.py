@@ -63,11 +63,11 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """An analysis of a document. `title` is the document's title.
+    """An analysis of a document.
 
-    `unit` is pages, or passages if the document has no pages, and `units` is their number. A completed analysis has an
-    `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last heartbeat of a worker
-    that runs a job of the analysis.
+    `title` is the document's title. `unit` is pages, or passages if the document has no pages, and `units` is their
+    number. A completed analysis has an `error` if some pages of the document have no answer. `last_heartbeat` is the
+    time at which a worker that runs one of its jobs last reported.
     """
 
     id: UUID

@@ -1,6 +1,6 @@
 """Applies all layers of the sandbox.
 
-Some are applied in the preloaded parent process, the rest in each child process that it forks.
+Some are applied in the preloaded parent process. All others are applied in each child process that it forks.
 """
 
 from __future__ import annotations

@@ -39,12 +39,12 @@ class Layers:
 
     @property
     def complete(self) -> bool:
-        """Whether every layer works."""
+        """Whether every layer of the sandbox works."""
         return all(layer.active for layer in self.layers)
 
     @property
     def summary(self) -> str:
-        """One line for the start-up message."""
+        """A summary of the sandbox layers in one line, for the start-up message."""
         active = [layer.name for layer in self.layers if layer.active]
         missing = [f"{layer.name} ({layer.detail})" for layer in self.layers if not layer.active]
         line = f"Parsers are confined by {', '.join(active) or 'nothing'}"

@@ -67,7 +67,7 @@ CHUNK_BYTES = 64 * KIB
 
 
 class Request(TypedDict):
-    """What a child process is asked to do: the function to call, its arguments and its limits."""
+    """A request to a child process: the function to call, its arguments and its limits."""
 
     function: str
     arguments: dict[str, JSON]

@@ -84,7 +84,7 @@ class Sandbox:
 
     @property
     def limits(self) -> Limits:
-        """The default limits of a task."""
+        """The default limits of a task, such as memory and time."""
         return self._limits
 
     async def aclose(self) -> None:

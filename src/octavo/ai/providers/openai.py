@@ -1,4 +1,4 @@
-"""The API of OpenAI and compatible servers, such as Ollama and vLLM."""
+"""Calls the API of OpenAI and of compatible servers, such as Ollama and vLLM."""
 
 from __future__ import annotations
 

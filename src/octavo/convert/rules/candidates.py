@@ -1,6 +1,7 @@
-"""Finds the labels of fields, and chooses each field's value among the candidates to the right of or below its label.
+"""Finds the labels of fields in a document.
 
-If labels overlap, the longest one wins. For example, `due date` is not read as `date`.
+The value of a field is chosen from the candidates to the right of its label or below it. If labels overlap, the longest
+one wins. For example, `due date` is not read as `date`.
 """
 
 from __future__ import annotations

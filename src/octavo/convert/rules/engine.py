@@ -126,7 +126,7 @@ def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]
 
 
 class _Document:
-    """One document, converted with one mapping."""
+    """Converts one document with one mapping."""
 
     def __init__(self, sheets: Sequence[Sheet], mapping: Mapping) -> None:
         self._sheets = sheets

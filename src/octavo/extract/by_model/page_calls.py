@@ -23,7 +23,7 @@ _MARKER = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re
 
 
 class PageRange(NamedTuple):
-    """A range of page numbers, including `first` and `last`."""
+    """A range of page numbers. `first` and `last` are included."""
 
     first: int
     last: int

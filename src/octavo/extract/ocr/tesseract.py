@@ -61,7 +61,7 @@ class Orientation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A loaded Tesseract model."""
+    """A loaded OCR model. Recognises text in pictures."""
 
     script: str
     handle: int
@@ -71,7 +71,7 @@ class Reader:
         return list(self._lines(picture, _WHOLE_PAGE))
 
     def read_line(self, picture: Image) -> list[Line]:
-        """Recognise a picture of one line."""
+        """Recognise the text in a picture of a single line."""
         return list(self._lines(picture, _ONE_LINE))
 
     def read_sparse(self, picture: Image) -> list[Line]:

@@ -69,7 +69,10 @@ class Package:
         return self._relations[part]
 
     def related(self, part: str, kind: str) -> str | None:
-        """Return the name of the first part of the package to which `part` has a relationship of this kind, or None."""
+        """Follow the first relationship of this kind from `part` to another part of the package.
+
+        Returns that part's name, or None.
+        """
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 

@@ -258,10 +258,10 @@ def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: boo
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
-    """Remove notes below a table, such as "Source: ...".
+    """Remove the last lines of a table if they are notes, such as "Source: ...".
 
-    They are the last lines if these have only one cell, or a long cell and no number. If drawn lines divide the table
-    into many rows, nothing is removed, because the last lines can then belong to the last row.
+    A note has only one cell, or it has a long cell and no number. If drawn lines divide the table into many rows,
+    nothing is removed, because the last lines can then belong to the last row.
     """
     box = box_of([part for line in lines for part in line])
     if rulings and len(_full_rules(box, rulings)) > _FEW:

@@ -47,7 +47,7 @@ Gap = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Continuous text in a single column."""
+    """Text in a single column, which is read from top to bottom."""
 
     segments: tuple[Segment, ...]
 
@@ -191,7 +191,7 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
-    """Whether a presumed space between columns is only a few wide spaces that happen to be below each other in
+    """Whether a presumed space between columns only consists of a few wide word spaces, one below the other, in
     justified text. If so, the lines around it are close together and equally long.
     """
     start, end = gutter.start, gutter.end
@@ -271,8 +271,7 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` is the number of strips with text to the left of it or the number with text to the right, whichever is
-    smaller.
+    `rows` counts the strips with text to the left of it, or those with text to the right if there are fewer of them.
     """
 
     rows: int

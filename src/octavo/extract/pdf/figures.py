@@ -236,9 +236,9 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """Join the strips of images that are stored in several horizontal strips.
+    """Join images that are stored in several horizontal strips.
 
-    Strips have the same left and right edges and are stacked without gaps.
+    The strips have the same left and right edges and are stacked without space between them.
     """
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
@@ -328,7 +328,10 @@ def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]
 
 
 def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find drawings. A drawing is a group of curves, diagonal lines and bars near each other, with axes and labels."""
+    """Find drawings by their shapes.
+
+    A drawing is a group of curves, diagonal lines and bars close together, with axes and labels.
+    """
     ink, rulings, bars = strokes
     for group in bars:
         if area := _drawing(group, rulings, segments, page):

@@ -287,7 +287,7 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
 
 
 def _is_unreadable(text: str) -> bool:
-    """Whether a text has unreadable characters, apart from the known symbols of office programs."""
+    """Whether a text has unreadable characters. Known symbols of office programs do not count."""
     return _NO_LETTERS.search(text) is not None and _NO_LETTERS.search(_STRANGE.sub(_usual_form, text)) is not None
 
 

@@ -106,7 +106,7 @@ class PageText:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A range of consecutive pages."""
+    """The extracted text of consecutive pages."""
 
     pages: tuple[PageText, ...]
 

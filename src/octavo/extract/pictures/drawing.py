@@ -64,7 +64,7 @@ def draw_area(path: Path, number: int, box: Box, width: int) -> bytes:
 
 
 def draw_member(path: Path, source_type: SourceType, member: str, width: int) -> bytes:
-    """Return a picture that is stored inside a file as a PNG that is at most `width` pixels wide.
+    """Read a picture that is stored inside a file, and return it as a PNG that is at most `width` pixels wide.
 
     Raises `PictureDamaged` if it is not a known type of image.
     """

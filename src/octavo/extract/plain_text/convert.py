@@ -165,7 +165,10 @@ class Heading(NamedTuple):
 
 
 def underlined(lines: Sequence[str]) -> Heading | None:
-    """Return the heading made of a line of text and an underline of about the same length, or None."""
+    """Return the heading if the lines start with a line of text and an underline of similar length, such as "=====".
+
+    Otherwise return None.
+    """
     title, signs = (line.strip() for line in lines) if len(lines) > 1 else ("", "")
     if not _UNDERLINE.fullmatch(signs) or not _LETTER.search(title) or len(title) > _MOST_CHARACTERS:
         return None

@@ -59,7 +59,7 @@ class Allowance:
 
     @property
     def batch(self) -> int:
-        """How many calls a web process takes from the bucket in one database query.
+        """The number of calls that a web process takes from the bucket in one database query.
 
         From small buckets, calls are taken one by one.
         """

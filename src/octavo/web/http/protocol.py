@@ -56,7 +56,7 @@ class PatientTransport:
 
 
 class Phase(Enum):
-    """What the server is waiting for on a connection, such as headers or a body."""
+    """The data for which the server is waiting on a connection, such as headers or a body."""
 
     HEADERS = "headers"
     BODY = "body"

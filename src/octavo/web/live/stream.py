@@ -178,9 +178,9 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Run the coroutines until one of them finishes or the caller disconnects, then cancel the rest.
+    """Run the coroutines until one of them finishes or the caller disconnects, then cancel all others.
 
-    Errors of the coroutines are raised, unless the cause is an unavailable database.
+    Errors of the coroutines are raised, unless the database is unavailable.
     """
     tasks = [asyncio.create_task(one) for one in others]
     try:

@@ -77,7 +77,7 @@ def convert(package: Package, figures: Figures) -> str:
 
 
 def shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """If the document has a title, move all headings one level down."""
+    """If the document has a title, lower the level of all headings by one, so that only the title has level 1."""
     has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     if not has_title:
         return blocks

@@ -139,7 +139,7 @@ def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page
 
 
 def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple[OutlineEntry, ...] | None:
-    """Make the outline. Each entry starts at the beginning of the line that contains its target."""
+    """Make the outline from the table of contents. Each entry starts at the beginning of the line to which it links."""
     found = [
         OutlineEntry(entry.level, entry.title, None, _line_start(markdown, starts[number]))
         for number, entry in enumerate(contents.entries)
@@ -211,7 +211,7 @@ def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """Yield the heading of each entry of the table of contents.
+    """Find the heading to which each entry of the table of contents belongs.
 
     It is the first heading at or after the link target of the entry, unless other text comes first. A paragraph with
     the same words as the entry is treated as a heading.

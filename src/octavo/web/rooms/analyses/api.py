@@ -51,7 +51,9 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """What to run again: one item (a prompt on one segment), all items of a prompt or, if both are null, everything."""
+    """The answers to discard and request again: those of one item (a prompt on one segment), of one prompt or, if both
+    are null, all answers.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

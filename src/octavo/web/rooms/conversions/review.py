@@ -110,7 +110,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCorrection:
-    """A rejected correction and the reason."""
+    """A correction that was rejected, and the reason. Both are shown in the form again."""
 
     value: str
     error: OctavoError

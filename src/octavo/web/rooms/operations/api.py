@@ -89,7 +89,7 @@ async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> Chan
 
 @router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
 async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None = None) -> JobView:
-    """Requeue one dead letter."""
+    """Requeue one dead letter (a job that failed for good)."""
     async with services.database.transaction() as connection:
         await requeue_dead_letters(connection, [job], from_stage=wanted.from_stage if wanted else None)
         return await show_job(connection, None, job)
@@ -97,7 +97,7 @@ async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None =
 
 @router.post("/dead-letters/{job}/discard", responses=problems(404, 409))
 async def discard(services: ServicesOf, job: UUID, wanted: DiscardRequest | None = None) -> JobView:
-    """Discard one dead letter."""
+    """Discard one dead letter (a job that failed for good)."""
     async with services.database.transaction() as connection:
         await dead_letter_jobs.discard(connection, [job], wanted.then if wanted else "nothing")
         return await show_job(connection, None, job)
