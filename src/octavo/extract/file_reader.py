@@ -1,4 +1,4 @@
-"""Reads the text of any file. All types share one entry point, and files are always parsed in the sandbox."""
+"""Reads the text of files of any type, through one function. Files are always parsed in the sandbox."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class StepResult(NamedTuple):
-    """The output and the return value of a sandboxed function."""
+    """The result of a function that ran in the sandbox: the content of its output file, and its return value."""
 
     output: bytes
     value: JSON

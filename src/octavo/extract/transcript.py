@@ -278,7 +278,7 @@ _NEVER_FIRST = frozenset(
 
 @dataclass(slots=True)
 class _Sentence:
-    """The current sentence: its number of words, and whether the next word begins a new sentence."""
+    """The sentence that is being written: its number of words, and whether the next word begins a new sentence."""
 
     size: int = 0
     is_ended: bool = True

@@ -77,7 +77,7 @@ class Archive:
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
     def steps(self, name: str, most: int = MOST_TOTAL) -> Iterator[bytes]:
-        """Yield the bytes of a file in the archive, in blocks. The file must exist."""
+        """Yield the content of a file in the archive, block by block. The file must exist."""
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
     def size(self, name: str) -> int:

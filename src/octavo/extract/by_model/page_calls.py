@@ -90,7 +90,10 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
 
 
 def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
-    """Split a call whose answer was cut off into two calls. Raises `TokenLimit` if the call has only one page."""
+    """Split a call whose answer was too long, and therefore cut off, into two calls.
+
+    Raises `TokenLimit` if the call has only one page.
+    """
     count = pages.last - pages.first + 1
     if count == 1:
         raise TokenLimit(f"Affected: page {pages.first}.")
@@ -104,7 +107,7 @@ def page_marker(page: int) -> str:
 
 
 def find_page_markers(markdown: str) -> dict[int, int]:
-    """Map each page number to the offset of its marker in the text."""
+    """Find the page markers that the model wrote. Maps each page number to the offset of its marker in the text."""
     places: dict[int, int] = {}
     for found in _MARKER.finditer(markdown):
         places.setdefault(int(found[1]), found.start())

@@ -148,7 +148,9 @@ class _Document:
         self.moments: list[Moment] = []
 
     def keep(self, section: Section) -> None:
-        """Add a section with its extracted text, instead of the text that the model wrote."""
+        """Add a section with the text that was extracted from the file, because the model's text is missing or not
+        usable.
+        """
         start = self._write(section, self._plain.markdown[section.start : section.end])
         shift = start - section.start
         for block in self._blocks_of(section):
@@ -156,7 +158,7 @@ class _Document:
         self.moments += [replace(one, start=one.start + shift) for one in self._moments_of(section)]
 
     def add(self, section: Section, text: str) -> None:
-        """Add a section as the model wrote it."""
+        """Add a section with the text that the model wrote."""
         start = self._write(section, text)
         blocks = list(read_blocks(text))
         boxes = _find_boxes(blocks, self._blocks_of(section))
@@ -195,9 +197,9 @@ class _Document:
 
 
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
-    """Map the index of each new block to its box, the area that it covers on the page.
+    """Map the index of each new block to its box, which is the area that it covers on the page.
 
-    The box of each old block is assigned to the new block that shares the most words with it.
+    The boxes come from the old blocks: each is assigned to the new block that shares the most words with its old block.
     """
     if not any(block.box for block in before):
         return {}

@@ -59,7 +59,10 @@ class StitchedText:
 
 
 def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
-    """Join answers in page order. Answers without shared pages are concatenated."""
+    """Join the answers for consecutive page ranges into one text, in page order.
+
+    Text that two answers share is written once, if a matching position is found.
+    """
     if not answers:
         return StitchedText("", ())
     kept: list[str] = []
@@ -126,7 +129,10 @@ def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator
 
 
 def _shared_sequences(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
-    """Return the positions, in both texts, of the sequences of `size` words that occur exactly once in each text."""
+    """Find the sequences of `size` words that occur exactly once in each of two texts.
+
+    Returns the position of each in both texts.
+    """
     right_places = _unique_sequences(right, size)
     return [(place, right_places[run]) for run, place in _unique_sequences(left, size).items() if run in right_places]
 
@@ -154,9 +160,9 @@ def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], 
 
 
 def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the longest subsequence of `pairs` with increasing right positions.
+    """Return the longest selection of pairs in which the second value always increases.
 
-    `pairs` must be sorted by left position.
+    `pairs` must be sorted by the first value.
     """
     ends: list[int] = []  # the lowest right position that ends a subsequence of this length
     last: list[int] = []  # and the index of that pair
@@ -212,9 +218,9 @@ def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
 
 
 def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
-    """Return the candidate nearest to `middle`.
+    """Choose the candidate nearest to `middle`.
 
-    Candidates are preferred if at least half of the words around them match.
+    Candidates with many matching words around them (at least half) are preferred.
     """
     places = [left for left, _ in pairs]
 
@@ -234,9 +240,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class WordIndex:
-    """The words of a text. `starts` contains the offset of each word.
+    """The words of a text.
 
-    `blocks` maps the index of each block's first word to the offset of the line that contains it.
+    `starts` contains the offset of each word. `blocks` contains an entry for the first word of each block: its index,
+    and the offset of its line.
     """
 
     words: Sequence[str]
@@ -260,7 +267,10 @@ def _folded(word: str) -> str:
 
 
 def _block_lines(markdown: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each heading and of each line after an empty line, except in fenced code."""
+    """Find the lines at which blocks begin: headings, and lines after an empty line, but not in fenced code.
+
+    Yields the start and end of each line.
+    """
     fence, after_blank = "", True
     for match in _LINE.finditer(markdown):
         line = match.group()

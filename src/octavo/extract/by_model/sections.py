@@ -19,9 +19,9 @@ MOST_CODE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text `markdown[start:end]`. `page` is None if the document has no pages.
+    """A part of the text, `markdown[start:end]`, that a model rewrites as a whole.
 
-    A `fixed` section is never rewritten.
+    `page` is None if the document has no pages. A `fixed` section is never rewritten.
     """
 
     start: int

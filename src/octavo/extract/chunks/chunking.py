@@ -134,7 +134,9 @@ def chunk(
 
 
 def _range(text: str, start: int, end: int) -> tuple[int, int]:
-    """Remove white space at both ends of a range, but keep the indentation of the first line, which matters in code."""
+    """Remove white space at both ends of a range of text, but keep the indentation of the first line, which matters in
+    code.
+    """
     before = text[max(start - _LONGEST_INDENT, 0) : start]
     indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
     return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())
@@ -176,16 +178,16 @@ class BoxFinder:
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """Return the boxes of all blocks that overlap this range of text. Adjacent boxes are joined.
+        """Return the boxes of all blocks that overlap this range of text.
 
-        If a block is only partly in the range, its whole box is used.
+        Neighbouring boxes are joined. If a block is only partly in the range, its whole box is used.
         """
         first, last = max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)
         return tuple(_join(box for _, until, box in self._blocks[first:last] if until > start))
 
 
 def _join(boxes: Iterable[PageBox]) -> list[PageBox]:
-    """Join adjacent boxes, unless the joined box would be much larger than the two boxes together."""
+    """Join neighbouring boxes, unless the joined box would be much larger than the two boxes together."""
     joined: list[PageBox] = []
     for box in boxes:
         whole = box

@@ -1,7 +1,7 @@
-"""Lists and unpacks the members of archives (ZIP, TAR, compressed files).
+"""Lists and unpacks the files in archives (ZIP, TAR, compressed files).
 
-The members of an archive and the attachments of an email become documents. The unpacked bytes are counted and limited,
-and the names of members are never used as paths.
+The files in an archive and the attachments of an email become documents. The unpacked bytes are counted and limited,
+and names in the archive are never used as paths.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Counted:
 
 
 def _streamed_members(path: Path, filename: str, head: bytes) -> Iterator[Member]:
-    """Yield the members of a tar file. The content of any other compressed file is its only member."""
+    """Yield the files in a tar archive. For any other compressed file, yield its content as the only file."""
     with path.open("rb") as file:
         is_tar = _is_tar(_decompressed(file, head).read(tarfile.BLOCKSIZE))
         file.seek(0)
@@ -189,7 +189,7 @@ def _tar_members(stream: _Counted) -> Iterator[Member]:
 
 
 def _label(name: str) -> str:
-    """Clean a member's name for display: valid Unicode, on one line, without `..`."""
+    """Clean the name of a file in an archive for display: valid Unicode, on one line, without `..`."""
     shown = clean(name.encode("utf-8", "replace").decode("utf-8")).replace("\\", "/").replace("\n", " ")
     parts = [part for part in shown.split("/") if part.strip() not in {"", ".", ".."}]
     return "/".join(parts)[-MOST_NAME:] or "untitled"
@@ -231,7 +231,7 @@ def _content(member: Member, most_bytes: int) -> bytes | None:
 
 
 class Part(NamedTuple):
-    """A member that was unpacked. `number` is its position in the archive."""
+    """A file that was unpacked from an archive. `number` is its position in the archive."""
 
     number: int
     name: str
@@ -240,7 +240,9 @@ class Part(NamedTuple):
 
 
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
-    """Read the members that `unpack` wrote, and validate them, because a hostile file may control the child process."""
+    """Read the unpacked files that `unpack` wrote, and validate them, because a hostile file may control the child
+    process.
+    """
     last = -1
     while size := unpacked.read(_HEADER.size):
         length = _HEADER.unpack(size)[0] if len(size) == _HEADER.size else MOST_HEADER + 1

@@ -71,7 +71,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _records(text: str) -> list[dict[str, str]] | None:
-    """Read a list of flat records, or one record per line. Returns None if the file contains anything else."""
+    """Read JSON as a list of flat records, or as one record per line.
+
+    Returns None if the file contains anything else.
+    """
     try:
         found = _parse(text)
     except (ValueError, RecursionError):
@@ -200,7 +203,7 @@ class _CellPictures:
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
 
     def attached(self, markdown: str, attachments: dict[str, Any]) -> str:
-        """Replace references to attached pictures with figures."""
+        """Replace references to pictures that are attached to a notebook cell with figures."""
         return _ATTACHED.sub(
             lambda found: (
                 self.figures.add(f"{self.cell}:attachment:{found[2]}", found[1])

@@ -218,7 +218,7 @@ def _macros(text: str) -> tuple[str, dict[str, _Macro]]:
 
 
 def _expand(text: str, macros: dict[str, _Macro]) -> str:
-    """Replace macros with their bodies. The length of the result is limited."""
+    """Replace the names of macros with their definitions. The length of the result is limited."""
     if not macros:
         return text
     names = "|".join(sorted(macros, key=len, reverse=True))
@@ -528,9 +528,10 @@ class _LatexReader:
         self.blocks += [Table(rows)] if rows else []
 
     def _row(self, parts: Sequence[str], down: dict[int, tuple[int, str]]) -> list[str]:
-        """Return the cells of a row. A cell that spans several columns or rows is repeated in all of them.
+        """Return the cells of a table row.
 
-        `down` maps a column to the cell from an earlier row that covers it: how many more rows it covers, and its text.
+        A cell that covers several columns or rows is repeated in all of them. `down` contains the cells that extend
+        down from earlier rows: for each column, the number of remaining rows and the text.
         """
         cells: list[str] = []
         for part in parts:

@@ -38,7 +38,10 @@ _BULLET = re.compile(r"([ \t]*)([-*+\u2022]|(?:\d{1,4}|#|[a-zA-Z])[.)])[ \t]+(?=
 
 @dataclass(slots=True)
 class MarkupReader:
-    """The state of a markup reader: all lines, the position of the next line, and the blocks read so far."""
+    """Reads lines of markup and collects blocks.
+
+    Contains all lines, the position of the next line, and the blocks read so far.
+    """
 
     lines: Sequence[str]
     about: dict[str, str] = field(default_factory=dict[str, str])
@@ -335,7 +338,7 @@ def _rst_directive(reader: MarkupReader, name: str, argument: str, body: list[st
 
 
 def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a table that is written as a list of lists."""
+    """Return the rows of a reStructuredText table that is written as a list of lists."""
     rows: list[list[str]] = []
     for line in lines:
         row, cell = _RST_ROW.fullmatch(line), _RST_CELL.fullmatch(line)
@@ -367,9 +370,9 @@ def _rst_table(reader: MarkupReader) -> None:
 
 
 def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a table that is drawn with lines.
+    """Return the rows of a table that is drawn with characters such as `+---+`.
 
-    If a cell spans several columns or rows, its text is repeated in all of them.
+    If a cell covers several columns or rows, its text is repeated in all of them.
     """
     edges = sorted({place for line in lines if line.startswith("+") for place, sign in enumerate(line) if sign == "+"})
     columns = list(pairwise(edges))[:_MOST_GRID_COLUMNS]
@@ -440,9 +443,9 @@ def _simple_cells(line: str, edges: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def _simple_table_continues(reader: MarkupReader) -> bool:
-    """Whether the simple table continues after an empty line.
+    """Whether a simple table continues after an empty line.
 
-    It does if another border follows before the next empty line.
+    It does if another line of `=` characters follows before the next empty line.
     """
     rest = reader.lines[reader.place + 1 : reader.place + 40]
     until = next((place for place, line in enumerate(rest) if not line.strip()), len(rest))

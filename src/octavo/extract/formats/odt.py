@@ -273,10 +273,10 @@ class _BodyReader:
             yield Table(rows)
 
     def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
-        """Read the cells of a row.
+        """Read the cells of a table row.
 
-        `spans` maps a column to the cell from an earlier row that covers it: how many more rows it covers, and its
-        text.
+        `spans` contains the cells that extend down from earlier rows: for each column, the number of remaining rows and
+        the text.
         """
         cells: list[str] = []
         is_marked = any(name_of(cell) == "table:covered-table-cell" for cell in row)

@@ -116,7 +116,10 @@ def _identity(mark: Element | None) -> tuple[str | None, str | None]:
 
 
 def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], Element]:
-    """Return the placeholders of a layout or master. Each has two keys: `(number, type)` and `(number, None)`."""
+    """Return the placeholders of a slide layout or master.
+
+    Each can be found by two keys: `(number, type)` and `(number, None)`.
+    """
     found: dict[tuple[str | None, str | None], Element] = {}
     for one in descendants(root, "p:sp"):
         mark = _placeholder(one)

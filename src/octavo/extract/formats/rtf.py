@@ -137,7 +137,7 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _group_end(source: str, start: int) -> int:
-    """Return the position of the brace that closes the group around `start`."""
+    """Return the position of the closing brace of the RTF group that contains the position `start`."""
     depth = 0
     for found in _BRACE.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(found.group(), 0)

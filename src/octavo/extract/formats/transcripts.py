@@ -104,7 +104,7 @@ def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
 
 
 def _snippets(cues: Iterable[_Cue]) -> Iterator[Snippet]:
-    """Convert cues to snippets. The speaker's name is added where the speaker changes."""
+    """Convert captions to snippets of text with times. The speaker's name is added where the speaker changes."""
     speaker = ""
     for cue in cues:
         text = " ".join(cue.lines)

@@ -340,17 +340,20 @@ def _host(address: str) -> str:
 
 
 def _site(host: str) -> str:
-    """Return the last two labels of a host name, which all pages of a site share."""
+    """Return the last two parts of a host name, such as `example.org`. They are the same for all pages of a site."""
     return ".".join(host.split(".")[-2:])
 
 
 def _is_caption(part: str) -> bool:
-    """Whether a short paragraph or heading introduces the next block."""
+    """Whether a short paragraph or heading only introduces the block that follows, such as "Related articles:"."""
     return len(part) <= _MOST_CAPTION and (part.startswith(("#", "**")) or part.endswith(":"))
 
 
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
-    """Turn text between double line breaks into paragraphs. Otherwise every link in the text would end a paragraph."""
+    """Turn text between double line breaks into paragraphs.
+
+    Without paragraphs, the text would be divided at every link.
+    """
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)
         if any(_is_end(one, after) for one, after in pairwise(children)):

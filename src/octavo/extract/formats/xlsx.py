@@ -130,7 +130,7 @@ def read_additions(package: Package, figures: Figures) -> Additions:
 
 
 def read_cells(package: Package) -> dict[str, SheetCells]:
-    """Read the number formats of each sheet, and the formulas whose result is not in the file."""
+    """Read the number formats of each sheet, and the formulas whose results are not stored in the file."""
     name, root = package.main("xl/workbook.xml")
     codes = _format_codes(package.part(package.related(name, "styles")))
     found: dict[str, SheetCells] = {}
@@ -329,10 +329,10 @@ def _sheet(
 
 
 def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> list[str]:
-    """Return the texts of the cells of a row.
+    """Return the text of each cell in a row.
 
-    `number` is the row number in the sheet, and `first` the column of the first cell. A formula whose result is not in
-    the file is shown as a formula.
+    `number` is the row number in the sheet, and `first` the column of the first cell. If the file does not contain the
+    result of a formula, the formula itself is returned.
     """
     if not known.formats and not known.texts:
         texts = [_text(value) for value in row]
@@ -386,9 +386,8 @@ def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """If the text of a merged cell is short, repeat it in every cell that it covers.
-
-    Then each row can be understood alone.
+    """If the text of a merged cell is short, repeat it in every cell that it covers, so that each row can be understood
+    alone.
     """
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):

@@ -172,7 +172,7 @@ class OpenContent:
     paragraph: bool = False
 
     def read(self, content: str) -> None:
-        """Process one line, without the markers of the quote or list item around it."""
+        """Process one line inside a quote or list item. The markers of the quote or item are already removed."""
         if self.fence:
             closing = line_syntax.CLOSING_FENCE.match(content)
             self.fence = None if closing and closing[1].startswith(self.fence) else self.fence

@@ -18,7 +18,7 @@ MOST_PARTS = 200
 
 
 class Repeated(str):
-    """The text of a merged cell, repeated in another column that the cell covers."""
+    """The text of a merged cell, repeated in the other columns that the cell covers."""
 
     __slots__ = ()
 
@@ -145,10 +145,10 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 
 
 def _is_beside(one: Part, other: Part) -> bool:
-    """Whether two areas of cells form one table.
+    """Whether two areas of filled cells form one table.
 
-    They do if one empty column separates them, one of them is a single column, and all rows of the shorter area are
-    also rows of the longer one. The longer one must have several rows.
+    One empty column must separate them, one of them must be a single column, and all rows of the shorter area must also
+    be rows of the longer one. The longer one must have several rows.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
     if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between

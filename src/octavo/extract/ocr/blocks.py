@@ -1,4 +1,7 @@
-"""Joins recognised lines into paragraphs, and converts the paragraphs to the block type used for embedded text."""
+"""Joins recognised lines into paragraphs.
+
+The paragraphs are converted to the same block type that is used for text that a PDF contains.
+"""
 
 from __future__ import annotations
 
@@ -160,7 +163,7 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """Return the blocks of a page.
+    """Convert recognised lines to the blocks of a page.
 
     Boxes stay in pixels. Font sizes are divided by `scale`, the number of pixels per page unit.
     """
@@ -172,7 +175,7 @@ def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
 def _paragraphs(lines: Sequence[Line]) -> list[Paragraph]:
     """Return the paragraphs in reading order.
 
-    A page in a right-to-left script is mirrored before its columns are ordered.
+    A page in a right-to-left script is mirrored first, so that its columns are found like those of other pages.
     """
     mirrored = is_right_to_left("".join(line.text for line in lines))
     seen = [replace(line, box=_mirrored(line.box)) for line in lines] if mirrored else lines
@@ -185,7 +188,7 @@ def _mirrored(box: Box) -> Box:
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
-    """Return the median font size, weighted by the amount of text."""
+    """Return the usual font size: the median, weighted by the amount of text."""
     sizes = [paragraph.size for paragraph in paragraphs for _ in range(1 + len(paragraph.text) // 20)]
     return median(sizes) if sizes else 0.0
 

@@ -197,7 +197,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A group of connected pixels: its box and its pixel count."""
+    """A group of connected pixels, with its bounding box and its number of pixels."""
 
     left: int
     top: int

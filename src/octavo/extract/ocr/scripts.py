@@ -82,7 +82,7 @@ class UprightSheet:
 
 
 class Reading(NamedTuple):
-    """The lines that an OCR model read, and the script of the model."""
+    """The result of one OCR run: the lines, and the script (writing system) of the model that was used."""
 
     script: str
     lines: list[Line]
@@ -245,9 +245,9 @@ def _is_latin(lines: Sequence[Line]) -> bool:
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:
-    """Return the area around the beginning of a line.
+    """Return the area of a picture around the beginning of a line, for a sample.
 
-    It has a margin, because Tesseract misreads letters at the edge of a picture.
+    It includes a margin, because Tesseract misreads letters at the edge of a picture.
     """
     left, top, right, bottom = box
     margin = _LINE_MARGIN * (bottom - top)

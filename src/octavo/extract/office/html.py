@@ -219,7 +219,9 @@ def _simplify_caption(element: Element) -> None:
 
 
 def _simplify_object(element: Element) -> None:
-    """Keep the fallback content of an object element, which is shown if the object itself cannot be displayed."""
+    """Show the fallback content of an `object` element, which browsers show if they cannot display the object
+    itself.
+    """
     element.tag = "div"
 
 
@@ -316,7 +318,7 @@ def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
 
 
 def _drawing_texts(drawing: Element) -> Iterator[str]:
-    """Yield the text of a drawing without its style sheet. A text with a position begins a new line."""
+    """Yield the texts of a vector drawing, without its style sheet. A text with a position begins a new line."""
     hidden = {inside for one in drawing.iter(*_NOT_DRAWN) for inside in one.iter()}
     line: str | None = None
     for event, element in etree.iterwalk(drawing, events=("start", "end")):
@@ -389,7 +391,10 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the preceding text, which matters because both together could look like a link."""
+    """Escape the Markdown characters in a text.
+
+    `before` is the preceding text, which matters because both together could look like a link.
+    """
     text = _WRAPPED.sub("", _CONTROL.sub("", text))
     if _EASTERN.match(before[-1:]) and _WRAPPED_START.match(text):
         text = text.lstrip()

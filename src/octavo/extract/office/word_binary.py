@@ -53,7 +53,7 @@ class Counts(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A range of characters with the same properties. `style` is set only for paragraphs."""
+    """A range of text with the same properties. `style` is set only for paragraphs."""
 
     start: int
     end: int
@@ -165,7 +165,7 @@ def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
 
 
 def positions(data: bytes, entry_bytes: int) -> tuple[list[int], list[bytes]]:
-    """Parse a table of n + 1 positions, followed by n entries of `entry_bytes` bytes each."""
+    """Parse a binary table that consists of n + 1 positions, followed by n entries of `entry_bytes` bytes each."""
     count = max(len(data) - 4, 0) // (4 + entry_bytes)
     if not count:
         return [], []
@@ -258,7 +258,10 @@ def _character_page(page: bytes) -> Iterator[Run]:
 
 
 def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
-    """Convert the byte ranges of runs in the file to character ranges in the text."""
+    """Convert ranges of bytes in the file to ranges of characters in the text.
+
+    `pieces` says where each piece of text is stored.
+    """
     placed: list[Run] = []
     starts = [run.start for run in runs]
     for piece in pieces:

@@ -142,7 +142,7 @@ def local_name(element: Element) -> str:
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """Follow a path of tag names down from an element. Returns the first match, or None."""
+    """Find an element by a path of tag names, starting below this element. Returns the first match, or None."""
     for name in path:
         if element is None:
             return None
@@ -316,12 +316,12 @@ def text_before(element: Element) -> str:
 
 
 def remove(element: Element) -> None:
-    """Remove an element with everything in it."""
+    """Remove an XML element with everything in it."""
     replace(element, "")
 
 
 def replace(element: Element, text: str) -> None:
-    """Replace an element with text."""
+    """Replace an XML element with text."""
     parent = element.getparent()
     if parent is None:
         return

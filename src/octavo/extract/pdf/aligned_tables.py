@@ -143,7 +143,10 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Extend the range from `start` to `end` by the adjacent lines above and below that have several cells."""
+    """Extend a range of lines by the neighbouring lines above and below that also have several cells.
+
+    Returns the new start and end.
+    """
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -430,7 +433,7 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """Return the share of cells that are aligned with most cells in their column, by left edge, right edge
+    """Return the share of cells that are aligned with the other cells in their column, by their left edge, right edge
     or middle.
     """
     aligned = total = 0

@@ -196,7 +196,7 @@ def _cleaned(text: str) -> str:
 
 
 def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
-    """Return the text of the page under a highlight."""
+    """Return the text of the page that a highlight covers."""
     count = min(_raw.FPDFAnnot_CountAttachmentPoints(handle), _MOST_QUADS) if text_page else 0
     quads = [(index, _raw.FS_QUADPOINTSF()) for index in range(count)]
     read = [quad for index, quad in quads if _raw.FPDFAnnot_GetAttachmentPoints(handle, index, quad)]
@@ -251,7 +251,7 @@ def _is_label(label: Box, box: Box) -> bool:
 
 
 def _is_shown(one: Annotation, runs: Sequence[TextRun]) -> bool:
-    """Whether the page already contains the value as text at this position."""
+    """Whether the text of the page already contains the value of this annotation at the same position."""
     inside = "".join("".join(run.text.split()) for run in runs if _is_over(run.box, one.box))
     return bool(inside) and "".join(one.value.split()) in inside
 

@@ -230,7 +230,10 @@ class OpenPage:
 
     @contextmanager
     def turned(self, turn: int) -> Generator[None]:
-        """Rotate the page by `turn` degrees within the `with` block. Boxes then match a rotated copy of the page."""
+        """Rotate the page by `turn` degrees within the `with` block.
+
+        All positions that are read there are those on the rotated page.
+        """
         rotation = self._page.get_rotation()
         self._page.set_rotation((rotation + turn) % 360)
         self._characters = None
@@ -413,7 +416,7 @@ class OpenPage:
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
-        """Open PDFium's text page. It is loaded when first needed, and closed together with the page."""
+        """Open PDFium's text layer of the page. It is loaded when first needed, and closed together with the page."""
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text

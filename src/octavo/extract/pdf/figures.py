@@ -318,8 +318,9 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 
 
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
-    """Whether a rectangle is a table cell or a background: its upper edge is a printed line, or it is very wide or
-    white.
+    """Whether a rectangle is a table cell or a background, and not part of a drawing.
+
+    Its upper edge is a drawn line, or it is very wide or white.
     """
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
@@ -409,7 +410,9 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Assign the number `name` to all covered cells that are connected to `start`."""
+    """Assign the number `name` to all grid cells that contain boxes and are connected to the cell `start`
+    (flood fill).
+    """
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:

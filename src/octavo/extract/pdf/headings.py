@@ -221,7 +221,9 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether the block is directly above a table, or above text that is not bold and has the same left edge."""
+    """Whether the block can be the heading of a section: it is directly above a table, or above text that is not bold
+    and has the same left edge.
+    """
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
         return False
@@ -231,7 +233,10 @@ def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def join_headings(pages: Sequence[PageText], body: float) -> Sequence[PageText]:
-    """Join the lines of a heading, and join a heading with its number if they are printed separately."""
+    """Join the lines of headings that have several lines.
+
+    Also joins a heading with its number if they are separate blocks.
+    """
     if not body or is_form(pages):
         return pages
     return [replace(page, blocks=tuple(_joined(page.blocks, body))) for page in pages]
@@ -383,7 +388,10 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Match each bookmark with at most one block. If two blocks match equally well, the first is chosen."""
+    """Find the block to which each bookmark points, by its title.
+
+    If two blocks match equally well, the first is chosen.
+    """
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):

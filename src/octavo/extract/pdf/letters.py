@@ -130,7 +130,11 @@ def ends_in_hyphen(text: str) -> bool:
 
 
 def join_lines(texts: Sequence[str]) -> str:
-    """Join the lines of a paragraph. A word that is divided at the end of a line is marked with `HYPHEN`."""
+    """Join the lines of a paragraph into one line.
+
+    Where a word is divided at the end of a line, its hyphen is replaced with the character `HYPHEN`, so that the word
+    can be rejoined later.
+    """
     joined = texts[0]
     for text in texts[1:]:
         joined = _with_line(joined, text)
@@ -195,7 +199,7 @@ _MOST_SPACED = 0.4
 
 
 def without_wide_spaces(text: str) -> str:
-    """Remove the spaces between the characters of a line of Chinese or Japanese that is set with wide spacing."""
+    """Remove the spaces between characters if a line of Chinese or Japanese is printed with wide letter spacing."""
     if text.isascii() or len(_SPACED.findall(text)) < _MOST_SPACED * len(text):
         return text
     return _SPACED.sub("", text)
@@ -398,7 +402,7 @@ def _has_rare_ideographs(text: str) -> bool:
 
 @cache
 def _is_rare(ideograph: str) -> bool:
-    """Whether the syllable or ideograph is missing from all national character sets."""
+    """Whether a Korean syllable or Chinese character is missing from all national character sets."""
     return not any(0 < len(ideograph.encode(name, "ignore")) <= _LONGEST_CODE for name in _NATIONAL_SETS)
 
 
@@ -460,7 +464,7 @@ def with_right_marks(text: str) -> str:
 
 
 def _unmatched(text: str) -> int:
-    """Return the number of brackets without a partner."""
+    """Return the number of brackets that are not closed or not opened."""
     opened: list[str] = []
     alone = 0
     for bracket in _ANY_BRACKET.findall(text):

@@ -453,7 +453,7 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
 
 
 def line_frames(page: PageContent) -> list[Box]:
-    """Return the rectangles that are drawn as four lines and have no other horizontal line inside."""
+    """Return the rectangles that are drawn as four separate lines and have no other horizontal line inside."""
     if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
         return []
     flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)

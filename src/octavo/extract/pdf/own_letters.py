@@ -164,7 +164,9 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
-    """Return the box of a letter, or None if the letter's glyph also shows the letters beside it."""
+    """Return the box of a letter, or None if the letter is part of a ligature, so that its glyph also shows other
+    letters.
+    """
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
     return None if any(characters.box(at) == box for at in beside) else box
@@ -278,7 +280,7 @@ def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """Return the positions of these letters in a text, at most `_MOST_EDITS`."""
+    """Return the positions of these letters in a text, but not more than `_MOST_EDITS`."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))

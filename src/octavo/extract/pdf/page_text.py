@@ -76,7 +76,7 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
 def _read_pages(
     document: Document, first: int, last: int, contents: Iterator[tuple[int, PageContent]]
 ) -> Iterator[PageText]:
-    """Read one page after the other, so that the contents of a page are freed before the next page is read."""
+    """Read the pages one by one. The contents of a page are freed before the next page is read."""
     number, content = next(contents, (0, None))
     for wanted in range(first, last + 1):
         while number and number < wanted:
@@ -309,9 +309,10 @@ def _is_level(one: Box, other: Box) -> bool:
 def _laid_out(
     document: Document, page: OpenPage, number: int, content: PageContent, images: Sequence[Box]
 ) -> PageLayout | None:
-    """Find the blocks of a page. Returns None if the page cannot be read.
+    """Divide the contents of a page into blocks.
 
-    If most of the text is printed sideways, a rotated copy of the page is used, and the boxes are rotated back.
+    Returns None if the page cannot be read. If most of the text is printed sideways, a rotated copy of the page is
+    read, and the positions are converted back.
     """
     turn = turn_of(content)
     if not turn:

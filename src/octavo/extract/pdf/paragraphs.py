@@ -85,7 +85,7 @@ def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
 
 
 def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards: bool = False) -> list[Part]:
-    """Group the lines of one column into blocks."""
+    """Group the lines of one column into blocks: paragraphs, list items, headings and code."""
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -100,7 +100,10 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 
 
 def _items(column: _Column) -> dict[int, tuple[str, str]]:
-    """Map the index of each line that begins a list item to the item's marker and the text after it."""
+    """Find the lines that begin a list item.
+
+    Maps the index of each such line to the item's marker and the text after it.
+    """
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):

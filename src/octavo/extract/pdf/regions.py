@@ -323,7 +323,10 @@ class _PageMaker:
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """Treat a page with mostly monospaced letters as text instead of code, if it has sentences or tables."""
+        """If most letters of the page are monospaced, decide whether it is code.
+
+        A page with sentences or tables is treated as text.
+        """
         typed = sum(len(one.text) for one in self._segments if one.mono)
         if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
             return
@@ -362,9 +365,9 @@ class _PageMaker:
         ]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """Return the titles inside pictures: several words in larger letters than the other text.
+        """Find the titles inside pictures: several words in larger letters than the other text.
 
-        Titles are kept as text.
+        Titles stay in the text of the page.
         """
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]

@@ -306,7 +306,10 @@ def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
-    """Remove leading rows that consist of a single cell. Such a row is a title inside the table's frame."""
+    """Remove the first rows of a table if they consist of a single cell.
+
+    Such a row is a title inside the table's frame.
+    """
     while (
         len(cells) > _LEAST_CELLS
         and cells[0][0].right - cells[0][0].left == width - 1
@@ -318,7 +321,7 @@ def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piec
 
 
 def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
-    """Remove trailing rows that consist of a single cell with a lot of text.
+    """Remove the last rows of a table if they consist of a single cell with a lot of text.
 
     Such a row is a note inside the table's frame.
     """

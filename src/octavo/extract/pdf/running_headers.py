@@ -119,7 +119,7 @@ def _repeating(page: PageText) -> Iterator[int]:
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
-    """Yield the positions of blocks that are marked as header or footer.
+    """Yield the positions of blocks that were already recognised as header or footer.
 
     Yields nothing if the page has no other blocks.
     """
@@ -129,9 +129,9 @@ def _marked(index: int, page: PageText) -> Iterator[Place]:
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """Yield the name of the edge and the index of each block near the upper or lower edge.
+    """Yield each block near the upper or lower edge of the page, as the name of the edge and the index of the block.
 
-    Yields nothing if the page has no other blocks, because the page would be empty without them.
+    Yields nothing if the page has no other blocks, because it would be empty without them.
     """
     if not page.height:
         return
@@ -180,7 +180,7 @@ def _top(block: PageBlock) -> float:
 
 
 def _pattern(text: str) -> str:
-    """Return the words of a line in alphabetical order, with "#" for numbers.
+    """Return a text for comparing header lines: the words of the line in alphabetical order, with "#" for numbers.
 
     Left and right pages often have the same words in a different order.
     """

@@ -70,7 +70,7 @@ class Table:
     def grid(self) -> tuple[tuple[str, ...], ...]:
         """The texts of the cells, in rows of equal length.
 
-        A spanning cell's text is only in the first row and column that it covers.
+        If a cell covers several rows or columns, its text is only in the first of them.
         """
         taken: set[tuple[int, int]] = set()
         texts: dict[tuple[int, int], str] = {}
@@ -237,7 +237,7 @@ def _distance(part: Segment, first: Column, last: Column) -> float:
 
 
 def _levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the lines of a header into levels. A new level starts below a heading that covers several columns."""
+    """Group the text lines of a header into levels. A new level starts below a heading that covers several columns."""
     levels: list[list[Row]] = []
     for row in rows:
         is_below = bool(levels) and any(map(_wide, levels[-1])) and not _wide(row)
@@ -385,7 +385,10 @@ def _are_sentences(parts: Sequence[Segment]) -> bool:
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
-    """Count the lines that start a new row. Such lines fill most columns and do not continue the text above."""
+    """Count the text lines that start a new table row.
+
+    Such lines have text in most columns and do not continue the text above.
+    """
     used = {place for row in rows for place in row.parts}
     full = (
         place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
@@ -394,7 +397,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether the lines of a row are certainly one row, and not several rows of short text."""
+    """Whether these text lines are certainly one table row, and not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 

@@ -128,7 +128,10 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without printed lines is code. Monospaced letters are aligned even outside tables."""
+    """Whether a table without drawn lines is really code.
+
+    In a monospaced font, letters are aligned even outside tables.
+    """
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
@@ -224,7 +227,7 @@ def _is_usable(word: Word) -> bool:
 
 
 def to_markdown(table: Table) -> str:
-    """Write a table as Markdown. A spanning cell's text is only in the first row and column that it covers."""
+    """Write a table as Markdown. If a cell covers several rows or columns, its text is only in the first of them."""
     return markup.table(table.grid)
 
 
@@ -268,7 +271,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """Return the words near the given vertical positions. Rows of dots at the end of words are removed."""
+    """Return the words near the given vertical positions. Dots that lead from a word to a number are removed."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]

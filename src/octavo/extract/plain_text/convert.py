@@ -204,7 +204,7 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """Return a numbered heading such as "1.2 Something", or None.
+    """Return the heading if the text is numbered like "1.2 Something", or else None.
 
     The first item of a numbered list is not a heading.
     """
@@ -240,7 +240,9 @@ def _is_in_capitals(text: str) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Whether every longer word starts with a capital, and there are no digits, commas or final punctuation."""
+    """Whether a line looks like a title: every longer word starts with a capital, and there are no digits, commas or
+    final punctuation.
+    """
     if _ENDS_SENTENCE.search(text) or "," in text or any(character.isdigit() for character in text):
         return False
     words = [word for word in text.split() if _LETTER.match(word)]

@@ -217,7 +217,7 @@ class _BodyReader:
         return Quote(inline(runs)) if styles.is_quote(style) else Paragraph(_separate_formulas(inline(runs)))
 
     def _label(self, properties: Element | None, style: str) -> tuple[int, str | None]:
-        """Return the list depth and the label of a paragraph. The label is None outside lists."""
+        """Return the depth of a paragraph in a list, and its label, such as "2.". The label is None outside lists."""
         number, depth = numbering_of(properties)
         styled_number, styled_depth = self.reader.styles.numbering(style)
         number = styled_number if number is None else number
@@ -231,7 +231,7 @@ class _BodyReader:
         return bullet or 0, None if bullet is None else ""
 
     def _code(self, runs: list[TextRun], style: str) -> str | None:
-        """Return the text of a line of code, or None if the runs are not code.
+        """Return the text of a line of code, or None if the text is not code.
 
         Code is recognised by its style, or by a monospaced font if it also looks like code.
         """

@@ -30,7 +30,7 @@ _MOST_BEFORE_NAME = 20
 
 @dataclass(slots=True)
 class Field:
-    """A Word field: an instruction and, after a separator, its result."""
+    """A Word field, such as a page number or link. It has an instruction and, after a separator, a result."""
 
     instruction: str = ""
     shows_result: bool = False
@@ -96,9 +96,9 @@ class ParagraphReader:
             yield TextRun(text, is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Read the first alternative that has content.
+        """Read the first of several alternatives that has content.
 
-        The alternatives are copies of the same content for newer and older programs.
+        They are copies of the same content for newer and older programs.
         """
         for one in element:
             boxes = len(self.boxes)
@@ -281,7 +281,7 @@ def _outermost_boxes(element: Element) -> Iterator[Element]:
 
 
 def _symbol(code: str, font: str) -> str:
-    """Convert a hexadecimal code to a character. In a symbol font, the code is a position in the font."""
+    """Convert a hexadecimal character code to a character. In a symbol font, the code is a position in the font."""
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
     place = int(code, 16)

@@ -39,7 +39,7 @@ _ALPHABET = 26
 
 @dataclass(frozen=True, slots=True)
 class Formatting:
-    """The formatting of a text run. A property is None if it is not specified."""
+    """The formatting of a piece of text. A property is None if it is not specified."""
 
     bold: bool | None = None
     italic: bool | None = None
@@ -51,7 +51,10 @@ class Formatting:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style. `level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list."""
+    """A style of a Word document.
+
+    `level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list.
+    """
 
     name: str = ""
     based_on: str = ""
@@ -203,10 +206,10 @@ class Numbering:
     def of_levels(
         cls, lists: dict[str, dict[int, Level]], uses: dict[str, str], starts: dict[str, dict[int, int]]
     ) -> Numbering:
-        """Make the numbering from levels that were already parsed.
+        """Make the list numbering from levels that were already parsed.
 
         `uses` maps the id of a list to its key in `lists`. `starts` maps the id of a list to the numbers at which its
-        levels restart.
+        levels start again.
         """
         numbering = cls(None)
         numbering._counters = {kind: Counters(levels) for kind, levels in lists.items()}

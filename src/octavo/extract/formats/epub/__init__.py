@@ -114,7 +114,10 @@ def _source(element: Element) -> str:
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
-    """Remove the markers of link targets from a chapter. Returns the text and the offset of each target."""
+    """Remove the markers that were inserted at link targets from the text of a chapter.
+
+    Returns the text and the offset of each target.
+    """
     first, *others = _TARGET_MARK.split(marked.strip())
     parts = [_clean(first)]
     found: dict[int, int] = {}
@@ -194,9 +197,9 @@ def _remove_lists(body: Element) -> None:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Set the levels of the headings in the table of contents.
+    """Set the levels of headings as in the table of contents.
 
-    Other headings are placed below the last listed heading.
+    A heading that is not listed there gets a level below the last listed one.
     """
     named = dict(_named_headings(body, entries))
     original, assigned = 0, 0
@@ -234,7 +237,7 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Insert a marker at an element.
+    """Insert a marker into the text at an element, so that its offset can be found later.
 
     In a list or table, it is inserted into the first element that can contain text.
     """

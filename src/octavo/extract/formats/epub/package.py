@@ -65,7 +65,7 @@ def read_package(archive: Archive) -> Book:
 
 
 def resolve(folder: str, reference: str) -> tuple[str, str]:
-    """Return the archive name of the file that a reference points to, and the fragment within that file."""
+    """Split a reference into the name of a file in the archive and the fragment (element id) in that file."""
     path, _, fragment = reference.partition("#")
     return posixpath.normpath(posixpath.join("/", folder, unquote(path))).lstrip("/"), unquote(fragment)
 
@@ -177,7 +177,10 @@ def _read_navigation(root: Element, folder: str) -> Contents:
 
 
 def _list_entries(element: Element, folder: str, level: int) -> Iterator[Entry]:
-    """Yield the entries of nested lists. If the label of an item is not a link, the first link in the item is used."""
+    """Yield the entries of a table of contents that is written as nested lists.
+
+    If the label of an item is not a link, the first link in the item is used.
+    """
     if level > _MOST_DEPTH:
         return
     for one in element:
