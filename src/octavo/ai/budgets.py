@@ -70,7 +70,7 @@ async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scop
 
 
 async def lock_ledger(connection: Connection) -> None:
-    """Block reservations until the transaction ends.
+    """Prevent new reservations of budget until the transaction ends.
 
     To avoid deadlocks, take this lock last, and do not wait for any other lock while holding it.
     """

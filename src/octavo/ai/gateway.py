@@ -69,7 +69,7 @@ class Gateway:
         self._compatible_context = compatible_context
 
     def call_limits(self, task: str) -> CallLimits:
-        """Return how much of a document's content one call for this task can contain."""
+        """Return the maximum amount of content in one call for this task."""
         return shared_limits(self._chain.of(task), self._compatible_context)
 
     async def aclose(self) -> None:
@@ -82,7 +82,10 @@ class Gateway:
         return any(model.provider == LOCAL for model in self._chain.default)
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """Return limits on pictures and PDFs that suit all remote models of a task; None if it has no such model."""
+        """Return limits on pictures and PDFs that are valid for all remote models of a task.
+
+        Returns None if it has no remote model.
+        """
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -265,7 +268,9 @@ def _is_away(faults: Mapping[Model, ProviderFault]) -> bool:
 
 
 def is_stopgap(answer: ModelAnswer[Any]) -> bool:
-    """Whether the answer was made without a model only because a provider was temporarily unavailable."""
+    """Whether this answer was made without a model only because a provider was temporarily unavailable, so that it can
+    be improved later.
+    """
     return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 
 

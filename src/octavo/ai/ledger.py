@@ -1,7 +1,8 @@
-"""The ledger of paid calls. Budget is reserved before a call and settled after it. No answer is paid for twice.
+"""The ledger of paid model calls.
 
-The rules are database functions that share one lock, which is never held during a call. All workers therefore share the
-budgets, and each provider's rate limit and circuit breaker.
+The cost of a call is reserved before the call and settled after it. No answer is paid for twice. The rules are database
+functions that share one lock, which is never held during a call. So all workers share the budgets, and the rate limit
+and circuit breaker of each provider.
 """
 
 from __future__ import annotations

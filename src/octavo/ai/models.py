@@ -33,7 +33,7 @@ FREE = frozenset({"compatible"})
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A provider's model. The name is empty if the provider is `local`."""
+    """A model of a provider. The name is empty if the provider is `local`."""
 
     provider: str
     name: str = ""

@@ -69,7 +69,7 @@ def eta_of(counts: Counts) -> Eta | None:
 
 
 def health_of(counts: Counts) -> Health:
-    """Return a message about the most serious problem of the analysis or, if there is none, about its current state."""
+    """Return a message about the most serious problem of an analysis or, if it has no problem, about its progress."""
     if counts.status == "completed":
         gaps = counts.error_message is not None
         return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")

@@ -39,7 +39,7 @@ Candidate: TypeAlias = tuple[ChunkPair, float]
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]:
     """Find pairs of important chunks on different subjects that share some concepts.
 
-    Returns each pair with its concept overlap.
+    Returns each pair with a number for how much they share.
     """
     return [
         (pair, overlap)
@@ -70,7 +70,9 @@ def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
 def connect(
     candidate: Candidate, sentences: SentenceCache, explanation: str, strength: float, made_by: str
 ) -> DetectedConnection:
-    """Build the connection for a bridge that a model confirmed, with the model's explanation and strength."""
+    """Build the connection for a bridge (a shared idea of two documents) that a model confirmed, with the model's
+    explanation and strength.
+    """
     pair, _ = candidate
     quotes = shared_quotes(pair.source, pair.target, sentences)
     return DetectedConnection(
@@ -79,9 +81,9 @@ def connect(
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
-    """Return the strength of a bridge, at most 1.
+    """Return the strength of a bridge, from 0 to 1.
 
-    It grows with the importance of both chunks and with their concept overlap.
+    It is higher if both chunks are important and share many concepts.
     """
     return round(min((pair.source.importance * pair.target.importance) ** 0.5 * (0.5 + overlap), 1.0), 3)
 

@@ -46,7 +46,10 @@ async def list_connections(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[Connection]:
-    """List connections, highest rank first. The rank is the strength times the account's weight for the type."""
+    """List connections, highest rank first.
+
+    The rank is the strength of a connection times the account's weight for its type.
+    """
     rank, after = _read_cursor(cursor) if cursor else (None, None)
     rows = await _rows(
         connection, owner, document, filters or ConnectionFilter(), rank=rank, after=after, most=limit + 1
@@ -161,7 +164,7 @@ def _as_connection(row: Row) -> Connection:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How important each connection type is to an account, from 0 to 100.
+    """The importance of each type of connection to an account, from 0 to 100.
 
     By default, contradictions rank highest and bridges lowest.
     """

@@ -75,7 +75,10 @@ def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
 
 
 def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[StatementPair]:
-    """Pair statements that share words. An index by word avoids comparing every statement with every other."""
+    """Pair the statements of two chunks that share words.
+
+    An index by word avoids comparing every statement with every other.
+    """
     mine, theirs = sentences.statements(pair.source), sentences.statements(pair.target)
     my_places, their_places = sentences.places(pair.source), sentences.places(pair.target)
     weights = defaultdict[tuple[int, int], float](float)
@@ -127,7 +130,7 @@ def _only_values_differ(one: Statement, other: Statement) -> bool:
 
 
 def _have_other_labels(one: Statement, other: Statement) -> bool:
-    """Whether a name has different numbers in the two statements, as in TREC 2002 and TREC 2003."""
+    """Whether both statements contain the same name with a different number, such as TREC 2002 and TREC 2003."""
     mine, theirs = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for numbers, statement in ((mine, one), (theirs, other)):
         for name, number in statement.labels:
@@ -176,10 +179,10 @@ def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnec
 
 
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
-    """Return the strength of each pair as a contradiction.
+    """Return the probability that each pair is a contradiction.
 
-    The model judges a pair in both directions. If the first direction shows no contradiction, the strength is 0 and the
-    second is not judged.
+    The model judges a pair in both directions. If the first direction shows no contradiction, the result is 0, and the
+    second direction is not judged.
     """
     if not pairs:
         return []  # the model is loaded only if it is needed
@@ -226,7 +229,10 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Drop repeated contradictions, and keep only the first few for each pair of chunks and each sentence."""
+    """Drop contradictions that are repeated.
+
+    Also keeps only the first few for each pair of chunks and for each sentence.
+    """
     kept: Counter[object] = Counter()
     for one in found:
         source, target = one.pair.source, one.pair.target

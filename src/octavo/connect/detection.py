@@ -51,8 +51,8 @@ class DetectionResult:
     """The connections found for one document.
 
     `bridges` and `opposite_tones` are only candidates until a configured model confirms them. `statement_pairs` are
-    candidates for contradictions, to be judged by the bundled model octavo-small. `domains` maps documents to their
-    domains.
+    candidates for contradictions, to be judged by the bundled model octavo-small. `domains` contains the subject of
+    each document.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
@@ -64,7 +64,10 @@ class DetectionResult:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
     async def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
-        """Look for one type of connection in a thread, and add the duration to the total for that type."""
+        """Run `work`, which looks for one type of connection, in a thread.
+
+        Adds the duration to the total for that type.
+        """
         started = time.monotonic()
         output = await asyncio.to_thread(work)
         self.seconds[engine] += time.monotonic() - started
@@ -147,7 +150,7 @@ def _chunks(one: DetectedConnection) -> frozenset[UUID]:
 async def _load_domains(
     database: Database, scope: SearchScope, candidates: Iterable[Candidate], domains: dict[UUID, DocumentDomain]
 ) -> None:
-    """Load the domains of the candidates' documents that are not loaded yet."""
+    """Load the subjects of the candidates' documents, except those that are already loaded."""
     documents = {chunk.document_id for pair, _ in candidates for chunk in (pair.source, pair.target)}
     if missing := documents - domains.keys():
         async with database.connection() as connection:
@@ -215,9 +218,10 @@ async def save(
 
 
 def _as_row(one: DetectedConnection) -> dict[str, Any]:
-    """Return the row to store.
+    """Convert a connection to a database row.
 
-    The two chunks are sorted by id, so that a pair gives the same row no matter which document is being compared.
+    The two chunks are sorted by id, so that a pair gives the same row no matter which of the two documents is being
+    compared.
     """
     sides = [(one.pair.source, one.source_span), (one.pair.target, one.target_span)]
     (source, mine), (target, theirs) = sorted(sides, key=lambda side: side[0].id)
@@ -240,7 +244,7 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 
 
 def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find candidates for a model: pairs of chunks with a common concept and opposite tones, in any language."""
+    """Find pairs of chunks with a common concept and opposite tones, in any language. A model must then judge them."""
     return [
         _connect(pair, concept, sentences)
         for pair in pairs
@@ -249,7 +253,7 @@ def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) ->
 
 
 def _are_opposed(one: float, other: float) -> bool:
-    """Whether one tone is positive and the other negative, and both are clear enough."""
+    """Whether one of the two tones is clearly positive and the other clearly negative."""
     return min(abs(one), abs(other)) >= LEAST_TONE and one * other < 0
 
 

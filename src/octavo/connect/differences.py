@@ -92,9 +92,8 @@ def _denial(statement: Statement) -> str:
 
 
 def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
-    """Yield the short parts in which two similar statements differ, shortest first.
-
-    Each item contains the text from `one` and from `other`.
+    """Compare two similar statements and yield the short texts in which they differ, shortest first, as pairs of the
+    text in `one` and in `other`.
     """
     matcher = SequenceMatcher(None, one.words, other.words, autojunk=False)
     if matcher.ratio() < _LEAST_ALIKE:
@@ -123,7 +122,7 @@ def _only_in_shorter(one: Statement, other: Statement) -> str:
 
 
 def _slice(statement: Statement, first: int, last: int) -> str:
-    """Return a range of words from a statement, in their original spelling."""
+    """Return the words of a statement from `first` to `last`, in their original spelling."""
     words = list(WORD.finditer(statement.text))[first:last]
     return statement.text[words[0].start() : words[-1].end()]
 

@@ -39,7 +39,7 @@ class ChunkPair:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A quote, stored as a range in its chunk instead of as text, so that it is always verbatim."""
+    """A quote, stored as a start and end in its chunk instead of as text, so that it is always verbatim."""
 
     start: int
     end: int
@@ -68,7 +68,7 @@ class DetectedConnection:
 
 
 def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
-    """Return the key for storing a decision about a connection.
+    """Return the key under which a decision about a connection is stored.
 
     It depends on both quotes, but not on their order, case, spacing or punctuation.
     """

@@ -92,7 +92,7 @@ class Quantity:
     def agrees(self, other: Quantity) -> bool:
         """Whether both quantities can be true at the same time.
 
-        Two limits, such as "within 14 days" and "within 30 days", must be equal.
+        Two limits, such as "within 14 days" and "within 30 days", agree only if they are equal.
         """
         if self.kind != other.kind:
             return False
@@ -163,9 +163,10 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
-    """Read the unit of a number. Returns what the unit measures, its conversion factor, and the index after the unit.
+    """Read the unit of a number.
 
-    If there is no known unit, the first value is empty.
+    Returns the quantity that the unit measures, such as length, the conversion factor, and the index after the unit. If
+    there is no known unit, the first value is empty.
     """
     if kind := CURRENCIES.get(words[place][:1]):
         return kind, 1.0, end

@@ -35,7 +35,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An embedding model as stored in the database."""
+    """An embedding model, as it is stored in the database."""
 
     id: int
     name: str
@@ -181,7 +181,7 @@ async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -
 
 
 class TopNeighbours:
-    """Collects the nearest neighbours of each source chunk from all blocks of vectors added so far."""
+    """Collects the nearest neighbours of each source chunk while vectors are compared block by block."""
 
     def __init__(self, sources: int, most: int) -> None:
         self._most = most

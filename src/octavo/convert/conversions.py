@@ -30,7 +30,7 @@ KIND = "convert"
 
 @dataclass(frozen=True, slots=True)
 class StoredConversion:
-    """A conversion as stored. `record` is the JSON of its current revision."""
+    """A conversion as it is stored in the database. `record` is the JSON of its current revision."""
 
     id: UUID
     document_id: UUID | None
@@ -278,7 +278,10 @@ async def kept_history(connection: Connection, owner: UUID, conversion: UUID) ->
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """Return all model calls made for conversions. Each answer is listed with the value that was accepted, if any."""
+    """List the model calls that were made to find missing values of conversions.
+
+    Each answer is listed with the value that was accepted, if any.
+    """
     rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
     return [_model_check(*row) for row in rows]
 

@@ -272,10 +272,10 @@ def correct(
 def original_value(
     revisions: Sequence[Revision], current: Conversion, mapping: MappingRules, path: str
 ) -> Value | None:
-    """Return the value that was originally found for a field; None if the current value is the same.
+    """Return the value that was found for a field before any correction, or None if it equals the current value.
 
-    Also None for a table cell if rows of its table were added, removed or moved, because the cell may be in another
-    row.
+    Also returns None for a table cell if rows of its table were added, removed or moved, because the cell may be in
+    another row.
     """
     first = conversion_from_json(revisions[0].record.encode(), mapping)
     now = next((one.value for one in current.values if one.path == path), None)
@@ -430,9 +430,9 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 
 
 def fact_name(field: Field) -> str | None:
-    """Return the name of the fact that a field corresponds to: the one set in the mapping, or the field's own name.
+    """Return the name of the document's fact (such as `date`) that a field corresponds to.
 
-    Returns None if there is no such fact.
+    It is set in the mapping, or is the field's own name. Returns None if there is no such fact.
     """
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 

@@ -137,7 +137,7 @@ async def convert_in_sandbox(
 def _refuse_slow(value: JSON) -> None:
     """Raise `SlowPattern` if the sandboxed process returned a message.
 
-    The process cannot raise this error itself, so it returns a message if a pattern is too slow.
+    It returns a message if a pattern is too slow, because it cannot raise this error itself.
     """
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))

@@ -113,7 +113,7 @@ class ConversionJob:
         results: list[tuple[Conversion, EarlierCorrections | None, StoredResult, Mapping]] = []
 
         async def work() -> JSON:
-            """Convert the file. The XML is stored before any database row refers to it."""
+            """Convert the file. The XML is stored before a database row refers to it."""
             source, mapping = await self._load()
             conversion = await self._convert(source, mapping)
             earlier = await self._earlier_corrections(source, conversion, mapping)

@@ -212,7 +212,7 @@ class ConversionIntake:
             await connection.execute(QUERIES.refuse, values)
 
     async def _remove(self, stored: Stored | None) -> None:
-        """Delete the stored file, if there is one. If this fails, the daily sweep of unused files deletes it."""
+        """Delete the stored file, if there is one. If this fails, the daily clean-up deletes it."""
         try:
             if stored:
                 await self.bucket.delete([stored.key])
@@ -246,7 +246,7 @@ async def begin_batch(
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """Queues the conversions of a batch. Each stage of the job handles a limited number of documents."""
+    """Queues the conversions of a batch of documents. Each stage of the job handles a limited number of documents."""
 
     run: Run[Any]
 

@@ -11,7 +11,7 @@ from octavo.facts.words import Place
 
 
 class Status(StrEnum):
-    """How reliable a value is.
+    """The reliability of a value.
 
     `found`: the value is in the document, or is a constant from the mapping. `checked`: a cross-check passed as well.
     `confirmed`: a person entered or accepted the value. `needs_review`: the confidence is below the threshold, or a
@@ -116,7 +116,7 @@ class ModelAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelLookup:
-    """A model call for fields that the rules missed: the fields, the model, and its answers or the error code."""
+    """A model call to find values that the rules missed: the fields, the model, and its answers or the error code."""
 
     task: str
     fields: tuple[str, ...]
@@ -138,7 +138,7 @@ class ModelLookup:
 class Conversion:
     """The values of a document.
 
-    `missing` lists the required fields without a value. `source` is where the values come from, such as `rules` or
+    `missing` lists the required fields without a value. `source` says where the values come from, such as `rules` or
     `embedded`. `fits` is false if the mapping is not meant for this document, because a keyword is missing, an excluded
     keyword is present, or there is too little evidence.
     """

@@ -76,13 +76,13 @@ class Database:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     async def _check(self, connection: Connection) -> None:
-        """Check a connection only if it has been idle for some time or has received data."""
+        """Check whether a connection still works, but only if it has been idle for some time or has received data."""
         idle = time.monotonic() - self._used.get(connection, 0.0)
         if idle > FRESH_SECONDS or _has_input(connection):
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_unpooled(self) -> Connection:
-        """Open a connection outside the pool, for LISTEN, a worker's main loop and long index builds."""
+        """Open a connection outside the pool. Used for LISTEN, a worker's main loop and long index builds."""
         return await connect(self._connection_info)
 
     def connect_in_thread(self) -> ThreadConnection:

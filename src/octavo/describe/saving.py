@@ -41,7 +41,10 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 def model_facts(insight: DocumentInsight) -> list[Fact]:
-    """Convert the values that a model found to facts. Their confidence is not based on measurements."""
+    """Convert the values that a model found to facts of the document.
+
+    Their confidence is an assumption, not a measurement.
+    """
     kind = None if insight.type is DocumentType.OTHER else str(insight.type)
     said = {
         "kind": kind,

@@ -183,7 +183,7 @@ class DocumentDescriber:
         return write
 
     async def _shrunk_picture(self, key: str) -> bytes:
-        """Read the picture, shrunk to the size that the model accepts."""
+        """Read the picture and scale it down to the size that the model accepts."""
         picture = await self._tools.bucket.read(key, limit=PICTURE_BYTES)
         sight = self._tools.gateway.vision_limits(CLASSIFY_IMAGE.name)
         if sight is None or sight.pixels >= SHOWN_PIXELS:
@@ -316,7 +316,7 @@ class DocumentDescriber:
     ) -> None:
         """Run one stage, or one batch of a stage.
 
-        Results are stored in separate tables; the job's history gets only the number of chunks.
+        The results are stored in their own tables. Only the number of chunks is stored in the job's history.
         """
         writes: list[Write] = []
 
@@ -340,9 +340,9 @@ def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
 
 
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
-    """Return the first temporary error; if there is none, the first error.
+    """Choose the error to raise: the first temporary error or, if there is none, the first error.
 
-    A temporary error is raised first, because it leads to a retry. If a permanent error remains, the retry reports it.
+    A temporary error leads to a retry. If a permanent error remains, the retry reports it.
     """
     return next(filter(is_temporary, errors), errors[0])
 

@@ -90,8 +90,7 @@ class Author:
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
     """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
 
-    An author in the metadata is used only if it looks like a name. The only exception is the name of a video channel,
-    because it can be any text.
+    An author in the metadata must look like a name, except that the name of a video channel can be any text.
     """
     if source.source_type == "youtube" and source.metadata.author:
         return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be any text
@@ -137,9 +136,8 @@ def _is_name_word(word: str) -> bool:
 
 
 def is_likely(text: str) -> bool:
-    """Whether a text that looks like a name probably is one.
-
-    True if it has a known first name, an initial, or only rare words.
+    """Whether a text that looks like a name is probably one: it contains a known first name, an initial, or only rare
+    words.
     """
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False

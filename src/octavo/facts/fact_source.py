@@ -1,4 +1,7 @@
-"""The input for finding a document's facts, and the printed lines at the beginning of the document."""
+"""The data from which a document's facts are found.
+
+Also makes the list of printed lines at the beginning of the document.
+"""
 
 from __future__ import annotations
 
@@ -108,9 +111,9 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 
 
 def _height(run: TextRun) -> float:
-    """Return the letter height of a text run.
+    """Return the height of the letters in a group of words.
 
-    It is limited by the letter width, because in a scan, a word may have the box of its whole paragraph.
+    It is limited by the letter width, because in a scan, the box of a word may be that of its whole paragraph.
     """
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1

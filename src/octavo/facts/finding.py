@@ -126,7 +126,7 @@ _OF_CUSTOMER = re.compile(
 
 
 def _before(page: PageRuns, mention: Mention) -> str:
-    """Return the text to the left of a value on its line, including the previous text run."""
+    """Return the text to the left of a value on the same line."""
     runs = page.lines[mention.run.line].runs
     left = runs[mention.index - 1].folded if mention.index else ""
     return f"{left} {mention.run.folded[: mention.start]}"[-60:]
@@ -188,7 +188,7 @@ def _is_of(mention: Mention, party: Mention) -> bool:
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """Yield the signs that the document is an invoice, each at most once."""
+    """Yield the signs that the document is an invoice, such as an invoice number, each at most once."""
     if _names_itself(page):
         yield "word"
     total = money.total

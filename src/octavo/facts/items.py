@@ -70,7 +70,7 @@ class Items:
     columns: frozenset[str] = frozenset()
 
     def evidence(self, row: Item) -> frozenset[str]:
-        """Return the names of the evidence for the cells of a row, such as `sum` or `product`."""
+        """Return the names of the evidence that the cells of a row are correct, such as `sum` or `product`."""
         signs = {
             "sum": self.is_sum_printed,
             "product": row.has_product,
@@ -605,7 +605,7 @@ def _products(
 
 
 def _is_ordered(quantity: Mention, price: Mention, head: Head) -> bool:
-    """Whether a quantity and a price are in the order of their columns.
+    """Whether a quantity and a price are in the same order as their columns in the header.
 
     If the header does not show the order, the quantity must come first.
     """
@@ -619,10 +619,7 @@ def is_price(mention: Mention) -> bool:
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """Return the percentage in the tax rate column.
-
-    If there is no such column, return the only percentage in the row.
-    """
+    """Return the percentage in the tax rate column or, if there is no such column, the only percentage in the row."""
     found: list[tuple[TextRun, Cell]] = []
     for line in lines:
         for run in line.runs:

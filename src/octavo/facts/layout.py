@@ -28,7 +28,7 @@ class TextRun:
     box: Box
 
     def place(self, start: int, end: int) -> Place:
-        """Return the position of the characters from `start` to `end` on the page."""
+        """Return the position on the page of the characters from `start` to `end`."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
         box = enclosing_box(word.box for word in self.words[first : last + 1])
         return Place(self.page, box, self.text[start:end])
@@ -73,7 +73,7 @@ def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:
-    """Group words into lines. A word is in a line if it overlaps vertically with the line's first word."""
+    """Group words into lines. A word belongs to a line if it overlaps vertically with the first word of the line."""
     rows: list[list[Word]] = []
     spans: list[tuple[float, float]] = []
     for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
@@ -112,9 +112,9 @@ class PageText:
     words: tuple[tuple[int, Word], ...]
 
     def place(self, start: int, end: int) -> Place | None:
-        """Return the position of the characters from `start` to `end` on the page.
+        """Return the position on the page of the characters from `start` to `end`.
 
-        If they are on several pages, the position covers only those on the first of these pages.
+        If they are on several pages, only those on the first of these pages are included.
         """
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:
@@ -167,7 +167,10 @@ def _letter_width(lines: Sequence[Line]) -> float:
 
 
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
-    """Return the first position at which the document contains these whole words, ignoring case and accents."""
+    """Find these words in the document, as whole words, ignoring case and accents.
+
+    Returns their first position, or None.
+    """
     wanted = fold(" ".join(text.split()))
     if not wanted:
         return None
@@ -190,7 +193,7 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """Return the first position at which the document contains this value of this type, in any notation."""
+    """Find a value, such as a date, in the document, in any notation. Returns its first position, or None."""
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

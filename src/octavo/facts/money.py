@@ -109,7 +109,7 @@ class Amount:
 def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -> Money:
     """Choose the total and the other amounts of an invoice.
 
-    `line_sum` is the sum of the items. `in_items` contains the indexes of the item lines.
+    `line_sum` is the sum of the items. `in_items` contains the numbers of the lines that contain items.
     """
     amounts = collect_amounts(page, in_items)
     if not amounts:
@@ -198,9 +198,9 @@ def _on_line(page: PageRuns, mention: Mention) -> Iterator[Mention]:
 
 
 def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
-    """Return the role that a label gives to an amount, such as total, and a score.
+    """Return the role of an amount, such as total, according to a text near it, and a score.
 
-    The score depends on how much of the text the label covers. Returns None if the text contains no label.
+    The score depends on how much of the text the label covers. Returns None if the text contains no known label.
     """
     hits = page.hits("amounts", near.folded)
     if not hits:
@@ -392,7 +392,9 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """Return the amount to pay if it differs from the total, for example because part of it was already paid."""
+    """Return the amount that is still to be paid, if it differs from the total, for example because a deposit
+    was paid.
+    """
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
     if best is None:
@@ -468,7 +470,10 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 
 
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
-    """Return the currencies on the line of the total, nearest first, or else those in the header of its column."""
+    """Return the currencies on the line of the total, nearest first.
+
+    If there are none, return those in the header of its column.
+    """
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:
         return sorted(line, key=lambda one: abs(one.box.left - total.mention.box.left))

@@ -48,7 +48,10 @@ _TOP_OF_TEXT = 0.4
 
 @dataclass(frozen=True, slots=True)
 class OwnDate:
-    """A date with its precision (2017, 2017-05 or 2017-05-30) and the evidence for it."""
+    """The date of a document and the evidence for it.
+
+    It can be a year, a month or a day: 2017, 2017-05 or 2017-05-30.
+    """
 
     value: str
     evidence: frozenset[str]

@@ -237,7 +237,10 @@ class PartyFinder:
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
-        """Return the name to the right of "Name:". If the name takes up two lines, the first is on the line above."""
+        """Return the name to the right of the label "Name:".
+
+        If the name has two lines, the first of them is above the label.
+        """
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
         if after is None:
@@ -395,7 +398,9 @@ class PartyFinder:
                 one.seller["sentence"] = -1.5
 
     def _has_domain(self, name: str) -> bool:
-        """Whether a web or email domain in the document matches the beginning of a word in the name, or the reverse."""
+        """Whether a web or email domain in the document belongs to this name: the domain is the beginning of a word in
+        the name, or the reverse.
+        """
         words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
         domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
         return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)

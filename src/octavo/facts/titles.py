@@ -205,7 +205,7 @@ def _claimed_by_people(source: FactSource, claimed: str) -> Title:
 def _largest(source: FactSource, claimed: str | None) -> Title | None:
     """Return the largest text on the first page that can be a title.
 
-    Consecutive lines of the same size form one text.
+    Neighbouring lines of the same size form one text.
     """
     found = [(_score(source, group, claimed), group) for group in _groups(source.front)]
     best = max(((score, group) for score, group in found if score > 0), key=lambda one: one[0], default=None)
@@ -346,7 +346,9 @@ def _is_heading(source: FactSource, text: str) -> bool:
 
 
 def _agrees(claimed: str | None, text: str) -> bool:
-    """Whether the title in the metadata and this text are equal, or one is a large part of the other."""
+    """Whether this text and the title in the metadata agree: they are equal, or one of them is a large part of the
+    other.
+    """
     one, two = sorted((fold(claimed or ""), fold(text)), key=len)
     return bool(one) and one in two and len(one) >= _LEAST_AGREEMENT * len(two)
 

@@ -111,9 +111,9 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
     """Return the decimal mark of a number, or None if it has no decimals.
 
-    The decimal mark is the last point or comma, unless that is a thousands separator. It is a thousands separator if it
-    occurs several times. It is also one if exactly three digits follow it, the number has no other mark, and it is not
-    the `usual` decimal mark of the document.
+    It is the last point or comma, unless that is a thousands separator. A mark is a thousands separator if it occurs
+    several times, as in 1.234.567. It is also one if exactly three digits follow it, there is no other mark, and the
+    document does not use it as its decimal mark (`usual`).
     """
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
@@ -187,7 +187,7 @@ FINDERS: dict[str, Find] = {
 
 
 class IdentifierMatch(NamedTuple):
-    """An identifier. `is_checked` is true if it has a valid checksum."""
+    """An identifier that was found in a text, such as an IBAN. `is_checked` is true if it has a valid checksum."""
 
     name: str
     value: str

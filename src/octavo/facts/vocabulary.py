@@ -40,7 +40,7 @@ class RoleHit(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """The labels in one section of the vocabulary, such as `dates`, grouped by role."""
+    """One section of the vocabulary, such as `dates`: the known labels of values, grouped by role."""
 
     phrases: Mapping[str, tuple[str, ...]]
 
@@ -58,7 +58,7 @@ class Section:
         return {}
 
     def _pattern(self, letter: str) -> re.Pattern[str]:
-        """Return a single pattern for all labels with this first letter. It is compiled on first use."""
+        """Return one regular expression for all labels with this first letter. It is compiled on first use."""
         if letter not in self._compiled:
             shapes = (f"({_shape(phrase)})" for phrase, _ in self._groups[letter])
             self._compiled[letter] = re.compile("|".join(shapes))

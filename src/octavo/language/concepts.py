@@ -74,7 +74,7 @@ def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = F
 
 
 def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConcepts:
-    """Name the concepts of a chunk. The most important concept has an importance of 1."""
+    """Choose and name the concepts of a chunk. The most important one has an importance of 1."""
     chosen = choose_distinct(scores, MAX_CONCEPTS)
     best = scores[chosen[0]] if chosen else 1.0
     return [
@@ -85,7 +85,7 @@ def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConce
 
 
 class Topics:
-    """The concepts of a whole document, with their weights summed over all chunks."""
+    """The concepts of a whole document. The weight of a concept is its sum over all chunks."""
 
     def __init__(self, chunks: Sequence[NamedConcepts]) -> None:
         self._weights: Counter[Stems] = Counter()

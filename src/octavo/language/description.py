@@ -22,7 +22,9 @@ MADE_BY = "local"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description of a document (title, summary, tags), and the descriptions of its chunks in document order."""
+    """The title, summary and tags of a document, and the summaries, themes and concepts of its chunks in document
+    order.
+    """
 
     document: DocumentInsight
     chunks: list[ChunkInsight]

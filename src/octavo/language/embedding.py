@@ -62,7 +62,7 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """Split the tokens of a text into as few windows of equal length as possible."""
+        """Split the tokens of a text into windows of equal length that the model accepts, as few as possible."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         parts = (part.group() for part in _PART.finditer(whole))
         tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
@@ -96,7 +96,9 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a model file and verify its checksum. A damaged model would silently return wrong vectors."""
+    """Read a model file and verify its checksum, because a damaged model would return wrong vectors without an
+    error.
+    """
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")

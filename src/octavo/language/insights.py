@@ -75,7 +75,10 @@ class DocumentType(StrEnum):
 
 
 class Output(BaseModel):
-    """Base of all output types. Unknown fields are rejected, so that a model's mistakes are noticed."""
+    """Base class of all results that models return.
+
+    Unknown fields are rejected, so that a model's mistakes are noticed.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -123,7 +126,7 @@ class DocumentInsight(Output):
 
 
 class Quote(Output):
-    """A quote. `text` is exactly `content[start:end]` of the chunk with the index `chunk`."""
+    """A quote from a chunk. `text` is exactly `content[start:end]` of the chunk with the index `chunk`."""
 
     chunk: Annotated[int, Field(ge=0)]
     start: Annotated[int, Field(ge=0)]
@@ -176,7 +179,7 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two texts from different documents, to be compared."""
+    """Two texts from different documents that are to be compared."""
 
     first: str
     second: str

@@ -49,7 +49,7 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """Replace markup with spaces. The length of the text does not change."""
+    """Replace Markdown markup with spaces. The length of the text does not change, so offsets stay valid."""
     shown = _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
     return _UNDERSCORE.sub(" ", shown)
 

@@ -130,7 +130,7 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Replace each short form of a name, such as a surname, with the longer name that ends with it."""
+    """Replace each short form of a name, such as a surname, with the full name if the text also contains it."""
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}
     for one in findings:

@@ -213,9 +213,9 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Combine the score for matching words with the score for similar meaning.
+    """Combine two scores of a sentence: for words that match the question, and for similar meaning.
 
-    Matching words count twice as much, but a very similar meaning alone can give nearly the highest result.
+    Matching words count twice as much, but a very similar meaning alone can also give nearly the highest result.
     """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
@@ -332,7 +332,7 @@ def find_answers(question: str, chunks: Sequence[ChunkText], most: int = _MAX_QU
 def _rate_sentences(
     question: str, passages: Sequence[_Passage], weights: Mapping[str, float]
 ) -> Iterator[_RatedSentence]:
-    """Yield the best answer in each sentence of the passages, with a score."""
+    """Find the best answer in each sentence of the passages. Yields the sentences with their scores."""
     found = offline_small_model().find_in_sentences(question, [one.split for one in passages])
     for passage, answers in zip(passages, found, strict=True):
         for answer in answers:
@@ -471,7 +471,10 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Make a quote. The score of the sentence has no upper limit, so it is mapped to the range from 0 to 1."""
+    """Make a quote from a sentence.
+
+    The score of the sentence has no upper limit, so it is converted to a number between 0 and 1.
+    """
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
@@ -479,7 +482,10 @@ def _scored_quote(one: _SummaryCandidate) -> Quote:
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """A quote that was found in a text. `text` is `source[start:end]`, not the model's spelling."""
+    """A quote that was found in a text.
+
+    `text` is the exact text `source[start:end]`, not the quote as the model wrote it.
+    """
 
     text: str
     start: int

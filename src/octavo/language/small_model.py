@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Probabilities that the first text entails the second, contradicts it, or does neither."""
+    """The probabilities that the first text implies the second, contradicts it, or does neither."""
 
     entails: float
     neutral: float
@@ -238,7 +238,7 @@ def find_answers(question: str, passages: Sequence[str]) -> list[PassageAnswer]:
 
 
 def rank(question: str, passages: Sequence[str]) -> list[int]:
-    """Return the indexes of the passages, starting with the passage that is most likely to answer the question."""
+    """Sort passages by how likely they are to answer the question. Returns their indexes, most likely first."""
     answers = find_answers(question, passages)
     return sorted(range(len(passages)), key=lambda place: -answers[place].rank)
 

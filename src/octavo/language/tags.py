@@ -204,7 +204,7 @@ def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
 
 
 def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
-    """Whether the words of a phrase can name a subject."""
+    """Whether the words of a phrase can name the subject of a document."""
     words = form.lower().split()
     if len(form) > _LONGEST or any(len(word) < 3 or _VERBAL.fullmatch(word) for word in words):  # noqa: PLR2004
         return False
@@ -234,10 +234,10 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
     A phrase of several words must be in the title, occur twice and be in a heading, or occur four times. Outside the
-    title, it must not begin with a word that occurs in every document. A single word must be rare and in the title. An
-    English word can also be outside the title if it is very rare, is not an abbreviation and is among the most frequent
-    words. This applies only to English, because rarity is known only for English words. In a long document, the phrase
-    must also occur in at least two chunks.
+    title, it must not begin with a word that occurs in every document. A single word must be rare and in the title. A
+    very rare English word can also be outside the title, if it is not an abbreviation and is among the document's most
+    frequent words. Rarity is known only for English words. In a long document, the phrase must also occur in at least
+    two chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -278,8 +278,8 @@ def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
 
 
 def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether a phrase is only a part of a longer one: "level paging" of "5-level paging", or "free stream mach" of
-    "free stream mach number".
+    """Whether a phrase is only a part of a longer one, such as "level paging" in "5-level paging", or "free stream
+    mach" in "free stream mach number".
     """
     before, after = r"(\w[-\u2010\u2011\u2013]|\d\s)?\b", r"(?:['\u2019]s?|\b)(?:[ \n]([^\W\d_]{4,}))?"
     pattern = re.compile(f"{before}{re.escape(form)}{after}", re.IGNORECASE)
@@ -290,7 +290,10 @@ def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
 
 
 def _has_verb(phrase: Stems, source: TagSource) -> bool:
-    """Whether the text uses the first or last word of an English phrase as a verb, such as "attach" in "attached"."""
+    """Whether the text uses the first or last word of an English phrase as a verb.
+
+    For example, "attached" in the text shows that "attach" is a verb.
+    """
     if source.language != "en":
         return False
     least = {phrase[0]: 1.0, phrase[-1]: _VERB}
@@ -306,6 +309,8 @@ def _verb_share(word: str, chunks: Sequence[ParsedChunk]) -> float:
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:
-    """Whether two phrases share more than half of the words of the shorter one."""
+    """Whether two phrases are too similar for separate tags: they share more than half of the words of the
+    shorter one.
+    """
     own, known = {*phrase}, {*other}
     return 2 * len(own & known) > min(len(own), len(known))

@@ -14,7 +14,7 @@ from octavo.ai.faults import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete answer. An incomplete answer raises `ProviderFault`."""
+    """A complete answer of a model. If an answer is incomplete, `ProviderFault` is raised instead."""
 
     text: str
     usage: TokenUsage
@@ -22,7 +22,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingReply:
-    """Embeddings of texts: one unit vector per text, in order."""
+    """The embeddings of texts: one vector of length 1 per text, in order."""
 
     vectors: list[list[float]]
     usage: TokenUsage

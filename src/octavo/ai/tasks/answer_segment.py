@@ -1,4 +1,4 @@
-"""Task: answer a prompt from some pages of a large document, with verbatim citations."""
+"""Model task: answer a prompt from some pages of a large document, with verbatim citations."""
 
 from __future__ import annotations
 

@@ -17,7 +17,10 @@ class NumberedInsight(ChunkInsight):
 
 
 class ChunkInsights(Output):
-    """One insight for each chunk, in order. In each insight, `passage` is the index of the chunk."""
+    """The themes, concepts, tone, importance and summary of each chunk, in order.
+
+    `passage` is the index of the chunk.
+    """
 
     chunks: list[NumberedInsight]
 

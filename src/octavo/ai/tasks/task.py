@@ -1,4 +1,4 @@
-"""A task for a model: its prompt, its input, the type of its answer, and its limits."""
+"""Defines tasks for models. A task consists of a prompt, its input, the type of its answer, and limits."""
 
 from __future__ import annotations
 

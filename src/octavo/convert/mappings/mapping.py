@@ -101,7 +101,10 @@ def _add(terms: tuple[Term, ...], lookup: Lookup) -> Decimal | None:
 
 
 def _in_order(first: str | None, second: str | None) -> bool | None:
-    """Whether the first value is at most the second. Numbers are compared as numbers, and dates as strings."""
+    """Whether the first value is less than or equal to the second.
+
+    Numbers are compared as numbers, and dates as strings.
+    """
     if not first or not second:
         return None
     try:
@@ -135,7 +138,7 @@ def _compile(text: str) -> re.Pattern[str]:
 
 
 class Otherwise(StrEnum):
-    """How to guess a value that was not found by a label or pattern. Guesses always have low confidence."""
+    """Ways to guess a value that was not found by a label or pattern. Guesses always have low confidence."""
 
     FIRST = "first"
     LARGEST = "largest"
@@ -144,7 +147,7 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Whether the first or the last candidate in the document is used if several are equally likely."""
+    """Which candidate to use if several are equally likely: the first or the last in the document."""
 
     FIRST = "first"
     LAST = "last"
@@ -266,7 +269,7 @@ class Mapping:
 
     @property
     def patterns(self) -> Iterator[tuple[str, UserPattern]]:
-        """All patterns, each with its key in the mapping file."""
+        """All patterns of the mapping, each with its key in the mapping file."""
         yield from (("keywords", one) for one in self.keywords)
         yield from (("exclude_keywords", one) for one in self.exclude_keywords)
         yield from (("options.replace", one) for one, _ in self.options.replace)

@@ -97,7 +97,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """Parse a YAML file. The top level must be a mapping of keys to values."""
+    """Parse a YAML file. The top level must consist of keys and values."""
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:

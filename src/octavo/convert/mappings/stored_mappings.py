@@ -34,7 +34,10 @@ DEFAULT_MAPPING = "pt_simon_invoice_v1"
 
 @dataclass(frozen=True, slots=True)
 class StoredMapping:
-    """A mapping file. `created_at` is None for a mapping that ships with Octavo."""
+    """A mapping file, which contains rules for converting a type of document.
+
+    `created_at` is None for a mapping that ships with Octavo.
+    """
 
     name: str
     file: str

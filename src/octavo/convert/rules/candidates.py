@@ -67,7 +67,10 @@ class LabelHit:
 
 
 class LabelFinder:
-    """Finds all labels with a single pattern. If several fields share a label, it is assigned to the first field."""
+    """Finds labels in a text, all with a single regular expression.
+
+    If several fields share a label, it is assigned to the first field.
+    """
 
     def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
         self._labels: dict[str, Label] = {}
@@ -172,7 +175,7 @@ class CandidateFinder:
         return best
 
     def _below(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value below the label, in the nearest line that has text there."""
+        """Find a value below the label, in the nearest line with text at that position."""
         box = hit.box
         for line in self.lines[hit.run.line + 1 : hit.run.line + 1 + _LINES_BELOW]:
             down = line.box.top - box.bottom

@@ -168,7 +168,7 @@ class _Document:
         return read_document(self._sheets, self._mapping.fact_labels)
 
     def has_evidence(self, made: Conversion) -> bool:
-        """Whether there is enough evidence that the document is of the type that the mapping is for.
+        """Whether the document is of the type for which the mapping was made.
 
         If the mapping has `evidence`, the document must be recognised as an invoice. If it has keywords, no more
         evidence is needed. Otherwise, at least two required values must be found by their labels or patterns, not
@@ -314,7 +314,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find the value of the field's type that is nearest to this position, on the same line."""
+        """Find a value of the field's type on the same line as this position. The nearest one is returned."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:

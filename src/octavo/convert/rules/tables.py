@@ -37,10 +37,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """A table. `taken` contains the numbers of the lines in the table.
-
-    These lines are not searched for other fields.
-    """
+    """A table in the document. `taken` contains the numbers of its lines, which are not searched for other fields."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -117,7 +114,8 @@ def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
 def _row(line: Line, head: _Head, notation: Notation) -> Row:
     """Read the cells of a line.
 
-    A number belongs to the column it is aligned with. Other text belongs to the column with the nearest left edge.
+    A number belongs to the column with which it is aligned. Other text belongs to the column with the nearest left
+    edge.
     """
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
@@ -154,7 +152,7 @@ def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list
 
 
 def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Column | None, float]:
-    """Return the column that these words belong to, and how far they are from its header."""
+    """Return the column to which these words belong, and their distance from its header."""
     box = enclosing_box(word.box for word in words)
     if _is_number(words, notation) and head.numbers:
         column, distance = _nearest(box, head.numbers)
