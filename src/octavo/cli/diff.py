@@ -149,7 +149,10 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Put a text on one line, like `clean`, but keep one space at each end that had white space."""
+    """Put a text on one line, like `clean`.
+
+    White space at the start or end becomes one space instead of being removed.
+    """
     inner = clean(text)
     if not inner:
         return " " * bool(text)

@@ -275,7 +275,7 @@ async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], cou
 
 
 async def find_jobs(connection: Connection, typed: Sequence[str]) -> list[UUID]:
-    """Find the jobs that the user named by their ids, or parts of them."""
+    """Find the jobs that the user named, by full or partial ids."""
     from octavo.jobs.views import name_jobs
 
     return await find_named(typed, lambda part: name_jobs(connection, part, FEW), "job", "octavo jobs ls")

@@ -55,7 +55,7 @@ def print_on(console: Console, table: Table) -> None:
 
 
 def clean(text: str) -> str:
-    """Put a text on one line, without control characters."""
+    """Put a text on one line and remove control characters."""
     return _UNSHOWN.sub(" ", text).strip()
 
 
@@ -133,5 +133,5 @@ def print_json(value: object) -> None:
 
 
 def print_items(records: Sequence[object], next_cursor: str | None = None) -> None:
-    """Print a page of results as JSON, even if the page is empty."""
+    """Print one page of results as JSON, even if there are no results."""
     print_json(Page(list(records), next_cursor))

@@ -148,7 +148,7 @@ class NoView:
 
 
 class TableView:
-    """A table that fits the terminal: running documents first, then waiting ones."""
+    """Shows the documents in a table that fits the terminal: running documents first, then waiting ones."""
 
     def __init__(self, live: Live) -> None:
         self._live = live

@@ -81,7 +81,7 @@ class Transport:
         await self._http.aclose()
 
     async def call(self, request: Request) -> Any:  # noqa: ANN401 - any JSON
-        """Return the JSON of the response, or None if the response is empty.
+        """Send the request and return the JSON of the response, or None if the response is empty.
 
         Raises an error if the server refuses the request.
         """

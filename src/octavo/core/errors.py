@@ -84,7 +84,10 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """For `BadInput` itself, only the detail, because its title is too general. Subclasses include their title."""
+        """The error on one line.
+
+        The title of `BadInput` is too general, so only the detail is shown. Subclasses include their title.
+        """
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 

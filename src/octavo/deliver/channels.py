@@ -67,7 +67,10 @@ class Channel(Protocol):
     def name(self) -> str: ...
 
     def check_address(self, address: str) -> str:
-        """Return the address to store. Raises an error if the address is invalid. Sends nothing."""
+        """Validate an address and return it in the form in which it is stored.
+
+        Raises an error if it is invalid. Sends nothing.
+        """
         ...
 
     async def send(self, delivery: Delivery) -> int:

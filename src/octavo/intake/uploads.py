@@ -272,10 +272,9 @@ class Intake:
         fresh: bool = False,
         cause: Cause = Cause.UPLOAD_STORED,
     ) -> Outcome | None:
-        """Finalize an upload in the caller's transaction.
-
-        Finds duplicates, and creates the document, its job and its events. If `fresh` is set, the upload's row is
-        created first. Returns None if another request has finalized the upload or sent its bytes again in the meantime.
+        """Finalize an upload in the caller's transaction: find duplicates, and create the document, its job and its
+        events. If `fresh` is true, the upload's row is created first. Returns None if another request has finalized the
+        upload or sent its bytes again in the meantime.
         """
         values = {
             "id": upload.id,
@@ -331,7 +330,7 @@ class Intake:
         return replace(outcome, duplicate=True)
 
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
-        """Record why the upload is rejected, remove its bytes, and return the error to raise."""
+        """Reject an upload: record the reason, remove its bytes, and return the error to raise."""
         about = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
         values = about | {"most": MOST_REFUSED}
         async with self._database.transaction() as connection:

@@ -127,8 +127,8 @@ class Manifest:
 class Transfer:
     """The result of copying files.
 
-    `files` is the number of intact files in the target after the transfer, and `copied` the number that had to be
-    copied. `damaged` lists files that could not be copied, because they are missing or altered.
+    `files` is the number of intact files in the target afterwards, and `copied` is how many of them had to be copied.
+    `damaged` lists files that could not be copied, because they are missing or altered.
     """
 
     files: int = 0
@@ -230,7 +230,9 @@ def _objects_of(manifest: Manifest) -> TableCopy:
 
 
 def _publish(path: Path, manifest: Manifest) -> None:
-    """Atomically replace the earlier backup with this one, then delete the earlier copies of the tables."""
+    """Make this backup the current one: replace `backup.json` atomically, then delete the earlier copies of the
+    tables.
+    """
     new = path / f"{MANIFEST}.new"
     with new.open("w") as file:
         json.dump(asdict(manifest), file, indent=1)

@@ -44,7 +44,7 @@ class WrongState(Defect):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The settings and the database connection that all checks use."""
+    """The installation that is checked: its settings and an open database connection."""
 
     settings: Settings
     connection: Connection
@@ -121,7 +121,9 @@ async def jobs(installation: Installation) -> str:
 
 @check("events")
 async def events(installation: Installation) -> str:
-    """Check that new events sort after earlier ones, even after a restore, and are relayed to recipients."""
+    """Check that new events are sorted after earlier ones, even after a restore, and that events are passed on to
+    recipients.
+    """
     wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
     await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
     await _refuse_rows(installation, QUERIES.wrong_order, "New events would be ordered before earlier events")
@@ -279,7 +281,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Corrections that run one after the other while holding the same lock."""
+    """Several corrections that run one after the other while holding the same lock."""
 
     lock: bytes
     corrections: Sequence[tuple[str, bytes]]

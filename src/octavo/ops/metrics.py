@@ -23,7 +23,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A Prometheus gauge with its values, one for each set of labels."""
+    """A Prometheus gauge with its values. Each value has a different set of labels."""
 
     name: str
     help: str

@@ -77,7 +77,10 @@ def count_oom_kills() -> int | None:
 
 @dataclass(slots=True)
 class Backoff:
-    """The pause before a restart. It is doubled after each short run and reset after a long one."""
+    """Computes the pause before a process is restarted.
+
+    It is doubled after each short run and reset after a long one.
+    """
 
     first_seconds: float = 0.1
     most_seconds: float = 10.0
@@ -125,7 +128,7 @@ class RecordFile:
         self._lock: FileLock | None = None
 
     def claim(self) -> None:
-        """Become the only supervisor of this data folder. Raises `AlreadyRunning` if there is another one."""
+        """Make this process the only supervisor of the data folder. Raises `AlreadyRunning` if there is another one."""
         try:
             lock = FileLock(self._lock_path)
         except OSError as error:

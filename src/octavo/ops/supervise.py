@@ -244,8 +244,8 @@ async def describe_sandbox(settings: Settings) -> str:
 def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
-    `before` is the record of an earlier `octavo up` that was killed. Its processes may hold the port until they have
-    ended, so opening the port is retried for longer while any of them exists.
+    `before` is what an earlier `octavo up` recorded before it was killed. Its processes may still use the port, so
+    opening the port is retried for longer while any of them exists.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     began = time.monotonic()

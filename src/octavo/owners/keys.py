@@ -44,7 +44,10 @@ async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> No
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
-    """Return the caller that an API key belongs to. None if the key is invalid or its creator is no longer a member."""
+    """Return the caller to whom an API key belongs.
+
+    Returns None if the key is invalid or its creator is no longer a member.
+    """
     rows = await fetch_rows(connection, QUERIES.read_key, {"key_hash": hash_token(key)})
     return Caller(**rows[0]) if rows else None
 

@@ -25,7 +25,7 @@ RENEWED_BELOW_SECONDS = SESSION_SECONDS - 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A valid session. `renewed`: whether it was extended and the browser needs a new cookie."""
+    """A valid session. `renewed` is true if it was extended, so that the browser needs a new cookie."""
 
     caller: Caller
     renewed: bool

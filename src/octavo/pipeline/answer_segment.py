@@ -158,7 +158,7 @@ class SegmentQuestion:
     def _goes_offline(self, error: OctavoError) -> bool:
         """Whether to answer without a model after this error.
 
-        True only if neither a shorter segment nor a later retry can succeed.
+        True only if neither a shorter range of pages nor a later retry can succeed.
         """
         if isinstance(error, TokenLimit):
             return not subdivide(self._item.segment)
@@ -206,7 +206,7 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment with shorter segments for this prompt.
+        """Replace the segment (range of pages) with shorter segments for this prompt.
 
         The shorter segments are created only once, and all prompts share them.
         """

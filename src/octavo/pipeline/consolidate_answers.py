@@ -131,7 +131,7 @@ class Consolidation:
         return rows, gaps
 
     async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
-        """Combine the answers for the segments into one answer.
+        """Combine the answers for several page ranges into one answer.
 
         If they do not fit into one call, each half is combined first.
         """
@@ -181,7 +181,7 @@ class Consolidation:
 
 
 def as_segment_result(row: Row) -> SegmentResult:
-    """Convert the stored answer for a segment to a `SegmentResult`. Verified quotes come first."""
+    """Convert a stored answer for one range of pages to a `SegmentResult`. Verified quotes come first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited, row["made_by"])

@@ -270,7 +270,7 @@ class Processing:
 
     @property
     def reason_not_read(self) -> str:
-        """The reason why files of this type are only stored."""
+        """The reason why files of this type are stored but not read."""
         kinds = {str(kind): reason for kind, reason in STORED_ONLY.items()}
         return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
 
@@ -441,7 +441,9 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata in the file that looks like rewrite metadata, because only Octavo may set it."""
+    """Remove metadata in the file that looks as if Octavo had rewritten the text, because only Octavo may set such
+    metadata.
+    """
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted

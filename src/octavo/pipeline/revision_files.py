@@ -1,4 +1,7 @@
-"""The files of one revision. A stage writes them to the storage bucket, and its transaction stores their rows."""
+"""Stores the files that belong to one revision of a document.
+
+A stage writes them to the storage bucket and inserts their database rows in its transaction.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """Stores the large outputs of a job's stages in the storage bucket.
+    """Stores the large outputs of a job's stages as files in the storage bucket.
 
-    The recorded output of a stage contains only the storage key of such a file.
+    The database only stores the storage key of such a file as the output of the stage.
     """
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
@@ -70,7 +73,7 @@ class RevisionFiles:
     def begin_saving(self) -> None:
         """Clear the list of unused files at the start of a transaction.
 
-        If the previous transaction was rolled back, the files that it listed are still in use.
+        If the previous transaction was rolled back, the files in the list are still in use.
         """
         self._unused = []
 

@@ -64,7 +64,7 @@ class Rewriting:
         self.caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token, self.generation)
 
     async def clean(self) -> Extracted | None:
-        """Clean the extracted text. Returns None if there is no text."""
+        """Let a model clean up the extracted text. Returns None if there is no text."""
         sections = sections_of(self.plain)
         runs = group_into_calls(sections)
         # In sequence, so that a killed job repeats at most one call.
@@ -74,7 +74,10 @@ class Rewriting:
         return await self._finish()
 
     async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:
-        """Clean a batch of sections. If it is too long for the model, each half is cleaned separately."""
+        """Let a model clean up a batch of sections.
+
+        If it is too long for the model, each half is cleaned separately.
+        """
         shown = write_sections(self.plain.markdown, (sections[place] for place in places))
         ask = partial(self.run.tools.gateway.ask, CLEAN_MARKDOWN, shown, self.caller)
         answer = await self._ask(f"{places[0]}-{places[-1]}", ask)

@@ -1,4 +1,4 @@
-"""API keys, budgets and costs of an account, and the limits and options of the installation."""
+"""Record types for API keys, budgets and costs of an account, and for the limits and options of the installation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A budget. `usd` is the budget in force. `usual_usd` is the default, which applies if no budget is set."""
+    """A budget. `usd` is the amount that applies. `usual_usd` is the default, which applies if no budget is set."""
 
     usd: float
     usual_usd: float
@@ -134,7 +134,10 @@ class DocumentBudget:
 
 @dataclass(frozen=True, slots=True)
 class PurposeUsage:
-    """Calls for one purpose. `failed` counts calls without a usable answer; some of these calls still cost money."""
+    """The model calls for one purpose.
+
+    `failed` counts calls without a usable answer; some of these calls still cost money.
+    """
 
     purpose: str
     model: str

@@ -1,4 +1,4 @@
-"""Prompts, analyses of whole documents, and their items and results."""
+"""Record types for prompts, for analyses of whole documents, and for their items and results."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class CitationView:
-    """A citation. `verified`: whether the quote was found on this page."""
+    """A citation of a page. `verified` is true if the quote was found on this page."""
 
     page: int
     quote: str

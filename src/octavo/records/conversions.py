@@ -1,4 +1,4 @@
-"""Conversions of business documents, and their mappings."""
+"""Record types for conversions of business documents, and for mappings, the rules of a conversion."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class BatchView(BaseModel):
 
 
 class MappingSummary(BaseModel):
-    """A mapping without its text.
+    """A mapping (rules for converting a type of document) without its text.
 
     `created_at` is null for a mapping that ships with Octavo. `error` is set if the mapping is no longer valid.
     """

@@ -1,4 +1,4 @@
-"""Documents and their chunks, uploads, versions, and the comparison of two versions."""
+"""Record types for documents and their chunks, uploads and versions, and for the comparison of two versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search hits, answers with citations, and connections between documents."""
+"""Record types for search hits, answers with citations, and connections between documents."""
 
 from __future__ import annotations
 

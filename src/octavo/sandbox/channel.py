@@ -72,7 +72,7 @@ class Channel:
         self.failure: Exception | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Process some bytes.
+        """Process bytes from the child process.
 
         Returns True if a result has arrived only in part, so that the caller continues reading immediately.
         """
@@ -103,13 +103,13 @@ class Channel:
 
 
 class Log:
-    """The last bytes that the child process wrote to stderr."""
+    """Keeps the last bytes that the child process wrote to stderr."""
 
     def __init__(self) -> None:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add some bytes and keep only the last ones. Always returns False, so that the caller pauses between reads."""
+        """Add bytes and keep only the last ones. Always returns False, so that the caller pauses between reads."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 

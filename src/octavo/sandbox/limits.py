@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a task. `total` is None if unknown."""
+    """The progress of a sandboxed task. `total` is None if unknown."""
 
     done: int
     total: int | None

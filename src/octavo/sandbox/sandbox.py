@@ -196,7 +196,9 @@ def _path(given: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """The worker's descriptors for one task: the child process's messages, its stderr, and the output file."""
+    """The file descriptors that the worker keeps for one task: for the child process's messages, its stderr, and the
+    output file.
+    """
 
     channel: int
     log: int
@@ -288,9 +290,9 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Wait until the child process is dead, and only then raise a pending cancellation.
+    """Wait until the child process is dead, even if the caller is cancelled.
 
-    After SIGKILL the wait is short.
+    A pending cancellation is raised afterwards. After SIGKILL the wait is short.
     """
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():

@@ -57,7 +57,7 @@ def segments(key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object that was just written. Its size and hash were computed during the write."""
+    """A stored object, just after it was written, with its key, size and hash."""
 
     key: str
     bytes: int
@@ -124,7 +124,7 @@ class Bucket(Protocol):
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Return the size and modification time of an object, or None if the object does not exist."""
+        """Return the size and modification time of an object, or None if it does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
@@ -158,7 +158,7 @@ class Bucket(Protocol):
         ...
 
     async def read_clock(self) -> datetime:
-        """Return the current time of the storage system, which is used for object timestamps.
+        """Return the current time of the storage system, which sets the timestamps of objects.
 
         It may differ from the time of this machine.
         """

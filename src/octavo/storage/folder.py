@@ -25,7 +25,7 @@ Names = Sequence[str]
 
 
 def make_root(root: Path) -> None:
-    """Create the bucket's folder and its parent folders durably."""
+    """Create the bucket's folder and its parent folders, and sync them to disk."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -57,7 +57,10 @@ def _make_folder(name: str, parent: int) -> None:
 
 
 class UnfinishedFile:
-    """A file that is being written and hashed. It becomes an object when it is published under its final name."""
+    """A temporary file that is written and hashed.
+
+    It becomes an object of the bucket when it is published under its final name.
+    """
 
     def __init__(self, root: Path) -> None:
         self.digest = Digest()
@@ -145,7 +148,7 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """Convert a file's key and status to an `ObjectInfo`."""
+    """Make an `ObjectInfo` from an object's key and the status of its file."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 

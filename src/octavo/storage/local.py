@@ -83,7 +83,7 @@ class LocalBucket:
         return bucket
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Write a temporary file, sync it, then publish it."""
+        """Write the object to a temporary file, sync it to disk, then give it its final name."""
         names = segments(key)
         file = folder.UnfinishedFile(self._root)
         try:

@@ -22,7 +22,10 @@ Body = bytes | Path | AsyncIterable[bytes]
 
 
 class Threads:
-    """Runs blocking calls in threads. A cancelled caller waits for its call, so that no file is closed while in use."""
+    """Runs blocking calls in threads.
+
+    If a caller is cancelled, it still waits for its call, so that no file is closed while in use.
+    """
 
     def __init__(self, count: int) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="octavo-storage")

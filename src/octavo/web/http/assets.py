@@ -56,7 +56,10 @@ def asset(name: str) -> str:
 
 
 class Assets:
-    """Serves the current files, for any hash in the URL, so that pages opened before an update still work."""
+    """Serves scripts, styles and fonts.
+
+    Any hash in the URL returns the current file, so that pages opened before an update still work.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)

@@ -242,7 +242,7 @@ class SameSite:
 
 
 class SessionHeaders:
-    """Adds a new session cookie to responses, and the WWW-Authenticate header to 401 responses."""
+    """Adds a new session cookie to responses that need one, and the WWW-Authenticate header to 401 responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -55,7 +55,7 @@ class StreamIntervals:
 
 
 class Subscription:
-    """The queue of one stream, and the signal that the stream must end.
+    """The queue of events for one open stream, and the signal that the stream must end.
 
     While a stream is still reading missed events from the database, it takes nothing from the queue. If the queue
     overflows in the meantime, the stream does not end: it also reads the dropped events from the database.

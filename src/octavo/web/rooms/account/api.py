@@ -1,4 +1,4 @@
-"""The API for accounts: sign-up, sign-in and sign-out, owners, API keys and members."""
+"""The API for accounts: sign-up, sign-in and sign-out, API keys, and the members of an account."""
 
 from __future__ import annotations
 

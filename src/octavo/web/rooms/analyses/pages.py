@@ -112,7 +112,7 @@ class AnalysisView:
     more_rows: int
 
     def values(self) -> dict[str, object]:
-        """Return the values that the page template shows."""
+        """Return the values that the page template needs."""
         return {
             "analysis": self.analysis,
             "answers": [Answer(one, _as_html(one.content)) for one in self.results],

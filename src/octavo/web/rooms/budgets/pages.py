@@ -119,9 +119,9 @@ def plain_number(amount: float) -> str:
 
 
 def read_amounts(written: Mapping[str, str]) -> dict[str, float | str | None]:
-    """Convert the form fields for validation.
+    """Convert the form fields to numbers for validation.
 
-    An empty field becomes None; text that is not a number is kept, so that validation rejects it.
+    An empty field becomes None. Text that is not a number is kept, so that validation rejects it.
     """
     return {name: _read_amount(value.strip()) for name, value in written.items()}
 

@@ -48,9 +48,9 @@ ENGINES: dict[Engine, tuple[str, str, str, str]] = {
 
 
 class MapQuery(BaseModel):
-    """Query parameters of the map page; empty ones are ignored.
+    """Query parameters of the page with the map of connections.
 
-    `one` and `other` are the two documents whose quotes are shown.
+    Empty ones are ignored. `one` and `other` are the two documents whose quotes are shown.
     """
 
     focus: UUID | Literal[""] = ""

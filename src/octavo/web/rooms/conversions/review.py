@@ -69,7 +69,7 @@ Name = Annotated[str, Form(min_length=1, max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class ReviewQuery:
-    """Query parameters of the review page: the view, field, page and revision to show."""
+    """Query parameters of the review page: which view, field, page and revision to show."""
 
     view: View = "fields"
     field: str | None = None
@@ -399,7 +399,7 @@ def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, floa
 def _history(values: Values) -> list[dict[str, Any]]:
     """List all revisions with their changes, newest first.
 
-    For revisions without stored changes, made by earlier versions of Octavo, the changes are computed.
+    Earlier versions of Octavo did not store the changes. For their revisions, the changes are computed.
     """
     made = {one.number: values.of(one.number) for one in values.revisions if not one.changes}
     return [

@@ -158,7 +158,10 @@ async def change_letters(
     ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
     confirmed: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Change all selected jobs, or none if one of them is no longer a dead letter."""
+    """Change all selected jobs that failed for good (dead letters).
+
+    If one of them has changed in the meantime, none is changed.
+    """
     if not ids:
         raise BadInput("Select at least one job first.")
     if action in DISCARDS and not confirmed:
