@@ -22,14 +22,14 @@ from octavo.sandbox.limits import KIB, MIB, Limits
 
 
 class Order(IntEnum):
-    """An order from the worker to the parent process."""
+    """An order that the worker sends to the preloaded parent process, such as to start a child process."""
 
     RUN = 1
     KILL = 2
 
 
 class Notice(IntEnum):
-    """A notice from the parent process to the worker."""
+    """A message that the preloaded parent process sends to the worker, such as that a child process has ended."""
 
     READY = 1
     EXITED = 2

@@ -139,9 +139,10 @@ class Sandbox:
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
-        """Return the link to the parent process, and start the process if necessary.
+        """Return the connection to the preloaded parent process.
 
-        If this caller is cancelled, the start continues, because other callers wait for it.
+        Starts the process if necessary. If this caller is cancelled, the start continues, because other callers wait
+        for it.
         """
         if self._closed:
             raise RuntimeError("the sandbox is closed")

@@ -69,10 +69,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block.
-
-        Both happen in one thread call, because the overhead of a second call would take as long as hashing 100 KB.
-        """
+        """Hash and write a block in one thread call. A second call for hashing would take as long as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)

@@ -74,7 +74,7 @@ class LocalBucket:
     def open(cls, root: Path) -> Self:
         """Open the bucket and create its folder.
 
-        If the folder is missing later, for example because a disk was unmounted, it is not created again. Calls then
+        If the folder disappears later, for example because a disk was unmounted, it is not created again, and all calls
         fail.
         """
         bucket = cls(root)

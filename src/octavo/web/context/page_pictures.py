@@ -1,4 +1,4 @@
-"""Page pictures, which are rendered on demand, a few at a time, and stored with their document."""
+"""Renders page pictures on demand, a few at a time, and stores them with their document."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Scripts, styles and fonts. Their URLs contain a hash, so that browsers can cache the files forever.
+"""Serves scripts, styles and fonts.
 
-The URLs mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
+Their URLs contain a hash, so that browsers can cache the files forever. The URLs mirror the folders of `octavo.web`.
+The files are few and small, so they are kept in memory.
 """
 
 from __future__ import annotations

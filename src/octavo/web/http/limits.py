@@ -122,7 +122,7 @@ class Allowances:
         return lease
 
     async def _forget_old(self, connection: Connection) -> None:
-        """Once an hour, delete buckets that are full again."""
+        """Delete token buckets that are full again. Does nothing if it already did so within the last hour."""
         now = self._clock()
         if now >= self._forget_at:
             self._forget_at = now + FORGET_SECONDS
@@ -217,7 +217,7 @@ class SignIns:
             await self._allowances.take(key, allowance)
 
     async def succeed(self, email: str, address: str) -> None:
-        """Record that the attempt succeeded, so that it no longer counts."""
+        """Record that the sign-in succeeded, so that the attempt no longer counts towards the limit."""
         for key, allowance in self._buckets(email, address):
             await self._allowances.give_back(key, allowance)
 

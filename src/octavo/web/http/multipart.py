@@ -91,7 +91,7 @@ class FormReader:
         }
 
     async def read(self) -> Form:
-        """Read everything before the first byte of the file."""
+        """Read the form up to the first byte of the file, and return it."""
         while self._file is None:
             if not await self._more():
                 raise BadInput("The form has no file.")

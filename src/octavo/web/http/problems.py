@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: one format for all errors, with stable codes."""
+"""Returns errors as problem responses (RFC 9457): one format for all errors, with stable codes."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Phase(Enum):
 class PatientProtocol(HttpToolsProtocol):
     """HTTP/1.1 with delayed closing and limits for slow clients.
 
-    HTTP/1.0 connections are closed immediately, because closing may be what marks the end of the response.
+    HTTP/1.0 connections are closed immediately, because closing may be the only sign that the response is complete.
     """
 
     header_seconds = 15.0
@@ -132,7 +132,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._refuse(408)
 
     def _body_arrives(self) -> bool:
-        """Whether the body arrives fast enough. Also true while the client is waiting for the server."""
+        """Whether the request body arrives fast enough. Also true while the client is waiting for the server."""
         cycle = self._current()
         waits = self.flow.read_paused or (cycle is not None and cycle.waiting_for_100_continue)
         return waits or self._received >= LEAST_BODY_RATE * self.body_seconds

@@ -236,6 +236,9 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Return the start position of each line, then the end of the text. Line breaks are the same as in the parser."""
+    """Return the position at which each line starts, followed by the end of the text.
+
+    Lines are divided as in the Markdown parser.
+    """
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

@@ -1,4 +1,4 @@
-"""Prepares documents for the rows and cards of the library."""
+"""Prepares documents for display in the rows and cards of the library."""
 
 from __future__ import annotations
 
@@ -96,7 +96,10 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The address of a picture of the first page, or else of the first figure. None if there is neither."""
+        """The address of a picture of the first page or, if there is none, of the first figure.
+
+        None if there is neither.
+        """
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
 

@@ -76,7 +76,7 @@ class StatusText:
 
 
 def describe(document: Document, job: JobView | None, now: datetime) -> StatusText:
-    """Return the status texts of a document. `job` is its processing job."""
+    """Describe the status of a document in words. `job` is its processing job."""
     if document.deleted_at:
         return StatusText("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
     if document.status == "failed":

@@ -1,4 +1,4 @@
-"""Error pages: the cause, the error code, and one action."""
+"""Renders error pages, which show the cause, the error code and one action."""
 
 from __future__ import annotations
 

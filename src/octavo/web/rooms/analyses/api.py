@@ -119,7 +119,10 @@ async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID
 async def list_items(
     services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """List the items, each with its answer, in order of execution. An item is one prompt on one segment."""
+    """List the items, each with its answer, in order of execution.
+
+    An item is one prompt on one segment (range of pages).
+    """
     async with services.database.connection() as connection:
         return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 

@@ -90,7 +90,7 @@ class ReviewFields:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The box around a value on a page. `current`: whether this value is selected."""
+    """The box around a value on a page. `current` is true if this value is selected."""
 
     path: str
     box: Box
@@ -99,7 +99,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one value. If `before` and `after` are both None, the label alone describes the change."""
+    """A change of one value. If `before` and `after` are both None, the label alone says what changed."""
 
     label: str
     before: str | None = None

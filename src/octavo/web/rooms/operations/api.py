@@ -75,14 +75,20 @@ async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DE
 
 @router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
 async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
-    """Requeue these dead letters. If one of the jobs is not a dead letter, none is requeued."""
+    """Requeue these jobs, which failed for good (dead letters).
+
+    If one of the jobs is not a dead letter, none is requeued.
+    """
     async with services.database.transaction() as connection:
         return ChangeCount(await requeue_dead_letters(connection, wanted.ids))
 
 
 @router.post("/dead-letters/discard", responses=problems(400, 404, 409))
 async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> ChangeCount:
-    """Discard these dead letters. If one of the jobs is not a dead letter, none is discarded."""
+    """Discard these jobs, which failed for good (dead letters).
+
+    If one of the jobs is not a dead letter, none is discarded.
+    """
     async with services.database.transaction() as connection:
         return ChangeCount(await dead_letter_jobs.discard(connection, wanted.ids, wanted.then))
 
