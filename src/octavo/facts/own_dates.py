@@ -1,4 +1,7 @@
-"""Chooses the date of a document that is not an invoice, such as 2017-05 or 2017-05-30."""
+"""Chooses the date of a document that is not an invoice.
+
+It can be a day, a month or a year, such as 2017-05-30 or 2017-05.
+"""
 
 from __future__ import annotations
 

@@ -227,10 +227,10 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """Return how far a heading is from being centred above a range of columns.
+    """Return the horizontal distance between the middle of a heading and the middle of a range of columns.
 
-    The centre of the range is computed from its outer edges and from the centres of its first and last column, and the
-    smaller distance is returned.
+    The middle of the columns is computed in two ways, from their outer edges and from the middles of the first and last
+    column. The smaller distance is returned.
     """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
