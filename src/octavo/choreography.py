@@ -1,11 +1,9 @@
-"""The table of events and the jobs that follow them. Each event enqueues one job.
+"""Defines which job follows which event, in one table.
 
-Jobs are built here. The caller enqueues each job in the same transaction as its event, so that both are committed or
-neither is. Database triggers and functions never enqueue jobs. Only scheduled jobs, and jobs created with `octavo jobs
-add`, are not in this table.
-
-This module is not part of `pipeline`, because packages that `pipeline` imports also enqueue jobs. `make docs` writes
-the table to docs/reference/what-follows-what.md.
+Each event queues one job. Jobs are built here. The caller queues each job in the same transaction as its event, so that
+both are committed or neither is. Database triggers and functions never queue jobs. Only scheduled jobs, and jobs
+created with `octavo jobs add`, are not in this table. This module is not part of `pipeline`, because packages that
+`pipeline` imports also queue jobs. `make docs` writes the table to docs/reference/what-follows-what.md.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ PERSON, RELAY = "a person", "the event relay"
 
 
 class Cause(StrEnum):
-    """An event that is followed by a job."""
+    """An event after which a job is queued."""
 
     UPLOAD_STORED = "upload stored"
     PART_STORED = "file from an archive or email stored"
@@ -202,7 +200,7 @@ def job_after(
     cap: int | None = None,
     job: UUID | None = None,
 ) -> NewJob:
-    """Build the job that follows an event. The caller enqueues it in the transaction of the event."""
+    """Build the job that follows an event. The caller queues it in the transaction of the event."""
     follows = CHOREOGRAPHY[cause]
     return NewJob(
         follows.kind,
@@ -222,10 +220,10 @@ def job_after(
 async def compare_documents(
     connection: Connection, cause: Cause, documents: Sequence[UUID], because: str | None = None
 ) -> None:
-    """Enqueue jobs that compare each of these documents with all other documents of its owner (account).
+    """Queue jobs that compare each of these documents with all other documents of its account.
 
     Documents in the trash and documents without vectors are skipped. `because` is part of the job's key, so each
-    revision is enqueued at most once for the same reason.
+    revision is queued at most once for the same reason.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
     jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], because) for row in rows]

@@ -1,6 +1,6 @@
 """JSON Schemas of model answers: complete schemas for validation, and simplified schemas for providers.
 
-An answer whose only fault is its length is shortened, because a second call would cost money.
+If an answer is valid except that it is too long, it is shortened, because a second call would cost money.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class LocalOnly(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallResult(Generic[OutputT]):
-    """The typed output of a call, and the JSON that is stored for reuse."""
+    """The result of a model call: the typed output, and the JSON that is stored so that the answer can be reused."""
 
     output: OutputT
     response: JSON
@@ -54,10 +54,10 @@ class CallResult(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class BilledCall(Generic[OutputT]):
-    """A model call to be billed. `seconds` limits one attempt.
+    """A model call and its time limits, before it is billed.
 
-    `deadline`, a `time.monotonic()` value, limits all attempts together. `files_seconds` is extra time for uploading
-    files. `restore` converts a stored response back into the output.
+    `seconds` limits one attempt. `deadline`, a `time.monotonic()` value, limits all attempts together. `files_seconds`
+    is extra time for uploading files. `restore` converts a stored response back into the output.
     """
 
     purpose: str
@@ -75,7 +75,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """The number of seconds that the call can wait for the rate limit without shortening its timeout."""
+        """The number of seconds that the call can wait for the rate limit and still have its full timeout."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 
@@ -83,7 +83,10 @@ Send = Callable[[float], Awaitable[CallResult[OutputT]]]
 
 
 class Billing:
-    """Bills all calls of a process. The budgets and limits that all processes share are in the database."""
+    """Reserves, sends and records all model calls of this process.
+
+    The budgets and limits that all processes share are in the database.
+    """
 
     def __init__(self, ledger: Ledger, prices: Prices) -> None:
         self._ledger = ledger
@@ -146,7 +149,7 @@ class Billing:
         return ModelAnswer(result.output, str(model), cost, failed=tuple(failed))
 
     async def _reserve(self, call: BilledCall[OutputT], request: CallRequest) -> Reservation:
-        """Reserve budget.
+        """Reserve budget for a call.
 
         The verdict of the returned reservation is GRANTED, ANSWERED (an identical request has been answered) or
         IN_FLIGHT (an identical request is running). All other verdicts raise an error.

@@ -1,5 +1,6 @@
-"""Spending limits. The settings define defaults, which an administrator or a document's owner can override.
+"""Spending limits.
 
+The settings define defaults. An administrator can override them, and each account can override the limit of a document.
 The database reads the limits, under a lock, each time it reserves budget. A change therefore applies to every worker's
 next call.
 """
@@ -69,7 +70,7 @@ async def set_budgets(connection: Connection, admin: UUID, changes: Mapping[Scop
 
 
 async def lock_ledger(connection: Connection) -> None:
-    """Block reservations until the transaction ends.
+    """Prevent new reservations of budget until the transaction ends.
 
     To avoid deadlocks, take this lock last, and do not wait for any other lock while holding it.
     """

@@ -31,7 +31,7 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True, slots=True)
 class InstructionText:
-    """Text written by the developers of Octavo, which the model can trust."""
+    """Instructions to the model, written by the developers of Octavo and therefore trusted."""
 
     text: str
 
@@ -98,7 +98,10 @@ class ModelRequest:
         return any(isinstance(part, FileReference) for part in self.parts)
 
     def digest(self, owner: UUID, generation: int) -> bytes:
-        """Return the cache key. It is the same for identical requests by one account, regardless of the model."""
+        """Return the key under which the answer is cached.
+
+        It is the same for identical requests by one account, regardless of the model.
+        """
         key = [
             str(owner),
             generation,
@@ -139,7 +142,7 @@ def _digest_key(part: Part) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account (owner), document and job that a call is billed to.
+    """The account (owner), document and job for which a call is made and billed.
 
     Jobs pass their id and `lease_token`, so that a worker that lost its lease can spend no more money. Identical
     requests by one account get the same stored answer. To repeat a call, pass a new `generation`.
@@ -154,7 +157,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class OfflineUse:
-    """Conditions for running a task offline, without a model.
+    """When to run a task offline, without a model.
 
     `if_configured`: if True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
     also run offline if all models failed and at least one provider is only temporarily unavailable. `decide`: a

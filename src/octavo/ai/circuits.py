@@ -1,4 +1,7 @@
-"""Circuit breakers of model providers and of the conversion service: read their state, or end a pause early."""
+"""Circuit breakers of model providers and of the conversion service.
+
+Reads their state, and ends a pause early on request.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Circuit:
 
 
 def gate_of_service(address: str) -> str:
-    """Return the name under which the database stores the circuit breaker of the conversion service."""
+    """Return the database key for the circuit breaker of the conversion service at this address."""
     return f"{CONVERSION}:{address}"
 
 

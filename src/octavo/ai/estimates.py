@@ -43,7 +43,7 @@ class DocumentSize:
 
     @classmethod
     def of(cls, words: int | None, pages: int | None) -> DocumentSize:
-        """Return the size of a document. An unknown word count is estimated from the page count."""
+        """Make a document size from counts. An unknown word count is estimated from the page count."""
         return cls(words if words is not None else (pages or 0) * WORDS_PER_PAGE, pages or 0)
 
     @property

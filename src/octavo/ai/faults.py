@@ -39,7 +39,7 @@ class Fault(StrEnum):
 
 
 class FaultPattern(NamedTuple):
-    """A pattern that recognises a fault in a provider's response.
+    """A pattern that recognises a type of failure in a provider's response.
 
     `body` is a regular expression to search for in the response body. An empty `provider` matches every provider.
     """
@@ -151,7 +151,10 @@ AWAY_ERRORS = tuple({FAULT_RULES[fault].error for fault in AWAY})
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Token counts reported by the provider. `cached` is the part of `input` that the provider read from its cache."""
+    """The numbers of tokens that a call used, as reported by the provider.
+
+    `cached` is the part of `input` that the provider read from its cache.
+    """
 
     input: int = 0
     output: int = 0
@@ -160,7 +163,10 @@ class TokenUsage:
 
 @dataclass(eq=False)
 class ProviderFault(Exception):
-    """A failed call. `usage` contains the tokens that were billed despite the failure. None means unknown."""
+    """Raised when a model call fails.
+
+    `usage` contains the tokens that were billed despite the failure, or None if that is unknown.
+    """
 
     fault: Fault
     usage: TokenUsage | None = field(default_factory=TokenUsage)

@@ -39,7 +39,7 @@ MAINTENANCE_SECONDS = 10.0
 
 
 class MalformedAnswer(ProviderFault):
-    """An answer that failed validation, with the reason."""
+    """Raised when a model's answer fails validation. Contains the reason."""
 
     def __init__(self, usage: TokenUsage, answer: str, reason: str) -> None:
         super().__init__(Fault.MALFORMED, usage)
@@ -49,7 +49,9 @@ class MalformedAnswer(ProviderFault):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModels:
-    """The providers that are called over the network, their billing, and a function that closes the connections."""
+    """The providers that are called over the network, the billing of their calls, and a function that closes all
+    connections.
+    """
 
     providers: Mapping[str, Provider]
     billing: Billing
@@ -67,7 +69,7 @@ class Gateway:
         self._compatible_context = compatible_context
 
     def call_limits(self, task: str) -> CallLimits:
-        """Return how much of a document's content one call for this task can contain."""
+        """Return the maximum amount of content in one call for this task."""
         return shared_limits(self._chain.of(task), self._compatible_context)
 
     async def aclose(self) -> None:
@@ -80,7 +82,10 @@ class Gateway:
         return any(model.provider == LOCAL for model in self._chain.default)
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """Return limits on pictures and PDFs that suit all remote models of a task; None if it has no such model."""
+        """Return limits on pictures and PDFs that are valid for all remote models of a task.
+
+        Returns None if it has no remote model.
+        """
         if self._remote is None:
             return None
         providers = self._remote.providers
@@ -263,7 +268,9 @@ def _is_away(faults: Mapping[Model, ProviderFault]) -> bool:
 
 
 def is_stopgap(answer: ModelAnswer[Any]) -> bool:
-    """Whether the answer was made without a model only because a provider was temporarily unavailable."""
+    """Whether this answer was made without a model only because a provider was temporarily unavailable, so that it can
+    be improved later.
+    """
     return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 
 
@@ -273,7 +280,7 @@ def _local_last(models: Sequence[Model]) -> Sequence[Model]:
 
 
 def _error_of_call(faults: Mapping[Model, ProviderFault]) -> OctavoError:
-    """Return the error to raise if every model failed.
+    """Choose the error to raise if every model failed.
 
     `TokenLimit` is preferred, because the caller can shorten the request.
     """

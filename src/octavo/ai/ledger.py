@@ -1,7 +1,8 @@
-"""The ledger of paid calls. Budget is reserved before a call and settled after it. No answer is paid for twice.
+"""The ledger of paid model calls.
 
-The rules are database functions that share one lock, which is never held during a call. All workers therefore share the
-budgets, and each provider's rate limit and circuit breaker.
+The cost of a call is reserved before the call and settled after it. No answer is paid for twice. The rules are database
+functions that share one lock, which is never held during a call. So all workers share the budgets, and the rate limit
+and circuit breaker of each provider.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ANSWERS_KEPT_DAYS = 30
 
 
 class Verdict(StrEnum):
-    """The outcome of a reservation, as returned by `reserve_call`."""
+    """Whether a call may be sent, as decided by the database function `reserve_call`."""
 
     GRANTED = "granted"
     ANSWERED = "answered"
@@ -58,9 +59,10 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A call that needs a reservation. `tokens` is the estimated total of input and output tokens.
+    """A model call for which budget is to be reserved.
 
-    `max_wait` is the maximum number of seconds to wait for the rate limit.
+    `tokens` is the estimated total of input and output tokens. `max_wait` is the maximum number of seconds to wait for
+    the rate limit.
     """
 
     id: UUID
@@ -77,9 +79,10 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The result of a `CallRequest`. `seconds` is the delay before the call can be sent or requested again.
+    """The answer to a `CallRequest`.
 
-    `scope`, `taken_usd` and `limit_usd` describe the budget that was exceeded.
+    `seconds` is the delay before the call can be sent or requested again. `scope`, `taken_usd` and `limit_usd` describe
+    the budget that was exceeded, if any.
     """
 
     verdict: Verdict

@@ -33,7 +33,7 @@ FREE = frozenset({"compatible"})
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A provider's model. The name is empty if the provider is `local`."""
+    """A model of a provider. The name is empty if the provider is `local`."""
 
     provider: str
     name: str = ""
@@ -100,7 +100,7 @@ def _embedding_of(settings: Settings) -> Model:
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The maximum content of one call. `outside` is true if the data leaves this machine."""
+    """The maximum amount of content in one call. `outside` is true if the data leaves this machine."""
 
     pages: int
     bytes: int
@@ -133,7 +133,7 @@ def shared_limits(models: Iterable[Model], compatible_context: int | None = None
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price in US dollars per million tokens.
+    """The price of a model in US dollars per million tokens.
 
     `above` contains an input size and the price that applies to larger inputs.
     """

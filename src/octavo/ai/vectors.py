@@ -1,7 +1,7 @@
-"""Embedding vectors.
+"""Tools for embedding vectors.
 
-Long texts are split into windows that are short enough for embedding models. Vectors are packed for storage in the
-ledger.
+Long texts are split into windows that are short enough for embedding models. Vectors are packed, so that they take less
+space in the database.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Runs prompts on documents that are too large for one model call, segment by segment, and combines the answers."""
+"""Runs prompts on documents that are too large for one model call.
+
+The document is divided into segments (ranges of pages), and the answers from all segments are combined.
+"""

@@ -69,9 +69,8 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
 async def ask_again(
     connection: Connection, owner: UUID, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None
 ) -> int:
-    """Discard the answers of one item (a prompt on one segment), one prompt or the whole analysis, and run them again.
-
-    Returns the number of items that run again.
+    """Discard answers and run their prompts again: for one item (a prompt on one range of pages), for one prompt, or
+    for the whole analysis. Returns the number of items that run again.
     """
     await _hold(connection, owner, analysis, planned=True)
     wanted = {"analysis": analysis, "item": item, "prompt": prompt}
@@ -88,20 +87,23 @@ async def stop_analysis(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def restart_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Continue an analysis that failed, was stopped or abandoned, or has gaps."""
+    """Continue an analysis that failed, was stopped or abandoned, or has missing answers."""
     await _hold(connection, owner, analysis)
     await progress.restart(connection, analysis)
 
 
 async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -> None:
-    """Delete an analysis permanently. The daily clean-up removes the files of its segments."""
+    """Delete an analysis permanently. The daily clean-up removes the files of its page ranges."""
     await stop_analysis(connection, owner, analysis)
     await connection.execute(QUERIES.delete_segment_files, {"analysis": analysis})
     await connection.execute(QUERIES.delete_analysis, {"analysis": analysis})
 
 
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
-    """Lock an analysis and its jobs. With `planned`, raise `NotPlanned` if the analysis has not been planned yet."""
+    """Lock the rows of an analysis and its jobs.
+
+    If `planned` is true, raises `NotPlanned` if the analysis has not been planned yet.
+    """
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)
     rows = await fetch_rows(connection, QUERIES.hold, values)

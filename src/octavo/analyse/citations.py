@@ -1,4 +1,4 @@
-"""Verifies citations: the quoted words must be on the page that the citation names. Pure functions."""
+"""Verifies citations in model answers: the quoted words must be on the page that the citation names. Pure functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Citation:
 
 
 class PageTexts:
-    """The text of each page, normalised once and then searched for many quotes."""
+    """The texts of a document's pages, prepared for finding quotes in them."""
 
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._texts = texts

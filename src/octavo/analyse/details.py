@@ -1,4 +1,6 @@
-"""Reads analyses with their segments, items (one prompt on one segment) and results, as the API returns them."""
+"""Reads analyses and their parts from the database, as the API returns them: segments (ranges of pages), items (one
+prompt on one segment) and results (the combined answer to one prompt).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The status of an item (a prompt on one segment) in the grid of segments (rows) and prompts (columns)."""
+    """The status of one prompt on one segment (range of pages).
+
+    The page of an analysis shows a grid with a row for each segment and a column for each prompt.
+    """
 
     id: UUID
     status: str
@@ -91,13 +96,16 @@ async def show_analysis(connection: Connection, owner: UUID, analysis: UUID) -> 
 
 
 async def list_segments(connection: Connection, owner: UUID, analysis: UUID) -> list[SegmentView]:
-    """List segments in page order. A segment that was split comes before the shorter segments that replaced it."""
+    """List the segments (ranges of pages) in page order.
+
+    A segment that was split comes before the shorter segments that replaced it.
+    """
     await _check_owner(connection, owner, analysis)
     return [SegmentView(**row) for row in await fetch_rows(connection, QUERIES.segments, {"analysis": analysis})]
 
 
 async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dict[tuple[UUID, UUID], Cell]:
-    """Return the grid of the analysis: the cell for each (segment id, prompt id)."""
+    """Return the status of every prompt on every segment (range of pages), keyed by segment id and prompt id."""
     await _check_owner(connection, owner, analysis)
     rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
     return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}

@@ -47,15 +47,16 @@ class AnalysedDocument:
 
 @dataclass(frozen=True, slots=True)
 class UnitLengths:
-    """The text length of each unit (page or chunk) in characters, in order."""
+    """The text length of each page (or chunk, if there are no pages) in characters, in order."""
 
     unit: Unit
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the number of tokens in each unit (page or chunk), erring on the high side.
+        """Estimate the number of tokens of each page or chunk.
 
-        If `as_files` is true, pages are sent as files, and every page counts as much as an image.
+        The estimate is rather too high than too low. If `as_files` is true, pages are sent as files, and every page
+        counts as much as an image.
         """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]

@@ -1,4 +1,4 @@
-"""Errors for analyses and prompts."""
+"""Errors raised for analyses and prompts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LEAST_SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of one analysis at one point in time.
+    """The numbers from which the progress of an analysis is calculated, read at one point in time.
 
     Segments that were split into shorter ones are not included.
     """
@@ -44,9 +44,9 @@ class Counts:
 
 
 def percent_of(counts: Counts) -> Percent:
-    """Return the percentages of prepared segments (`upload`), finished items (`processing`) and all work (`overall`).
-
-    An item is one prompt on one segment. `overall` reaches 100 only when the analysis is completed.
+    """Return three percentages: prepared segments (ranges of pages) as `upload`, finished items as `processing`, and
+    all work as `overall`. An item is one prompt on one segment. `overall` reaches 100 only when the analysis is
+    completed.
     """
     everything = counts.segments + counts.items + counts.results
     finished = counts.segments_ready + counts.items_done + counts.results_completed
@@ -55,7 +55,10 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """Return the time left as a range, based on the quartiles of past durations; None if it cannot be estimated."""
+    """Estimate the remaining time as a range, from the quartiles of past durations.
+
+    Returns None if it cannot be estimated.
+    """
     left = counts.items - counts.items_done - counts.items_failed + counts.results - counts.results_completed
     if counts.status != "analyzing" or counts.samples < LEAST_SAMPLES or left <= 0:
         return None
@@ -66,7 +69,7 @@ def eta_of(counts: Counts) -> Eta | None:
 
 
 def health_of(counts: Counts) -> Health:
-    """Return a message about the most serious problem of the analysis or, if there is none, about its current state."""
+    """Return a message about the most serious problem of an analysis or, if it has no problem, about its progress."""
     if counts.status == "completed":
         gaps = counts.error_message is not None
         return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")

@@ -1,7 +1,8 @@
-"""Moves an analysis forward: enqueues its items, combines their answers, and completes, stops or restarts it.
+"""Moves an analysis forward: queues its items, combines their answers, and completes, stops or restarts it.
 
-An item is one prompt on one segment. Except for `recover_all`, every function runs in the caller's transaction. The
-caller must have locked the row of the analysis, so that changes to its items and results never overlap.
+An item is one prompt on one segment (range of pages). Except for `recover_all`, every function runs in the caller's
+transaction. The caller must have locked the row of the analysis, so that changes to its items and results never
+overlap.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ NO_PROGRESS = "No progress for two days."
 
 
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
-    """Enqueue all items that can run now, ordered by prompt and then by page. Returns their number.
+    """Queue all items that can run now, ordered by prompt and then by page.
 
-    In sequential mode, each prompt runs on one segment at a time, in page order.
+    An item is one prompt on one segment (range of pages). Returns their number. In sequential mode, each prompt runs on
+    one segment at a time, in page order.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [
@@ -44,9 +46,9 @@ async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
 
 
 async def settle(connection: Connection, analysis: UUID) -> None:
-    """Start combining the answers of each prompt that has run on every segment, and update the status of the analysis.
+    """Find the prompts that have run on all pages, and start combining their answers.
 
-    Called after changes to items or results.
+    Then update the status of the analysis. Called after items or results change.
     """
     rows = await fetch_rows(connection, QUERIES.take_answered_prompts, {"analysis": analysis})
     jobs = [
@@ -68,19 +70,19 @@ async def settle(connection: Connection, analysis: UUID) -> None:
 
 
 async def stop(connection: Connection, analysis: UUID) -> None:
-    """End an analysis because a person stopped it. Answers are kept, and the analysis can be resumed."""
+    """End an analysis because a person stopped it. Answers are kept, and the analysis can be restarted."""
     await connection.execute(QUERIES.set_stopped, {"analysis": analysis})
     await _cancel_jobs(connection, analysis)
 
 
 async def abandon(connection: Connection, analysis: UUID) -> None:
-    """End an analysis with an error because it is making no progress. A person can resume it."""
+    """End an analysis with an error because it is making no progress. A person can restart it."""
     await connection.execute(QUERIES.set_abandoned, {"analysis": analysis, "code": ABANDONED, "message": NO_PROGRESS})
     await _cancel_jobs(connection, analysis)
 
 
 async def fail(connection: Connection, analysis: UUID, code: str, message: str) -> None:
-    """End an analysis with this error. A person can resume it."""
+    """End an analysis with this error. A person can restart it."""
     await connection.execute(QUERIES.set_failed, {"analysis": analysis, "code": code, "message": message})
     await _cancel_jobs(connection, analysis)
 
@@ -95,7 +97,7 @@ async def _cancel_jobs(connection: Connection, analysis: UUID) -> None:
 
 
 async def restart(connection: Connection, analysis: UUID) -> None:
-    """Continue an analysis that failed, was stopped or abandoned, or has gaps. Answers are kept."""
+    """Continue an analysis that failed, was stopped or abandoned, or has missing answers. Existing answers are kept."""
     values = {"analysis": analysis}
     row = await (await connection.execute(QUERIES.has_items, values)).fetchone()
     if not row or not row[0]:
@@ -150,10 +152,10 @@ async def recover_all(database: Database) -> tuple[int, int]:
 
 
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
-    """Enqueue items that have no job, combine complete answers, and abandon an analysis that makes no progress.
+    """Recover one analysis: queue items that have no job, and combine complete answers.
 
-    An analysis is abandoned after two days without progress, if none of its jobs is running or queued. A person can
-    restart it.
+    If there was no progress for two days and no job is running or queued, the analysis is abandoned. A person can
+    restart it. Returns the number of queued items, and whether the analysis was abandoned.
     """
     values = {"analysis": analysis}
     await connection.execute(QUERIES.hold_jobs_of, values)  # locks jobs before the analysis, as workers do

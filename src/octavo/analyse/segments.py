@@ -1,7 +1,8 @@
-"""Divides a document into segments, one per model call, and checks that they cover it. Pure functions.
+"""Divides a document into segments, one per model call, and checks that together they cover the document. Pure
+functions.
 
-A unit is a page of the document or, if it has no pages, a chunk. Each unit belongs to exactly one segment; later
-segments may show it again as context.
+A segment is a range of units. A unit is a page of the document or, if it has no pages, a chunk. Each unit belongs to
+exactly one segment; later segments may show it again as context.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """The maximum size of a segment, in units (pages or chunks) and tokens.
+    """The maximum size of a segment.
 
-    `own`: units without context. `context`: units of context. `shown`: units in total. `tokens`: tokens in total.
+    Sizes are counted in units (pages or chunks) and tokens. `own`: units that belong to the segment. `context`: units
+    before it that are shown as context. `shown`: both together. `tokens`: tokens of both together.
     """
 
     own: int
@@ -57,7 +59,9 @@ class SegmentLimits:
 
 
 def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
-    """Return the limits for segments of a file with `count` pages and `size` bytes."""
+    """Return the maximum size of segments (page ranges that are sent in one model call) for a file with `count` pages
+    and `size` bytes.
+    """
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
     shown = max(1, min(own + MOST_CONTEXT, call_limits.pages, int(call_limits.bytes / page_bytes)))
@@ -65,9 +69,9 @@ def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentL
 
 
 def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
-    """Return the limits for segments that consist of chunks.
+    """Return the maximum size of segments for a document without pages, whose segments consist of chunks.
 
-    Such a segment contains about as much text as one that consists of pages.
+    Such a segment contains about as much text as a segment of pages.
     """
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))
@@ -98,12 +102,12 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Split a segment that was too long for the model. A unit is a page or a chunk.
+    """Split a segment that was too long for the model. A segment of more than 80 units (pages or chunks) is split into
+    parts of up to 80 units, and a shorter one into halves.
 
-    A segment of more than 80 units is split into parts of up to 80 units, a shorter one into halves. The context of
-    each part is as long as the segment's context was, but at most as long as the part itself and at least a third as
-    long. The first part never gets more context than the segment had. A segment with a single unit is returned without
-    its context; if it has no context, the result is empty.
+    Each part also gets units before it as context: as many as the segment had, but at least a third of the length of
+    the part, and at most its full length. The first part never gets more context than the segment had. A segment with a
+    single unit is returned without its context. If it has no context, the result is empty.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []
@@ -121,8 +125,8 @@ def subdivide(segment: Segment) -> list[Segment]:
 class Coverage:
     """The gaps and overlaps between segments.
 
-    `missing`: ranges of units (pages or chunks) that are in no segment. `doubled`: ranges of units that are in several
-    segments. Ranges include both ends.
+    `missing`: ranges of pages or chunks that are in no segment. `doubled`: ranges that are in several segments. Ranges
+    include both ends.
     """
 
     missing: tuple[tuple[int, int], ...]

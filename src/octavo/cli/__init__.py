@@ -1,4 +1,4 @@
-"""The command-line interface. It starts quickly and prints every known error as one line."""
+"""The command-line interface. It starts quickly, and prints expected errors as one line, without a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
-    """Run a command. A known error prints one line on standard error and exits with code 1."""
+    """Run a command. An expected error prints one line on standard error and exits with code 1."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     enable_completion()
     try:

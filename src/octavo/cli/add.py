@@ -151,7 +151,10 @@ class Run:
     as_json: bool
 
     def send_all(self, target: Target, at_once: int) -> bool:
-        """Send all files, links and texts. Returns True if the user interrupted the command."""
+        """Send all files, links and texts, up to `at_once` in parallel.
+
+        Returns True if the user interrupted the command.
+        """
         for refused in self.found.refused:
             self._print(describe_refused(refused), err=True)
 
@@ -199,7 +202,7 @@ def count_results(batch: UploadBatch) -> str:
 
 
 def summarise(found: FileSelection, batch: UploadBatch) -> str:
-    """Summarise the results and the skipped files."""
+    """Return a summary of the command: how many items were added and refused, and which files were skipped."""
     nothing = not (batch.added or batch.left or batch.refused)
     lines = ["Nothing to add." if nothing else count_results(batch)]
     counts = {noun: sum(one.reason == reason for one in found.skipped) for reason, noun in SKIPPED.items()}

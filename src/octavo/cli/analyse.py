@@ -229,7 +229,7 @@ def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> Ren
 
 
 def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
-    """Return the header and rows of a table that shows the status of each prompt for each segment.
+    """Make a table with the status of each prompt on each range of pages, and return its header and rows.
 
     Rows are in page order, columns in the order in which the prompts run.
     """

@@ -92,7 +92,10 @@ def everything(
 
 
 def begin(process: str, parent: int | None = None) -> Settings:
-    """Prepare a long-running process: load the settings, set up logging, and stop when the process `parent` ends."""
+    """Prepare a long-running process: load the settings and set up logging.
+
+    The process stops when the process `parent` ends.
+    """
     from octavo.ops.logs import configure_logs
     from octavo.ops.processes import end_with_parent
 

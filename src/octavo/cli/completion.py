@@ -35,7 +35,7 @@ STARTUP_FILES = {Shell.BASH: "~/.bashrc", Shell.ZSH: "~/.zshrc"}
 
 
 def enable() -> None:
-    """Register the completion of each shell, if a completion script started this process."""
+    """Enable completion for each shell. Does nothing unless a completion script started this process."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] - no public name
 

@@ -1,4 +1,4 @@
-"""`octavo connections`, `verdict`, `weights` and `related`: show how documents are connected to each other."""
+"""`octavo connections`, `verdict`, `weights` and `related`: show and rate the connections between documents."""
 
 from __future__ import annotations
 

@@ -100,7 +100,10 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document in the library. `shown` and `name` are both its file name; `LocalFile` has the same two fields."""
+    """A document in the library that is to be converted.
+
+    `shown` and `name` are both its file name; `LocalFile` has the same two fields.
+    """
 
     id: UUID
     shown: str
@@ -184,7 +187,7 @@ def _make_folder(out: Path) -> None:
 
 
 def _names(files: Sequence[Source], form: Form) -> dict[Source, str]:
-    """Choose a unique name for each result. Files with the same name from different folders get a number."""
+    """Choose a unique file name for each result. Files with the same name from different folders get a number."""
     ending = "json" if form is Form.JSON else "xml"
     stems = {file: Path(file.name).stem or "result" for file in files}
     own = {stem.casefold() for stem in stems.values()}

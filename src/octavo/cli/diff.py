@@ -135,9 +135,10 @@ def describe_change(console: Console, change: TextChange) -> Text:
 
 
 def add_part(console: Console, line: Text, kind: str, text: str) -> None:
-    """Append text: in colour on a terminal, otherwise as [-removed-] or {+added+}.
+    """Append text to a line.
 
-    All control characters except line breaks are removed.
+    Changes are shown in colour on a terminal, otherwise as [-removed-] or {+added+}. All control characters except line
+    breaks are removed.
     """
     before, after, style = MARKS[kind]
     shown = "\n".join(map(clean_inside, text.split("\n")))
@@ -148,7 +149,10 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Put a text on one line, like `clean`, but keep one space at each end that had white space."""
+    """Put a text on one line, like `clean`.
+
+    White space at the start or end becomes one space instead of being removed.
+    """
     inner = clean(text)
     if not inner:
         return " " * bool(text)

@@ -147,7 +147,7 @@ def show(
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
-    """Return the text to print for each label, with one line per fact.
+    """Return the facts to print, by label, with one line per fact.
 
     A document can have several facts with the same label, such as identifiers.
     """
@@ -335,7 +335,7 @@ def change(target: Target, action: BulkAction, documents: list[str], trashed: tu
 
 
 def confirm_purge(count: int, as_json: bool) -> None:
-    """Ask for confirmation on a terminal; elsewhere --yes is required."""
+    """Ask the user to confirm the permanent deletion. If the output is not a terminal, --yes is required instead."""
     if as_json or not open_console().is_terminal:
         raise BadInput("Confirm the permanent deletion with --yes.")
     if not typer.confirm(f"Delete {count_of(count, 'document')} permanently? This cannot be undone."):
@@ -435,7 +435,10 @@ def needs_classification(document: Document) -> bool:
 
 
 def text_by(document: Document) -> str | None:
-    """Return the model that wrote the text, and the pages or sections that were extracted without a model."""
+    """Name the model that wrote the text, and list the pages or sections that were extracted without a model.
+
+    Returns None if no model was used.
+    """
     kept = document.metadata.get("kept_plain")
     writer = document.metadata.get("text_by")
     return f"{writer}; as read from the file: {kept}" if kept else writer

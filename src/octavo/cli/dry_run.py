@@ -35,7 +35,7 @@ DryRun = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PlannedDocument:
-    """A document and its estimated costs."""
+    """A document and the estimated costs of processing it."""
 
     name: str
     words: int

@@ -39,7 +39,7 @@ NAMES = {Field.DATE: "document_date"}
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """Tags to add and to remove. `replaces`: whether all other tags are removed."""
+    """Tags to add and to remove. If `replaces` is true, all other tags are removed."""
 
     added: Sequence[str]
     removed: Sequence[str]
@@ -49,7 +49,10 @@ class TagChange:
         return bool(self.added or self.removed or self.replaces)
 
     def apply(self, current: Sequence[str]) -> list[str]:
-        """Return the new tags. Tags that differ only in case are treated as the same."""
+        """Apply the change to a document's tags and return the new tags.
+
+        Tags that differ only in case are treated as the same.
+        """
         kept = [] if self.replaces else list(current)
         gone = {one.strip().casefold() for one in self.removed}
         known = {one.casefold(): one for one in reversed([*kept, *(one.strip() for one in self.added)])}

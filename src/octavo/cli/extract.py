@@ -130,7 +130,7 @@ class Output:
             self._report(shown, lack)
 
     async def write_html(self, parts: AsyncIterable[str]) -> None:
-        """Write the HTML of one file. Before the first file, write the head of the page."""
+        """Write the HTML of one file. For the first file, the head of the HTML page is written before it."""
         from octavo.cli.side_by_side import HEAD
 
         if self._open():
@@ -163,7 +163,7 @@ class Output:
 
 
 def json_line(shown: str, extracted: Extracted) -> Iterator[bytes]:
-    """Yield the document as one line of JSON, in parts, because a document can be long."""
+    """Yield the document as one line of JSON, piece by piece, because a document can be long."""
     from octavo.extract.extracted import json_pieces
 
     yield f'{{"path":{json.dumps(shown, ensure_ascii=False)},'.encode(errors="replace")

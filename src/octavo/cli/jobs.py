@@ -250,7 +250,10 @@ def check_input(kind: str, given: dict[str, JSON]) -> None:
 
 
 async def sync_kinds(connection: Connection) -> None:
-    """Store the job kinds in the database, as workers do when they start, in case no worker has started yet."""
+    """Store the known job kinds in the database.
+
+    Workers also do this when they start, but no worker may have started yet.
+    """
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
 
@@ -272,7 +275,7 @@ async def enqueue_all(connection: Connection, new_job: Callable[[], NewJob], cou
 
 
 async def find_jobs(connection: Connection, typed: Sequence[str]) -> list[UUID]:
-    """Find the jobs that the user named by their ids, or parts of them."""
+    """Find the jobs that the user named, by full or partial ids."""
     from octavo.jobs.views import name_jobs
 
     return await find_named(typed, lambda part: name_jobs(connection, part, FEW), "job", "octavo jobs ls")
@@ -386,7 +389,7 @@ def row_of_event(kind: str, event: EventView) -> list[str]:
 
 
 def line_of(job: JobView) -> str:
-    """Return one line about a job: its error, the reason why it is waiting, or the time left."""
+    """Return a short text about a job: its error, the reason why it is waiting, or the time left."""
     from octavo.jobs.views import explain_waiting
 
     if job.error:

@@ -29,7 +29,10 @@ OTHER_SERVER = "Or choose another server with --server and --key."
 
 
 def running_address(settings: Settings, hint: str = "") -> str:
-    """Return the address of the installation that uses this data folder. `hint` is added to the error."""
+    """Return the address of the running installation that uses this data folder.
+
+    Raises `NotRunning` with the text `hint` if it is not running.
+    """
     from octavo.database.embedded import DataFolder
     from octavo.ops.processes import RecordFile
 
@@ -60,7 +63,7 @@ def act(
 ) -> Answer:
     """Call `run` with a database connection, in a transaction, and return its result.
 
-    `before` runs first, in a separate transaction, so that its locks are released early.
+    If `before` is given, it is called first in a separate transaction, so that its locks are released early.
     """
     from octavo.database import require_current
     from octavo.ops.instance import open_connection

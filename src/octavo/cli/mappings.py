@@ -1,4 +1,6 @@
-"""`octavo mappings`: lists, prints, tests, adds and deletes mappings."""
+"""`octavo mappings`: lists, prints, tests, adds and deletes mappings, which are rules for converting documents
+to XML.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def show(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the text of a mapping."""
+    """Print the text of a mapping (rules for converting documents to XML)."""
 
     async def run(client: Client) -> MappingView:
         return await client.conversions.show_mapping(name)

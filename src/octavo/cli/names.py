@@ -1,4 +1,4 @@
-"""Finds documents, jobs and other records by id, by the beginning or end of an id, or by that of the short id."""
+"""Finds documents, jobs and other records by their id or by part of it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ async def find_named(
 ) -> list[UUID]:
     """Return the ids that the user named, without duplicates.
 
-    Full ids are returned unchanged. For a partial id, `look_up` returns the ids that match it, with their titles. It
-    may return only some of them: two matches already show that the part is ambiguous.
+    Full ids are returned unchanged. For a partial id, `look_up` returns the matching ids with their titles. It need not
+    return all of them: two matches already show that the partial id is ambiguous.
     """
     wanted = [read_part(one, listed_by) for one in typed]
     found = {
@@ -63,13 +63,13 @@ def read_part(typed: str, listed_by: str) -> UUID | str:
 
 
 def find_among(typed: str, known: Mapping[UUID, str], what: str, listed_by: str) -> UUID:
-    """Return the id that the user named. `known` maps all ids to their titles."""
+    """Return the id that the user named, in full or in part. `known` maps all ids to their titles."""
     part = read_part(typed, listed_by)
     return part if isinstance(part, UUID) else match_part(part, known, what, listed_by)
 
 
 def match_part(part: str, known: Mapping[UUID, str], what: str, listed_by: str) -> UUID:
-    """Return the id that the partial id means. Raises an error unless exactly one id matches."""
+    """Return the only id that matches a partial id. Raises an error if none or several match."""
     matches = [one for one in known if is_part(part, str(one))]
     if not matches:
         raise NotFound(f"No {what}'s id begins or ends with {part}. `{listed_by}` lists them.")
@@ -81,5 +81,5 @@ def match_part(part: str, known: Mapping[UUID, str], what: str, listed_by: str) 
 
 
 def is_part(part: str, ident: str) -> bool:
-    """Whether an id, or the short id that is shown for it, begins with `part`, or the id ends with it."""
+    """Whether an id starts or ends with `part`, or the short id that is shown for it starts with `part`."""
     return ident.startswith(part) or ident.endswith(part) or ident[-SHORT_ID:].startswith(part)

@@ -55,7 +55,7 @@ def print_on(console: Console, table: Table) -> None:
 
 
 def clean(text: str) -> str:
-    """Put a text on one line, without control characters."""
+    """Put a text on one line and remove control characters."""
     return _UNSHOWN.sub(" ", text).strip()
 
 
@@ -80,9 +80,10 @@ def make_table(
 
 
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
-    """Divide the width among the columns.
+    """Divide the available width among columns.
 
-    Narrow columns get all the width they need, and wide columns share the rest equally.
+    Narrow columns get all the width they need, and wide columns share the rest equally. `needs` contains the width that
+    each column needs.
     """
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):
@@ -92,7 +93,7 @@ def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
 
 
 def make_facts(facts: Mapping[str, str | None]) -> Table:
-    """Make a table of names and values. Empty values are left out."""
+    """Make a table of labels and values. Empty values are left out."""
     from rich.table import Table
     from rich.text import Text
 
@@ -106,7 +107,10 @@ def make_facts(facts: Mapping[str, str | None]) -> Table:
 
 
 def short_id(document: UUID) -> str:
-    """Return the end of an id. The beginning is the creation time, which is similar for documents added together."""
+    """Return the end of an id as a short id.
+
+    The beginning is the creation time, which is similar for documents added together.
+    """
     return str(document)[-SHORT_ID:]
 
 
@@ -129,5 +133,5 @@ def print_json(value: object) -> None:
 
 
 def print_items(records: Sequence[object], next_cursor: str | None = None) -> None:
-    """Print a page of results as JSON, even if the page is empty."""
+    """Print one page of results as JSON, even if there are no results."""
     print_json(Page(list(records), next_cursor))

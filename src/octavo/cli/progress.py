@@ -89,7 +89,7 @@ class BarDisplay:
 
 @contextmanager
 def open_display(files: Sequence[Item], *, silent: bool) -> Generator[Display]:
-    """Show bars on a terminal, lines elsewhere, and nothing if silent."""
+    """Show the progress: bars on a terminal, lines elsewhere, and nothing if `silent` is true."""
     console = open_console(stderr=True)
     if silent:
         yield NoDisplay()
@@ -123,7 +123,7 @@ def describe_added(added: AddedItem, document: str) -> str:
 
 
 def describe_error(result: AddedItem | RefusedFile | None) -> str | None:
-    """Describe the error of a result in one line; None if there was no error."""
+    """Describe the error of an added or refused file in one line. Returns None if there was no error."""
     if isinstance(result, RefusedFile):
         return describe_refused(result)
     if result and result.error:

@@ -110,7 +110,7 @@ PAGES = {"settings.md": settings_page, "errors.md": errors_page, "what-follows-w
 
 
 def _cell(text: str) -> str:
-    """Escape a text for a cell of a Markdown table. A pipe would end the cell, even inside code."""
+    """Escape a text for a cell of a Markdown table. A vertical bar would end the cell, even inside code."""
     return text.replace("|", "\\|")
 
 

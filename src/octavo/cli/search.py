@@ -128,7 +128,7 @@ def marked(hit: SearchHit) -> Text:
 
 
 def clean_inside(text: str) -> str:
-    """Put a text on one line, like `clean`, but keep the spaces at both ends."""
+    """Put a text on one line, like `clean`, but keep the spaces at its start and end."""
     return clean(f"|{text}|")[1:-1]
 
 

@@ -78,7 +78,7 @@ async def draw_page(sandbox: Sandbox, path: Path, extracted: Extracted, page: Pa
 
 
 def marks_of(extracted: Extracted, page: int) -> list[Mark]:
-    """Return the regions of a page, or its blocks if the file has no regions."""
+    """Return the boxes to draw on a page: its regions, or its blocks if the file has no regions."""
     if extracted.regions:
         regions = (one for one in extracted.regions if one.page == page)
         return [Mark(one.order, one.kind, one.box, one.text) for one in regions]

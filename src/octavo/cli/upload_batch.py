@@ -94,7 +94,7 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 class AddOptions:
     """How files are added, and the fields to set on their documents.
 
-    `version_of`: the document that the file is a new version of.
+    `version_of`: the document of which the file becomes a new version.
     """
 
     duplicates: Policy = "reuse"
@@ -130,9 +130,9 @@ class Display(Protocol):
 
 @dataclass(slots=True)
 class UploadBatch:
-    """The results of sending a batch of files. `failure`: the reason why sending ended early.
+    """Sends a batch of files and collects the results.
 
-    `left`: the number of files that were not sent.
+    `failure`: the reason why sending ended early. `left`: the number of files that were not sent.
     """
 
     options: AddOptions
@@ -155,7 +155,7 @@ class UploadBatch:
         return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
 
     async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:
-        """Send all files. Stops early at an error that affects all of them."""
+        """Send all files, up to `at_once` in parallel. Stops early at an error that affects all of them."""
         self.left = len(files)
         limits = (await client.read_settings()).limits
         waiting = iter(files)

@@ -148,7 +148,7 @@ class NoView:
 
 
 class TableView:
-    """A table that fits the terminal: running documents first, then waiting ones."""
+    """Shows the documents in a table that fits the terminal: running documents first, then waiting ones."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -198,7 +198,10 @@ def row_of(document: Document, job: Job | None) -> list[str]:
 
 
 def activity_of(job: Job, source_type: str) -> str:
-    """Describe the stage of an unfinished document as the pages do. A job that has not started shows its status."""
+    """Describe the current stage of an unfinished document in the same words as the web pages.
+
+    A job that has not started shows its status.
+    """
     from octavo.records.jobs import stage_of
 
     return stage_of(job, source_type) if job.stage or job.status == "processing" else job.status

@@ -1,4 +1,4 @@
-"""Calls for prompts and for analyses of whole documents."""
+"""API calls for prompts, and for analyses, which run prompts on whole documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_LISTED = 500
 
 
 class AnalysisCalls:
-    """Run prompts on whole documents, and manage the prompt library."""
+    """API calls that run prompts on whole documents, and manage the saved prompts."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -61,7 +61,10 @@ class AnalysisCalls:
         return read_page(Analysis, await self._transport.get("/analyses", query))
 
     async def list_items(self, analysis: UUID) -> Sequence[ItemView]:
-        """List all items (one prompt on one segment), in the order in which they run."""
+        """List all items of an analysis, in the order in which they run.
+
+        An item is one prompt on one range of pages.
+        """
         page = await self._list(ItemView, f"/analyses/{analysis}/items")
         items = page.items
         while page.next_cursor:
@@ -73,7 +76,7 @@ class AnalysisCalls:
         return (await self._list(ResultView, f"/analyses/{analysis}/results", limited=False)).items
 
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
-        """Run one item (a prompt on one segment), all items of one prompt, or all items again."""
+        """Run one item (a prompt on one range of pages), all items of one prompt, or all items again."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
         return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
 

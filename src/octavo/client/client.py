@@ -155,12 +155,12 @@ class Client(UploadCalls):
 
     @property
     def analyses(self) -> AnalysisCalls:
-        """Calls for analyses of whole documents, and for the prompt library."""
+        """The API calls for analyses of whole documents, and for saved prompts."""
         return AnalysisCalls(self._transport)
 
     @property
     def conversions(self) -> ConversionCalls:
-        """Calls for conversions of business documents to XML, and for mappings."""
+        """The API calls for conversions of business documents to XML, and for mappings."""
         return ConversionCalls(self._transport)
 
     # Documents ---------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class Client(UploadCalls):
         )
 
     async def walk_documents(self, filters: Filters | None = None) -> AsyncIterator[Document]:
-        """Yield all documents; they are fetched page by page."""
+        """Yield all documents. They are fetched page by page."""
         cursor: str | None = None
         while True:
             page = await self.list_documents(filters, cursor=cursor)
@@ -267,11 +267,17 @@ class Client(UploadCalls):
     async def find_highlights(
         self, q: str | None = None, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[Highlight]:
-        """List the highlights of all documents, newest first; `q` are words in the quote or the note."""
+        """List the highlights of all documents, newest first.
+
+        If `q` is given, its words must be in the quote or the note.
+        """
         return await self._list(Highlight, "/highlights", {"q": q, "cursor": cursor, "limit": limit})
 
     async def add_highlight(self, document: UUID, passage: Mapping[str, object]) -> Highlight:
-        """Highlight a passage: its `quote`, or its `start` and `end`; optionally with a `colour` and a `note`."""
+        """Highlight a passage of a document.
+
+        `passage` contains its `quote`, or its `start` and `end`, and optionally a `colour` and a `note`.
+        """
         return await self._call(Highlight, Request("POST", f"/documents/{document}/highlights", json=passage))
 
     async def edit_highlight(self, highlight: UUID, changes: Mapping[str, object]) -> Highlight:
@@ -300,7 +306,10 @@ class Client(UploadCalls):
         since_revision: int | None = None,
         revision: int | None = None,
     ) -> Comparison:
-        """Compare a document with another document or revision; by default with its previous version or revision."""
+        """Compare a document with another document or revision.
+
+        By default, compare it with its previous version or revision.
+        """
         given = {"since": since, "since_revision": since_revision, "revision": revision}
         query = {name: str(value) for name, value in given.items() if value is not None}
         return read_record(Comparison, await self._transport.get(f"/documents/{document}/diff", query))
@@ -322,9 +331,9 @@ class Client(UploadCalls):
         return read_record(SearchPage, await self._transport.get("/search", wanted))
 
     async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
-        """Yield the answer to a question: first its statements, then its citations.
+        """Ask a question about documents, by default about all of them.
 
-        By default, all documents are used.
+        Yields the statements of the answer, then its citations.
         """
         async with aclosing(stream_answer(self._transport, question, documents)) as parts:
             async for record, data in parts:

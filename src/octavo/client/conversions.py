@@ -1,4 +1,4 @@
-"""Calls for conversions and mappings."""
+"""API calls for conversions of documents to XML, and for mappings, the rules of a conversion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Form = Literal["xml", "plain", "json"]
 
 
 class ConversionCalls:
-    """Convert business documents, and manage mappings."""
+    """API calls that convert business documents to XML, and manage mappings, the rules of a conversion."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -1,4 +1,7 @@
-"""Reads streams from the server: an account's events, resumed after broken connections, and answers to questions."""
+"""Reads streams from the server: the events of an account, and answers to questions.
+
+After a broken connection, the stream of events is resumed.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +76,10 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
 async def stream_answer(
     transport: Transport, question: str, documents: Sequence[UUID]
 ) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
-    """Yield each part of an answer as a pair: its record type (statement or sources) and its data.
+    """Yield the statements of an answer and then its sources.
 
-    A broken stream is not retried, because answers cost money.
+    Each is a pair of a type (statement or sources) and its data. A broken stream is not retried, because answers cost
+    money.
     """
     body: dict[str, object] = {"question": question}
     if documents:

@@ -81,7 +81,7 @@ class Transport:
         await self._http.aclose()
 
     async def call(self, request: Request) -> Any:  # noqa: ANN401 - any JSON
-        """Return the JSON of the response, or None if the response is empty.
+        """Send the request and return the JSON of the response, or None if the response is empty.
 
         Raises an error if the server refuses the request.
         """
@@ -122,7 +122,10 @@ class Transport:
             raise Unreachable(self._explain(error)) from error
 
     async def _try(self, request: Request, retries: Retries) -> httpx.Response | None:
-        """Send the request once. If the connection breaks and a retry is safe, pause and return None."""
+        """Send the request once.
+
+        If the connection breaks and a retry is safe, pause and return None, so that the caller retries.
+        """
         sent = self._http.build_request(
             request.method,
             request.path,
@@ -247,7 +250,7 @@ def is_loopback(address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Decides when failed requests are retried.
+    """How often and when failed requests are retried.
 
     `pauses`: the seconds to wait before each retry after a broken connection. Delays that the server requests are
     limited separately: each one by `longest_wait`, their sum by `all_waits`.
@@ -263,7 +266,7 @@ class RetryPolicy:
 
 
 class Retries:
-    """The retries that are left for one call."""
+    """Counts the remaining retries of one call."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy

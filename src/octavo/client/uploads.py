@@ -29,7 +29,7 @@ OnProgress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A local file, and the name it gets on the server."""
+    """A local file, and the name that it gets on the server."""
 
     path: Path
     name: str
@@ -89,7 +89,7 @@ class FileBody:
 
 
 class UploadCalls:
-    """The calls that add documents."""
+    """API calls that add documents."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -169,9 +169,10 @@ class UploadCalls:
     async def _add_fields(
         self, fields: Mapping[str, str | None], duplicates: Policy, extraction: Extraction
     ) -> Outcome:
-        """Add a link or text. Fields that are None are left out.
+        """Add a link or text.
 
-        The call is retried only if `duplicates` is `reuse`; otherwise a retry could create a second document.
+        Fields that are None are left out. Failed calls are retried only if `duplicates` is `reuse`; otherwise a retry
+        could create a second document.
         """
         given = {name: value for name, value in fields.items() if value is not None}
         body = {**given, "duplicates": duplicates, **unless_plain(extraction)}
@@ -229,8 +230,7 @@ class UploadCalls:
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """Return the `extraction` field for a request.
-
-    The field is omitted for the default, because older servers do not support it.
+    """Return the `extraction` field of a request, or nothing for the default extraction, because older servers do not
+    know the field.
     """
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

@@ -1,4 +1,5 @@
-"""Connections between chunks of an account's documents.
+"""Finds and stores connections between chunks (passages) of an account's documents.
 
-Finds candidate pairs, looks for similar chunks, contradictions and bridges among them, and stores the results.
+There are three types: similar passages, contradictions, and bridges, which are shared ideas in documents about
+different subjects.
 """

@@ -1,9 +1,8 @@
-"""Finds bridges: important chunks of documents in different domains that share some concepts.
+"""Finds bridges: important chunks of documents on different subjects that share some concepts.
 
-These pairs are only candidates. Shared concepts do not show that two subjects have an idea in common, so a bridge is
-kept only if a model confirms it. Without a model there are no bridges.
-
-The domain of a document consists of its generated topics and its mean vector.
+These pairs are only candidates. Shared concepts do not prove that two texts have an idea in common, so a bridge is kept
+only if a model confirms it. Without a model there are no bridges. The subject ("domain") of a document is given by its
+generated topics and its mean vector.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Candidate: TypeAlias = tuple[ChunkPair, float]
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]:
     """Find pairs of important chunks on different subjects that share some concepts.
 
-    Returns each pair with its concept overlap.
+    Returns each pair with a number for how much they share.
     """
     return [
         (pair, overlap)
@@ -54,7 +53,7 @@ def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]
 def choose_candidates(
     candidates: Iterable[Candidate], domains: Mapping[UUID, DocumentDomain], same_domain: float
 ) -> list[Candidate]:
-    """Choose the best candidates for each source chunk. The two documents must be in different domains."""
+    """Choose the best candidates for each source chunk. Only documents on different subjects are considered."""
     by_source: dict[UUID, list[Candidate]] = defaultdict(list)
     for pair, overlap in candidates:
         one, other = (domains.get(chunk.document_id, UNKNOWN) for chunk in (pair.source, pair.target))
@@ -71,7 +70,9 @@ def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
 def connect(
     candidate: Candidate, sentences: SentenceCache, explanation: str, strength: float, made_by: str
 ) -> DetectedConnection:
-    """Build the connection for a bridge that a model confirmed, with the model's explanation and strength."""
+    """Build the connection for a bridge (a shared idea of two documents) that a model confirmed, with the model's
+    explanation and strength.
+    """
     pair, _ = candidate
     quotes = shared_quotes(pair.source, pair.target, sentences)
     return DetectedConnection(
@@ -80,9 +81,9 @@ def connect(
 
 
 def strength_of(pair: ChunkPair, overlap: float) -> float:
-    """Return the strength of a bridge, at most 1.
+    """Return the strength of a bridge, from 0 to 1.
 
-    It grows with the importance of both chunks and with their concept overlap.
+    It is higher if both chunks are important and share many concepts.
     """
     return round(min((pair.source.importance * pair.target.importance) ** 0.5 * (0.5 + overlap), 1.0), 3)
 
@@ -90,8 +91,8 @@ def strength_of(pair: ChunkPair, overlap: float) -> float:
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
     """Return how much the concepts of two chunks overlap, from 0 to 1.
 
-    This is the total weight of the shared concepts, divided by the total weight of the concepts of one chunk. The chunk
-    with the smaller total is used.
+    This is the total weight of the shared concepts, divided by the total weight of all concepts of one chunk. Of the
+    two chunks, the one with the smaller total is used.
     """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:
@@ -102,7 +103,10 @@ def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentDomain:
-    """The domain of a document. `mean` is its mean vector, scaled to length 1, or None if it has no vectors."""
+    """The subject of a document: its topics, and the mean of its vectors.
+
+    `mean` is scaled to length 1, and is None if there are no vectors.
+    """
 
     topics: frozenset[str] = frozenset()
     mean: NDArray[np.float32] | None = None
@@ -119,9 +123,9 @@ async def load_domains(
 
 
 def are_different(one: DocumentDomain, other: DocumentDomain, same_domain: float) -> bool:
-    """Whether two documents are in different domains: both their topics and their mean vectors must differ.
+    """Whether two documents are on different subjects: both their topics and their mean vectors must differ.
 
-    Mean vectors with a similarity of at least `same_domain` are treated as the same.
+    Mean vectors with a similarity of at least `same_domain` count as equal.
     """
     fewer = min(len(one.topics), len(other.topics))
     if fewer and len(one.topics & other.topics) > MOST_SHARED_TOPICS * fewer:

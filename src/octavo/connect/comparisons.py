@@ -1,6 +1,5 @@
-"""Comparisons of a document with all others: their state, which connections they can find, and how to repeat them.
-
-The state is stored, so that "no connections" is shown only after the comparison is complete.
+"""Comparisons of a document with all other documents: their status, the types of connections that they can find, and
+how to repeat them. The status is stored, so that "no connections" is shown only after the comparison is complete.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ STATES = {
 
 
 async def show_comparison(connection: Connection, owner: UUID, document: Document) -> ComparisonStatus:
-    """Return the state of the last comparison of the document's current revision."""
+    """Return the status of the last comparison of the document's current revision."""
     values = {"owner": owner, "document": document.id, "revision": document.revision, "kind": KIND}
     rows = await fetch_rows(connection, QUERIES.last_comparison, values)
     jobs = await find_jobs(connection, owner, [row["id"] for row in rows]) if rows else {}

@@ -46,7 +46,10 @@ async def list_connections(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[Connection]:
-    """List connections, highest rank first. The rank is the strength times the account's weight for the type."""
+    """List connections, highest rank first.
+
+    The rank is the strength of a connection times the account's weight for its type.
+    """
     rank, after = _read_cursor(cursor) if cursor else (None, None)
     rows = await _rows(
         connection, owner, document, filters or ConnectionFilter(), rank=rank, after=after, most=limit + 1
@@ -58,7 +61,7 @@ async def list_connections(
 
 
 async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UUID) -> Connection:
-    """Read one connection, as seen from the document that is stored as its source."""
+    """Read one connection. Its `source` is the document that is stored as the source."""
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:
         raise NotFound(f"Connection {ident}.")
@@ -72,7 +75,7 @@ async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UU
 async def find_connections(connection: DatabaseConnection, owner: UUID, part: str, limit: int) -> list[Connection]:
     """Find connections whose id begins or ends with `part`.
 
-    Each connection is shown as seen from the document that is stored as its source.
+    The `source` of each is the document that is stored as the source.
     """
     rows = await fetch_rows(connection, QUERIES.find, {"owner": owner, "part": part.lower(), "most": limit})
     return [await show_connection(connection, owner, row["id"]) for row in rows]
@@ -161,7 +164,7 @@ def _as_connection(row: Row) -> Connection:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How important each connection type is to an account, from 0 to 100.
+    """The importance of each type of connection to an account, from 0 to 100.
 
     By default, contradictions rank highest and bridges lowest.
     """
@@ -193,9 +196,10 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 
 
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
-    """Store a decision about a connection and record an event for both documents. Returns the updated connection.
+    """Confirm or dismiss a connection, and record an event for both documents.
 
-    The decision is keyed by the text of both quotes, so it also applies to other connections with the same quotes.
+    Returns the updated connection. The decision is stored with the text of both quotes, so it also applies to other
+    connections with the same quotes.
     """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:

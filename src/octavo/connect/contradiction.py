@@ -1,9 +1,9 @@
-"""Finds contradictions: pairs statements about the same thing from two chunks and lets the model octavo-small judge
+"""Finds contradictions: pairs statements about the same thing from two chunks, and lets the model octavo-small judge
 them.
 
 The model is small, and texts about different subjects can mislead it. A pair is therefore judged only if both sentences
-are about the same thing: they share most of their important words and do not name different things. The model must find
-a contradiction in both directions. English only.
+are about the same thing: they share most of their important words and do not contain different names. The model must
+find a contradiction in both directions. English only.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StatementPair:
 
 
 def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[StatementPair]:
-    """For each pair of chunks, find the pairs of statements that are worth judging."""
+    """Find pairs of statements, one from each chunk of a pair, that may contradict each other."""
     return [
         candidate
         for pair in pairs
@@ -64,7 +64,7 @@ def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> lis
 
 
 def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
-    """Whether the chunks of a pair can be about the same thing.
+    """Whether the two chunks can be about the same thing.
 
     "The notice period is 30 days" may be true in one contract and false in another. Therefore the chunks must share a
     name or be very similar, or one of them must contain no names.
@@ -75,7 +75,10 @@ def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
 
 
 def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[StatementPair]:
-    """Pair statements that share words. An index by word avoids comparing every statement with every other."""
+    """Pair the statements of two chunks that share words.
+
+    An index by word avoids comparing every statement with every other.
+    """
     mine, theirs = sentences.statements(pair.source), sentences.statements(pair.target)
     my_places, their_places = sentences.places(pair.source), sentences.places(pair.target)
     weights = defaultdict[tuple[int, int], float](float)
@@ -118,14 +121,16 @@ def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
 
 
 def _only_values_differ(one: Statement, other: Statement) -> bool:
-    """Whether two statements differ only in a name after "is" or "by", as in "The director is Anna Berg"."""
+    """Whether two statements differ only in a name after "is" or "by", such as "The director is Anna Berg" and "The
+    director is Karl Lind".
+    """
     mine, theirs = (statement.roots - set(map(as_root, statement.values)) for statement in (one, other))
     is_value = one.names - other.names <= one.values and other.names - one.names <= other.values
     return is_value and mine == theirs and len(mine) >= LEAST_SHARED and _agree(_figures(one), _figures(other))
 
 
 def _have_other_labels(one: Statement, other: Statement) -> bool:
-    """Whether a name has different numbers in the two statements, as in TREC 2002 and TREC 2003."""
+    """Whether both statements contain the same name with a different number, such as TREC 2002 and TREC 2003."""
     mine, theirs = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for numbers, statement in ((mine, one), (theirs, other)):
         for name, number in statement.labels:
@@ -148,7 +153,7 @@ def _figures(statement: Statement) -> list[Quantity]:
 
 
 def _agree(mine: Sequence[Quantity], theirs: Sequence[Quantity]) -> bool:
-    """Whether each number in either statement is compatible with a number in the other."""
+    """Whether each number in one statement is compatible with a number in the other statement."""
     return all(any(one.agrees(other) for other in theirs) for one in mine) and all(
         any(one.agrees(other) for other in mine) for one in theirs
     )
@@ -174,10 +179,10 @@ def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnec
 
 
 def _judge(pairs: Sequence[StatementPair]) -> list[float]:
-    """Return the strength of each pair as a contradiction.
+    """Return the probability that each pair is a contradiction.
 
-    The model judges a pair in both directions. If the first direction shows no contradiction, the strength is 0 and the
-    second is not judged.
+    The model judges a pair in both directions. If the first direction shows no contradiction, the result is 0, and the
+    second direction is not judged.
     """
     if not pairs:
         return []  # the model is loaded only if it is needed
@@ -224,7 +229,10 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Drop repeated contradictions, and keep only the first few for each pair of chunks and each sentence."""
+    """Drop contradictions that are repeated.
+
+    Also keeps only the first few for each pair of chunks and for each sentence.
+    """
     kept: Counter[object] = Counter()
     for one in found:
         source, target = one.pair.source, one.pair.target

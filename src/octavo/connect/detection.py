@@ -1,8 +1,8 @@
-"""Detects the connections of one document: loads candidate pairs, looks for each type of connection, saves the results.
+"""Detects the connections of one document: loads pairs of similar chunks, looks for each type of connection, and saves
+the results.
 
 Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
-are read from the descriptions of the chunks. They show that two chunks may disagree, not that they do. Such a pair is
-therefore kept only if the model confirms the contradiction.
+only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class DetectionResult:
     """The connections found for one document.
 
     `bridges` and `opposite_tones` are only candidates until a configured model confirms them. `statement_pairs` are
-    candidates for contradictions, to be judged by the bundled model octavo-small. `domains` maps documents to their
-    domains.
+    candidates for contradictions, to be judged by the bundled model octavo-small. `domains` contains the subject of
+    each document.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
@@ -64,7 +64,10 @@ class DetectionResult:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
     async def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
-        """Look for one type of connection in a thread, and add the duration to the total for that type."""
+        """Run `work`, which looks for one type of connection, in a thread.
+
+        Adds the duration to the total for that type.
+        """
         started = time.monotonic()
         output = await asyncio.to_thread(work)
         self.seconds[engine] += time.monotonic() - started
@@ -72,7 +75,7 @@ class DetectionResult:
 
 
 async def start_of_comparison(connection: Connection) -> datetime:
-    """Return the current time of the database. Read it before the comparison starts, and save it with the results."""
+    """Return the current time of the database. Call this before the comparison starts, and pass the time to `save`."""
     rows = await fetch_rows(connection, QUERIES.start_of_comparison, {})
     return rows[0]["started"]
 
@@ -130,7 +133,7 @@ async def compare(
 async def judge_contradictions(result: DetectionResult) -> None:
     """Let the model octavo-small judge the most promising statement pairs of the whole document.
 
-    Chunks that contradict each other are then removed from the similar pairs and from the pairs with opposite tones.
+    Chunks that contradict each other are then no longer reported as similar or as having opposite tones.
     """
     result.contradictions = await result.timed(
         Engine.CONTRADICTION, lambda: contradiction.judge_candidates(result.statement_pairs)
@@ -147,7 +150,7 @@ def _chunks(one: DetectedConnection) -> frozenset[UUID]:
 async def _load_domains(
     database: Database, scope: SearchScope, candidates: Iterable[Candidate], domains: dict[UUID, DocumentDomain]
 ) -> None:
-    """Load the domains of the candidates' documents that are not loaded yet."""
+    """Load the subjects of the candidates' documents, except those that are already loaded."""
     documents = {chunk.document_id for pair, _ in candidates for chunk in (pair.source, pair.target)}
     if missing := documents - domains.keys():
         async with database.connection() as connection:
@@ -215,9 +218,10 @@ async def save(
 
 
 def _as_row(one: DetectedConnection) -> dict[str, Any]:
-    """Return the row to store.
+    """Convert a connection to a database row.
 
-    The two chunks are sorted by id, so that a pair gives the same row no matter which document is being compared.
+    The two chunks are sorted by id, so that a pair gives the same row no matter which of the two documents is being
+    compared.
     """
     sides = [(one.pair.source, one.source_span), (one.pair.target, one.target_span)]
     (source, mine), (target, theirs) = sorted(sides, key=lambda side: side[0].id)
@@ -240,7 +244,7 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 
 
 def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find candidates for a model: pairs of chunks with a common concept and opposite tones, in any language."""
+    """Find pairs of chunks with a common concept and opposite tones, in any language. A model must then judge them."""
     return [
         _connect(pair, concept, sentences)
         for pair in pairs
@@ -249,7 +253,7 @@ def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) ->
 
 
 def _are_opposed(one: float, other: float) -> bool:
-    """Whether one tone is positive and the other negative, and both are clear enough."""
+    """Whether one of the two tones is clearly positive and the other clearly negative."""
     return min(abs(one), abs(other)) >= LEAST_TONE and one * other < 0
 
 
@@ -275,10 +279,10 @@ def _connect(pair: ChunkPair, concept: str, sentences: SentenceCache) -> Detecte
 
 
 def _promise(pair: ChunkPair, concept: str) -> float:
-    """Return how promising a pair of chunks is, from 0 to 1.
+    """Score how likely a pair of chunks is to disagree, from 0 to 1.
 
-    This is the importance of the concept times the strength of the tone. For both, the lower value of the two chunks is
-    used.
+    The score is the importance of the concept times the strength of the tone. For both, the lower value of the two
+    chunks is used.
     """
     weights = [
         {name.casefold(): weight for name, weight in chunk.concepts.items()}.get(concept.casefold(), 0.0)

@@ -51,9 +51,10 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """Return a number from each statement that does not appear in the other statement.
+    """Return one number from each statement that the other statement does not contain, or None.
 
-    Both numbers must measure the same thing. The two numbers with the most similar context are chosen.
+    Both numbers must measure the same thing. If there are several, those with the most similar neighbouring words are
+    chosen.
     """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)
@@ -84,16 +85,15 @@ def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Qu
 
 
 def _denial(statement: Statement) -> str:
-    """Return the first negation and the words after it. Empty if there is no negation."""
+    """Return the first negation and the words after it, or an empty string if there is no negation."""
     words = enumerate(statement.words)
     place = next((place for place, word in words if is_negation(word) or word in _EXCLUDING), None)
     return "" if place is None else _slice(statement, place, place + _AFTER_NEGATION)
 
 
 def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
-    """Yield the short parts in which two similar statements differ, shortest first.
-
-    Each item contains the text from `one` and from `other`.
+    """Compare two similar statements and yield the short texts in which they differ, shortest first, as pairs of the
+    text in `one` and in `other`.
     """
     matcher = SequenceMatcher(None, one.words, other.words, autojunk=False)
     if matcher.ratio() < _LEAST_ALIKE:
@@ -122,13 +122,13 @@ def _only_in_shorter(one: Statement, other: Statement) -> str:
 
 
 def _slice(statement: Statement, first: int, last: int) -> str:
-    """Return a range of words from a statement, in their original spelling."""
+    """Return the words of a statement from `first` to `last`, in their original spelling."""
     words = list(WORD.finditer(statement.text))[first:last]
     return statement.text[words[0].start() : words[-1].end()]
 
 
 def _as_written(statement: Statement, date: str) -> str:
-    """Return the complete date that contains this part of a date, such as 12 March 2024 for "March"."""
+    """Return the complete date that contains this part of a date. For example, "March" returns "12 March 2024"."""
     is_date = [word in statement.dates or word.removesuffix("s") in statement.dates for word in statement.words]
     place = next(place for place, word in enumerate(statement.words) if date in {word, word.removesuffix("s")})
     first, last = place, place + 1

@@ -1,4 +1,4 @@
-"""Input and output types of detection: pairs of chunks, and connections with evidence."""
+"""Data types for detecting connections: pairs of chunks, and connections with the quotes that support them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from octavo.records.search import Engine, Status
 
 @dataclass(frozen=True, slots=True)
 class ComparableChunk:
-    """A chunk with the data that detection uses. `polarity` is its tone, negative or positive, or None if unknown."""
+    """A chunk with the data that is needed to find connections.
+
+    `polarity` is its tone, negative or positive, or None if unknown.
+    """
 
     id: UUID
     document_id: UUID
@@ -36,7 +39,7 @@ class ChunkPair:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A quote, stored as a range in its chunk instead of as text, so that it is always verbatim."""
+    """A quote, stored as a start and end in its chunk instead of as text, so that it is always verbatim."""
 
     start: int
     end: int
@@ -65,7 +68,7 @@ class DetectedConnection:
 
 
 def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
-    """Return the key for storing a decision about a connection.
+    """Return the key under which a decision about a connection is stored.
 
     It depends on both quotes, but not on their order, case, spacing or punctuation.
     """

@@ -1,4 +1,6 @@
-"""Words and numbers in English sentences: content words, roots, weights, negations, and numbers with units."""
+"""Analyses the words and numbers in English sentences: content words, roots, weights, negations, and numbers with
+units.
+"""
 
 from __future__ import annotations
 
@@ -75,10 +77,10 @@ _DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its unit, stored as the range of possible values from `low` to `high`.
+    """A number with its unit, stored as a range of possible values from `low` to `high`.
 
-    `words[place:end]` are the words that it was read from. `kind` is what the unit measures, or empty if there is no
-    unit.
+    For example, "at least 5" has no upper limit. `words[place:end]` are the words from which it was read. `kind` is
+    what the unit measures, such as length, or empty if there is no unit.
     """
 
     low: float
@@ -90,7 +92,7 @@ class Quantity:
     def agrees(self, other: Quantity) -> bool:
         """Whether both quantities can be true at the same time.
 
-        Two limits, such as "within 14 days" and "within 30 days", must be equal.
+        Two limits, such as "within 14 days" and "within 30 days", agree only if they are equal.
         """
         if self.kind != other.kind:
             return False
@@ -161,9 +163,10 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 
 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
-    """Read the unit of a number. Returns what the unit measures, its conversion factor, and the index after the unit.
+    """Read the unit of a number.
 
-    If there is no known unit, the first value is empty.
+    Returns the quantity that the unit measures, such as length, the conversion factor, and the index after the unit. If
+    there is no known unit, the first value is empty.
     """
     if kind := CURRENCIES.get(words[place][:1]):
         return kind, 1.0, end
@@ -184,7 +187,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse a comma-separated list of word pairs such as "sold sell, bought buy"."""
+    """Parse a comma-separated list of word pairs such as "sold sell, bought buy" into tuples."""
     both = [pair.split() for pair in text.split(",")]
     return tuple((one, other) for one, other in both)
 

@@ -44,7 +44,7 @@ class SharedQuotes:
 
 @dataclass(frozen=True, slots=True)
 class SentenceCache:
-    """Splits each chunk into sentences once, no matter how many pairs the chunk is part of."""
+    """Splits each chunk into sentences once, even if the chunk is in many pairs."""
 
     _sentences: dict[UUID, list[Sentence]] = field(default_factory=dict[UUID, list[Sentence]])
     _statements: dict[UUID, list[Statement]] = field(default_factory=dict[UUID, list[Statement]])
@@ -63,7 +63,10 @@ class SentenceCache:
         return self._statements[chunk.id]
 
     def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
-        """Map each word root in a chunk to the indexes of the statements that contain it."""
+        """Map each word root in a chunk to the indexes of the statements that contain it.
+
+        A root is the part that all forms of a word share.
+        """
         if chunk.id not in self._places:
             places = self._places[chunk.id] = {}
             for place, statement in enumerate(self.statements(chunk)):
@@ -124,7 +127,7 @@ def _first_sentence(chunk: ComparableChunk) -> Span:
 
 
 def shorten(text: str, start: int, end: int) -> Span:
-    """Shorten a range to the maximum length of a quote, at a word boundary."""
+    """Return a quote from `start` to `end`, shortened at a word boundary if it is too long."""
     if end - start > MOST_QUOTED:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)
         end = space if space > 0 else start + MOST_QUOTED

@@ -66,7 +66,7 @@ class ConnectionMap:
 
 @dataclass(frozen=True, slots=True)
 class MapFilter:
-    """Limits the map to one document's connections, to one connection type, and to a minimum strength."""
+    """Limits the map to the connections of one document, to one type of connection, or to a minimum strength."""
 
     focus: UUID | None = None
     engine: Engine | None = None
@@ -231,7 +231,7 @@ def _dot(node: Node, connections: int, radius: float, taken: list[Rectangle]) ->
 def _places(node: Node, radius: float) -> Iterator[tuple[float, float, str]]:
     """Yield the possible positions of a label: below, above, right and left of its dot.
 
-    `y` is the baseline of the text.
+    Each is given as x, y (the baseline of the text) and alignment.
     """
     middle = round(node.y + LETTER_HEIGHT / 3, 1)
     yield node.x, round(node.y + radius + LETTER_HEIGHT, 1), "middle"

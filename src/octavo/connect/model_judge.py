@@ -41,7 +41,7 @@ Item = TypeVar("Item")
 class JudgeBudget:
     """Limits the number and the cost of model calls for one document.
 
-    No call starts if the rest of the budget is less than the cost of the most expensive call so far.
+    No call starts if the remaining budget is less than the cost of the most expensive call so far.
     """
 
     calls: int = 0
@@ -67,7 +67,10 @@ class ModelJudge:
         self._sentences = sentences
 
     async def judge(self, contradictions: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Let a model judge contradictions. Drops the pairs that the model finds compatible and keeps all others."""
+        """Let a model judge contradictions.
+
+        Pairs that the model finds compatible are dropped, and all others are kept.
+        """
         return [
             one for one, verdict in await self._judge_strongest(contradictions) if verdict is not Verdict.COMPATIBLE
         ]
@@ -80,7 +83,10 @@ class ModelJudge:
     async def _judge_strongest(
         self, contradictions: Sequence[DetectedConnection]
     ) -> list[tuple[DetectedConnection, Verdict | None]]:
-        """Let a model judge contradictions, strongest first. Pairs that no model judged have the verdict None."""
+        """Let a model judge contradictions, strongest first.
+
+        The verdict is None for pairs that no model judged, for example because the budget ran out.
+        """
         judged: list[tuple[DetectedConnection, Verdict | None]] = []
         for batch in _batches(sorted(contradictions, key=_strongest_first), CONTRADICTIONS_PER_CALL):
             answered = await self._call(JUDGE_CONTRADICTIONS, [TextPair(*one.quotes) for one in batch])
@@ -94,9 +100,10 @@ class ModelJudge:
         return judged
 
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
-        """Return the bridges that a model confirmed. Without a model, the result is empty.
+        """Return the bridges that a model confirms, with its explanations.
 
-        The model receives the most promising bridges first, because the budget may run out before the last one.
+        Without a model, the result is empty. The most promising candidates are sent first, because the budget may run
+        out before the last one.
         """
         kept: list[DetectedConnection] = []
         for batch in _batches(best_first(candidates)[:MOST_BRIDGES], BRIDGES_PER_CALL):

@@ -35,7 +35,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An embedding model as stored in the database."""
+    """An embedding model, as it is stored in the database."""
 
     id: int
     name: str
@@ -59,7 +59,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The vectors to search: all vectors of one owner and model, except those of the excluded documents."""
+    """The vectors to search: all vectors of one account and model, except those of the excluded documents."""
 
     owner: UUID
     model: EmbeddingModel
@@ -108,10 +108,10 @@ async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
 async def find_by_index(
     connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Find neighbours with the index.
+    """Find neighbours with the vector index.
 
-    Vectors form clusters, and a search can end in the wrong cluster. Such a search does not even find the chunk that it
-    started from, so it is repeated with a wider search range.
+    A search in the index can miss the right vectors completely. Then it does not even find the chunk that it started
+    from. Such a search is repeated with a wider search range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
     reliable = {one.source for one in found if one.source == one.target}
@@ -181,7 +181,7 @@ async def _fetch(connection: Connection, query: bytes, values: dict[str, Any]) -
 
 
 class TopNeighbours:
-    """Collects the nearest neighbours of each source chunk from all blocks of vectors added so far."""
+    """Collects the nearest neighbours of each source chunk while vectors are compared block by block."""
 
     def __init__(self, sources: int, most: int) -> None:
         self._most = most

@@ -21,11 +21,12 @@ SIMILAR_WORDING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Thresholds for cosine similarity, which depend on the embedding model.
+    """Limits for the cosine similarity of two chunks.
 
-    Chunks with a similarity of at least `similar` are similar. With at least `related`, they are about the same subject
-    and may contradict each other. Below `apart`, their subjects differ, so shared concepts may be a bridge. If the
-    similarity of the mean vectors is at least `same_domain`, two documents are about the same subject.
+    They depend on the embedding model. Chunks with at least `similar` are similar. Chunks with at least `related` are
+    about the same subject and may contradict each other. Chunks below `apart` are about different subjects, so that
+    shared concepts may be a bridge. Two documents are about the same subject if the similarity of their mean vectors is
+    at least `same_domain`.
     """
 
     similar: float
@@ -68,7 +69,7 @@ def _connect(pair: ChunkPair, sentences: SentenceCache) -> DetectedConnection:
 
 
 def _what_is_similar(quotes: SharedQuotes) -> str:
-    """Describe what two quotes have in common: numbers, wording, or only the subject."""
+    """Describe what two quotes have in common: numbers, wording, or only their subject."""
     if quotes.figures:
         return f"Same numbers: {', '.join(quotes.figures[:MOST_NAMED])}."
     return "Similar wording." if quotes.overlap >= SIMILAR_WORDING else "Similar subject."

@@ -188,7 +188,7 @@ def _read(start: int, end: int, text: str) -> Statement:
 
 
 def find_names(tokens: list[str]) -> Iterator[str]:
-    """Find names: capitalised words that are not at the beginning of the sentence."""
+    """Find names: words with a capital letter that are not at the beginning of the sentence."""
     for place, token in enumerate(tokens):
         low = token.lower().replace("\u2019", "'").removesuffix("'s")
         opens = place == 0 and not (len(token) > 1 and token.isupper())
@@ -206,7 +206,7 @@ def _values(tokens: list[str]) -> Iterator[str]:
 
 
 def _labels(tokens: list[str]) -> Iterator[tuple[str, str]]:
-    """Find names and nouns that have a number: TREC 2002, Section 4.2, Phase II, dam 17."""
+    """Find names and nouns with a number, such as TREC 2002, Section 4.2 and Phase II."""
     for place, token in enumerate(tokens[1:], start=1):
         before = tokens[place - 1]
         is_number = token[0].isdigit() or _ROMAN.fullmatch(token) or token.lower() in NUMBER_WORDS

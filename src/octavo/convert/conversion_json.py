@@ -18,7 +18,7 @@ _MOST_VALUES = 20_000
 
 
 def conversion_to_json(conversion: Conversion) -> bytes:
-    """Serialise a conversion. Identical conversions give identical bytes."""
+    """Serialise a conversion as JSON. Identical conversions give identical bytes."""
     return json.dumps(
         conversion_to_record(conversion), ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode()
@@ -55,7 +55,7 @@ def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
 
 
 def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
-    """Like `conversion_from_json`, but takes JSON that is already parsed."""
+    """Parse a conversion like `conversion_from_json`, but from JSON that is already parsed."""
     try:
         values = tuple(value_from_row(row, mapping) for row in read["values"][:_MOST_VALUES])
         checks = tuple(_check(*row) for row in read["checks"])

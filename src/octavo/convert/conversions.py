@@ -30,7 +30,7 @@ KIND = "convert"
 
 @dataclass(frozen=True, slots=True)
 class StoredConversion:
-    """A conversion as stored. `record` is the JSON of its current revision."""
+    """A conversion as it is stored in the database. `record` is the JSON of its current revision."""
 
     id: UUID
     document_id: UUID | None
@@ -123,7 +123,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Conversions that were requested together.
+    """A group of conversions that were requested together.
 
     `total` is the number of conversions queued so far, and `ended` is how many of them have ended. `existing` counts
     documents that had already been converted, and `skipped` counts documents that are not PDFs. `listed` is true once
@@ -271,14 +271,17 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 async def kept_history(connection: Connection, owner: UUID, conversion: UUID) -> list[dict[str, Any]]:
     """Return all corrections of a conversion, oldest first.
 
-    Corrections that were carried over from an earlier conversion of the same content are included.
+    Includes corrections that were taken over from an earlier conversion of the same content.
     """
     row = await (await connection.execute(QUERIES.kept_history, {"owner": owner, "id": conversion})).fetchone()
     return json.loads(row[0]) if row else []
 
 
 async def model_checks(connection: Connection, owner: UUID) -> list[dict[str, Any]]:
-    """Return all model calls made for conversions. Each answer is listed with the value that was accepted, if any."""
+    """List the model calls that were made to find missing values of conversions.
+
+    Each answer is listed with the value that was accepted, if any.
+    """
     rows = await (await connection.execute(QUERIES.model_checks, {"owner": owner})).fetchall()
     return [_model_check(*row) for row in rows]
 

@@ -1,7 +1,7 @@
 """Lets people correct conversions: values, positions and table rows. People can also accept failed checks.
 
 Each correction is saved as a new revision with its author, time, changes and validated XML. Corrections are kept longer
-than the conversion. They are applied again if the same content is converted again.
+than the conversion. If the same content is converted again, they are applied again.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """Saves and undoes corrections."""
+    """Saves and undoes the corrections that people make to conversions."""
 
     database: Database
     bucket: Bucket
@@ -112,9 +112,9 @@ class Corrections:
     ) -> None:
         """Save all corrections and row changes as one revision, or raise `BadInput` and save nothing.
 
-        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks
-        whose values are correct nevertheless. These values are marked as confirmed. `restore` lists corrected fields
-        whose originally found values are restored.
+        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks. The
+        values that they use are correct all the same, so they are marked as confirmed. `restore` lists corrected fields
+        that are reset to the values that were originally found.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()
@@ -168,7 +168,9 @@ class Corrections:
         return [value for value in found.values() if value]
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """Map the names of values to the positions that the person selected, with the words at each position."""
+        """Return the positions that a person selected for corrected values, by the name of the value, with the words at
+        each position.
+        """
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:
             return {}
@@ -270,10 +272,10 @@ def correct(
 def original_value(
     revisions: Sequence[Revision], current: Conversion, mapping: MappingRules, path: str
 ) -> Value | None:
-    """Return the value that was originally found for a field; None if the current value is the same.
+    """Return the value that was found for a field before any correction, or None if it equals the current value.
 
-    Also None for a table cell if rows of its table were added, removed or moved, because the cell may be in another
-    row.
+    Also returns None for a table cell if rows of its table were added, removed or moved, because the cell may be in
+    another row.
     """
     first = conversion_from_json(revisions[0].record.encode(), mapping)
     now = next((one.value for one in current.values if one.path == path), None)
@@ -294,7 +296,7 @@ def _finish(conversion: Conversion, mapping: MappingRules, values: Sequence[Valu
 
 
 def _accept(values: Sequence[Value], mapping: MappingRules, text: str, editor: Editor | None) -> list[Value]:
-    """Confirm all values that a failed check uses, because a person accepted the check."""
+    """Mark all values that a failed check uses as confirmed, because a person accepted the check."""
     check = next((one for one in mapping.checks if one.text == text), None)
     if check is None:
         raise BadInput(f"{mapping.name} has no check {text[:80]!r}.")
@@ -384,11 +386,10 @@ def _text(value: Value | None) -> str | None:
 
 
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
-    """Apply the corrections that were made to an earlier conversion of the same content.
+    """Apply the corrections of an earlier conversion of the same content.
 
-    `found` and `corrected` are the records of the first and last revision of the earlier conversion. Corrected values
-    keep the name of the person and the time of the correction. Fields that this mapping does not have are skipped.
-    Returns None if nothing changes.
+    `found` and `corrected` are the records of its first and last revision. Corrected values keep the name of the person
+    and the time of the correction. Fields that this mapping does not have are skipped. Returns None if nothing changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}
@@ -429,15 +430,18 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 
 
 def fact_name(field: Field) -> str | None:
-    """Return the name of the fact that a field corresponds to: the one set in the mapping, or the field's own name.
+    """Return the name of the document's fact (such as `date`) that a field corresponds to.
 
-    Returns None if there is no such fact.
+    It is set in the mapping, or is the field's own name. Returns None if there is no such fact.
     """
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 
 
 def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence[FactView]) -> Corrected | None:
-    """Set fields to the facts that a person confirmed for the document. Returns None if nothing changes."""
+    """Apply the facts that a person confirmed for the document to the fields of a conversion.
+
+    Returns None if nothing changes.
+    """
     said = {one.name: one for one in facts if one.source == "person" and one.status == "confirmed"}
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = []
@@ -462,7 +466,7 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 
 
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
-    """Return the values in a record, except those that are not valid in this mapping.
+    """Return the values in a record, without those that are invalid in this mapping.
 
     The record may have been made with another version of the mapping.
     """

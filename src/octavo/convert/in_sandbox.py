@@ -137,7 +137,7 @@ async def convert_in_sandbox(
 def _refuse_slow(value: JSON) -> None:
     """Raise `SlowPattern` if the sandboxed process returned a message.
 
-    The process cannot raise this error itself, so it returns a message if a pattern is too slow.
+    It returns a message if a pattern is too slow, because it cannot raise this error itself.
     """
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))
@@ -146,8 +146,8 @@ def _refuse_slow(value: JSON) -> None:
 def _checked(conversion: Conversion) -> Conversion:
     """Reject a document that does not fit the mapping, and remove forged results.
 
-    Model lookups, confirmations and accepted checks in the output must be forged, because the sandboxed process can
-    neither call a model nor ask a person.
+    The sandboxed process can neither call a model nor ask a person. So if its output contains model calls,
+    confirmations or accepted checks, they must be forged.
     """
     if not conversion.fits:
         raise NotThisKind
@@ -197,8 +197,7 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
     """Read the words of a PDF and apply the rules. Returns an error message if a pattern is too slow.
 
     The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
-    the rules run twice. The first run finds slow patterns before OCR, which takes much longer. The second run is a
-    separate call after OCR.
+    the rules run twice: before OCR, to find slow patterns early, and in a separate call after OCR.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns

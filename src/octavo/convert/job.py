@@ -113,7 +113,7 @@ class ConversionJob:
         results: list[tuple[Conversion, EarlierCorrections | None, StoredResult, Mapping]] = []
 
         async def work() -> JSON:
-            """Convert the file. The XML is stored before any database row refers to it."""
+            """Convert the file. The XML is stored before a database row refers to it."""
             source, mapping = await self._load()
             conversion = await self._convert(source, mapping)
             earlier = await self._earlier_corrections(source, conversion, mapping)
@@ -154,10 +154,10 @@ class ConversionJob:
     async def _earlier_corrections(
         self, source: ConversionInput, conversion: Conversion, mapping: StoredMapping
     ) -> EarlierCorrections | None:
-        """Find the corrections that people made earlier to the same content, and apply them to this conversion.
+        """Apply earlier corrections of the same content to this conversion.
 
         They come from an earlier conversion with any version of the same mapping, and from facts that a person
-        confirmed for the document.
+        confirmed for the document. Returns None if there are none.
         """
         values = {"owner": source.owner_id, "sha256": source.sha256, "mapping": mapping.name, "id": self.run.job.id}
         async with self.run.database.connection() as connection:

@@ -1,4 +1,6 @@
-"""The job kinds for conversion: one converts a file with a mapping, the other queues the conversions of a batch."""
+"""Defines the two kinds of conversion jobs: one converts a file with a mapping, the other queues the conversions of a
+batch.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from octavo.storage import Bucket
 
 
 class ConversionTools(Protocol):
-    """The worker's resources that conversion jobs use."""
+    """The resources that a worker must provide for conversion jobs."""
 
     @property
     def settings(self) -> Settings: ...

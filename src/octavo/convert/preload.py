@@ -1,6 +1,7 @@
-"""Parses the shipped mappings and runs them once, when the parent process of a sandbox imports this module.
+"""Fills caches for conversions, by parsing the shipped mappings and running them once.
 
-Child processes then inherit the compiled patterns and filled caches, which saves time and memory.
+The parent process of a sandbox imports this module, and its child processes inherit the compiled patterns and filled
+caches, which saves time and memory.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class RemoteService:
         return response
 
     async def _report(self, status: int | None, started: float, *, well: bool) -> None:
-        """Record the outcome of a request, but only if this worker still holds the lease of the job.
+        """Record the result of a request, but only if this worker still holds the lease of the job.
 
         A worker that has lost its lease must not write.
         """

@@ -30,7 +30,7 @@ _CERTAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result whose XML file is already stored, but that no database row refers to yet."""
+    """A conversion result whose XML file is already stored. No database row refers to the file yet."""
 
     stored: Stored
     record: dict[str, JSON]

@@ -38,7 +38,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The result of a submission.
+    """The result of submitting a file or document for conversion.
 
     `created` is false if the same conversion already existed, whether finished or in progress.
     """
@@ -50,7 +50,7 @@ class Submission:
 class _Begun(NamedTuple):
     """A conversion that was queued or already exists.
 
-    `key` is the storage key of its file, or None if the conversion already existed.
+    `key` is the storage key of its file. It is None if the conversion already existed.
     """
 
     id: UUID
@@ -212,7 +212,7 @@ class ConversionIntake:
             await connection.execute(QUERIES.refuse, values)
 
     async def _remove(self, stored: Stored | None) -> None:
-        """Delete the stored file, if there is one. If this fails, the daily sweep of unused files deletes it."""
+        """Delete the stored file, if there is one. If this fails, the daily clean-up deletes it."""
         try:
             if stored:
                 await self.bucket.delete([stored.key])
@@ -246,7 +246,7 @@ async def begin_batch(
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """Queues the conversions of a batch. Each stage of the job handles a limited number of documents."""
+    """Queues the conversions of a batch of documents. Each stage of the job handles a limited number of documents."""
 
     run: Run[Any]
 

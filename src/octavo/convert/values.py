@@ -11,7 +11,7 @@ from octavo.facts.words import Place
 
 
 class Status(StrEnum):
-    """How reliable a value is.
+    """The reliability of a value.
 
     `found`: the value is in the document, or is a constant from the mapping. `checked`: a cross-check passed as well.
     `confirmed`: a person entered or accepted the value. `needs_review`: the confidence is below the threshold, or a
@@ -26,13 +26,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a field. `row` counts from 1 within a table.
+    """A value of a field. `row` counts from 1 within a table. `value` is in the standard form of its type: 2024-08-15,
+    350.55, EUR.
 
-    `value` is in the canonical form of its type: 2024-08-15, 350.55, EUR. `place` is its position in the document. A
-    constant from the mapping has no position. `calibrated` is true if the confidence was measured on labelled
-    documents, and false if the rules or a mapping set it. `by` is the name of the person who confirmed the value, and
-    `at` is the time of the confirmation. `page` is the page number that this person entered instead of selecting a
-    position.
+    `place` is its position in the document. A constant from the mapping has no position. `calibrated` is true if the
+    confidence was measured on labelled documents, and false if the rules or a mapping set it. `by` is the name of the
+    person who confirmed the value, and `at` is the time of the confirmation. `page` is the page number that this person
+    entered instead of selecting a position.
     """
 
     name: str
@@ -88,9 +88,10 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A cross-check and whether it passed. `holds` is None if a value is missing.
+    """The result of a cross-check such as `net + tax = total`.
 
-    `accepted` is true if the check failed, but a person confirmed all values that it uses.
+    `holds` is whether it passed, or None if a value is missing. `accepted` is true if the check failed, but a person
+    confirmed all values that it uses.
     """
 
     check: str
@@ -115,7 +116,7 @@ class ModelAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelLookup:
-    """A model call for fields that the rules missed: the fields, the model, and its answers or the error code."""
+    """A model call to find values that the rules missed: the fields, the model, and its answers or the error code."""
 
     task: str
     fields: tuple[str, ...]
@@ -137,7 +138,7 @@ class ModelLookup:
 class Conversion:
     """The values of a document.
 
-    `missing` lists the required fields without a value. `source` is where the values come from, such as `rules` or
+    `missing` lists the required fields without a value. `source` says where the values come from, such as `rules` or
     `embedded`. `fits` is false if the mapping is not meant for this document, because a keyword is missing, an excluded
     keyword is present, or there is too little evidence.
     """
@@ -182,7 +183,7 @@ class Conversion:
 class Suggestion:
     """A model's answer that has not been verified yet.
 
-    The document should contain `quote` verbatim, and `value` should be the canonical form of the value in the quote.
+    The document should contain `quote` verbatim. `value` should be the value in the quote, in standard form.
     """
 
     name: str

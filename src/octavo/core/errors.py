@@ -13,7 +13,7 @@ from typing import ClassVar
 
 
 class ErrorClass(StrEnum):
-    """The class of an error. It determines whether and when a failed attempt is retried."""
+    """Groups errors by how they are handled. The class determines whether and when a failed attempt is retried."""
 
     TRANSIENT = "transient"
     TIMEOUT = "timeout"
@@ -29,9 +29,10 @@ class ErrorClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """When to retry after an error. `charged`: whether the attempt counts towards the maximum number of attempts.
+    """When to retry after an error.
 
-    Attempts that fail because of another service do not count.
+    `charged`: whether the failed attempt counts towards the maximum number of attempts. Attempts that fail because of
+    another service do not count.
     """
 
     first_delay_seconds: int
@@ -83,7 +84,10 @@ class BadInput(OctavoError):
 
     @property
     def line(self) -> str:
-        """For `BadInput` itself, only the detail, because its title is too general. Subclasses include their title."""
+        """The error on one line.
+
+        The title of `BadInput` is too general, so only the detail is shown. Subclasses include their title.
+        """
         return self.detail if self.detail and type(self) is BadInput else super().line
 
 

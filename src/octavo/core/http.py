@@ -25,9 +25,9 @@ def read_http_date(text: str) -> datetime | None:
 
 
 def read_retry_after(header: str | None, clock: datetime | None, *, longest: float = math.inf) -> float | None:
-    """Return the seconds to wait according to `Retry-After`; None if the header is missing or invalid.
+    """Read a `Retry-After` header and return the seconds to wait, or None if it is missing or invalid.
 
-    The header contains a number of seconds or a date. The wait until a date is counted from `clock`: pass the Date
+    The header contains a number of seconds or a date. The time until a date is counted from `clock`: pass the Date
     header of the response, because the server's clock may differ from the local one.
     """
     text = (header or "").strip()
@@ -40,7 +40,7 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
 
 
 def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
-    """Return how many seconds the server asks the client to wait; None if it does not specify this.
+    """Return how many seconds the server asks the client to wait, or None if it does not say.
 
     A date in `Retry-After` is compared with the server's own clock.
     """

@@ -1,4 +1,4 @@
-"""Language tags, the languages that OCR supports (ISO 639), and word counts for every script."""
+"""Language tags, the languages that OCR supports (ISO 639), and word counts for all writing systems."""
 
 from __future__ import annotations
 

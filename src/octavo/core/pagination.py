@@ -21,7 +21,7 @@ class Page(Generic[Item]):
 
 
 def make_cursor(at: datetime, item: UUID) -> str:
-    """Make a cursor that points to the last item of a page. It is opaque to clients."""
+    """Make a cursor that points to the last item of a page. Clients cannot interpret it; they only send it back."""
     return make_text_cursor(at.isoformat(), item)
 
 

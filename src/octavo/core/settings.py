@@ -638,7 +638,10 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the sources of settings in order of precedence: arguments, environment, file."""
+        """Define where settings are read from.
+
+        If a setting is defined several times, arguments win over the environment, and the environment over the file.
+        """
         del dotenv_settings, file_secret_settings
         file = Path(os.environ.get(CONFIG_VARIABLE) or "octavo.toml")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=file)

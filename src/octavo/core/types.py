@@ -61,7 +61,10 @@ RESTING = frozenset(
 
 
 def first_day(text: str | None) -> date | None:
-    """Return the first day of an ISO 8601 date, month or year; None if the text is none of these."""
+    """Return the first day of a date, month or year in ISO 8601, such as 2017-05-01 for 2017-05.
+
+    Returns None for other texts.
+    """
     if not text or not re.fullmatch(r"\d{4}(-\d\d){0,2}", text):
         return None
     try:

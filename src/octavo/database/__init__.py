@@ -1,4 +1,4 @@
-"""PostgreSQL, which coordinates all processes: connections, migrations, queries, and the bundled server."""
+"""Access to PostgreSQL, which coordinates all processes: connections, migrations, queries, and the bundled server."""
 
 from octavo.database.migrator import MigrationState, migrate, read_state, require_current
 from octavo.database.pool import (

@@ -50,7 +50,7 @@ class AppliedMigration:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """The state of a schema.
+    """The state of a database schema.
 
     `applied` is the number of applied migrations; `missing` contains the names of the migrations that must still be
     applied.
@@ -83,7 +83,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def create_schema(connection: Connection, numbers: set[int]) -> None:
-    """Create the schema that a backup was made with, by applying only the migrations with these numbers."""
+    """Create the same schema that a backed-up database had, by applying only the migrations with these numbers."""
     await refuse_unfit_server(connection)
     await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
     try:

@@ -76,13 +76,13 @@ class Database:
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     async def _check(self, connection: Connection) -> None:
-        """Check a connection only if it has been idle for some time or has received data."""
+        """Check whether a connection still works, but only if it has been idle for some time or has received data."""
         idle = time.monotonic() - self._used.get(connection, 0.0)
         if idle > FRESH_SECONDS or _has_input(connection):
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_unpooled(self) -> Connection:
-        """Open a connection outside the pool, for LISTEN, a worker's main loop and long index builds."""
+        """Open a connection outside the pool. Used for LISTEN, a worker's main loop and long index builds."""
         return await connect(self._connection_info)
 
     def connect_in_thread(self) -> ThreadConnection:
@@ -103,7 +103,7 @@ class Database:
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """Take a connection in autocommit mode, in which every statement is a transaction."""
+        """Take a connection from the pool in autocommit mode, in which every statement is a transaction."""
         connection = await self._take(wait_seconds)
         try:
             yield connection
@@ -136,9 +136,10 @@ class Database:
         return connection
 
     async def _complete(self, exchange: asyncio.Task[T]) -> T:
-        """Await a call to the pool. The call runs to its end even if the caller is cancelled.
+        """Wait for a call to the connection pool.
 
-        Otherwise, a cancellation while the pool hands over a connection would lose that connection for good.
+        The call runs to its end even if the waiting caller is cancelled. Otherwise, a cancellation while the pool hands
+        over a connection would lose that connection for good.
         """
         self._exchanges.add(exchange)
         exchange.add_done_callback(self._exchanges.discard)
@@ -152,9 +153,9 @@ class Database:
             returning.add_done_callback(self._exchanges.discard)
 
     def seconds_exhausted(self) -> float:
-        """Return for how many seconds the pool has been exhausted; 0 if a connection is free.
+        """Return for how many seconds all connections of the pool have been in use, or 0 if one is free.
 
-        The time starts when the last free connection is taken, or when a caller begins to wait, if that is earlier.
+        If a caller began to wait before the last free connection was taken, the time is counted from then.
         """
         if self._taken < self._pool.max_size:
             return 0.0
@@ -163,7 +164,9 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """Take a connection and open a transaction, which commits at the end and rolls back on any error."""
+        """Take a connection from the pool and open a transaction, which commits at the end and rolls back on
+        any error.
+        """
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
             yield connection
 
@@ -245,10 +248,10 @@ async def retry_until_available(work: Callable[[], Awaitable[T]]) -> T:
 
 
 def is_cancelled() -> bool:
-    """Whether the current task was cancelled. Used by loops that continue after every error.
+    """Whether the current task was cancelled.
 
-    These loops must check this, because before Python 3.12 a task misses its cancellation if the awaited result arrives
-    at the same moment.
+    Loops that continue after every error must check this, because before Python 3.12 a task misses its cancellation if
+    the awaited result arrives at the same moment.
     """
     task = asyncio.current_task()
     return bool(task and task.cancelling())

@@ -30,7 +30,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class TableCopy:
-    """Describes the file that holds the rows of one table. `sha256` is the hash of the compressed file."""
+    """The file that contains the rows of one table. `sha256` is the hash of the compressed file."""
 
     name: str
     columns: Sequence[str]
@@ -96,7 +96,7 @@ async def copy_in(connection: Connection, folder: Path, copy: DatabaseCopy, repo
 
 
 def is_intact(table: TableCopy, folder: Path) -> bool:
-    """Whether the file that holds a table is complete and unchanged."""
+    """Whether the file with the rows of a table is complete and unchanged."""
     file = table.file(folder)
     return file.is_file() and file.stat().st_size == table.bytes and _digest(file) == table.sha256
 
@@ -108,7 +108,7 @@ def read_blocks(file: Path) -> Generator[bytes]:
 
 
 def read_rows(table: TableCopy, folder: Path, *columns: str) -> Generator[list[str]]:
-    """Yield the values of some columns from the file that holds a table.
+    """Yield the values of some columns from the file with the rows of a table.
 
     Values are not unescaped, so use this only for keys, numbers and similar values.
     """

@@ -1,4 +1,4 @@
-"""The interface of a channel, the delivery that a channel sends, and the registry of all channels.
+"""Defines channels, such as mail, and the deliveries that they send. Contains the registry of all channels.
 
 Notifications inside the application do not use a channel: the relay stores each of them exactly once, in its own
 transaction.
@@ -67,7 +67,10 @@ class Channel(Protocol):
     def name(self) -> str: ...
 
     def check_address(self, address: str) -> str:
-        """Return the address to store. Raises an error if the address is invalid. Sends nothing."""
+        """Validate an address and return it in the form in which it is stored.
+
+        Raises an error if it is invalid. Sends nothing.
+        """
         ...
 
     async def send(self, delivery: Delivery) -> int:
@@ -76,7 +79,7 @@ class Channel(Protocol):
 
 
 class Channels:
-    """Channels by name. Two channels must not have the same name."""
+    """The registry of channels by name. Two channels must not have the same name."""
 
     def __init__(self, channels: Iterable[Channel] = ()) -> None:
         self._channels: dict[str, Channel] = {}

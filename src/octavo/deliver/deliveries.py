@@ -1,8 +1,8 @@
-"""Turns events into deliveries and sends each delivery through its channel.
+"""Turns events into deliveries, and sends each delivery through its channel, such as mail.
 
 The relay turns each new event into deliveries to recipients and notifications inside the application, exactly once.
-Every worker calls it regularly, and a row lock lets only one worker run it at a time. After a call that found work, the
-next call comes sooner, because each finished delivery allows the next one in its queue to be sent.
+Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. If a call found work,
+the next call follows sooner, because each finished delivery allows the next one in its queue to be sent.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Sender:
     public_url: str | None
 
     async def prepare(self, job: ClaimedJob, wanted: DeliverInput) -> tuple[str, Delivery] | None:
-        """Return the channel and the delivery.
+        """Load the delivery of a job and its channel.
 
         Returns None if the recipient or the event was deleted, or if the recipient is not active.
         """
@@ -167,7 +167,7 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
 def _text_of(detail: Mapping[str, JSON], name: str) -> str | None:
     """Return one field of the event's error, such as `code` or `message`.
 
-    If the event has no error, its `reason` is used as the message.
+    If the event has no error, its `reason` is returned as the message.
     """
     error = detail.get("error")
     found = error.get(name) if isinstance(error, dict) else detail.get("reason") if name == "message" else None
@@ -185,7 +185,7 @@ async def relay(database: Database) -> float:
 async def relay_once(database: Database, batch: int = BATCH) -> int:
     """Process one batch of events.
 
-    Returns the number of events that were read plus the number of started deliveries.
+    Returns how much was done: the number of events read plus the number of deliveries started.
     """
     async with database.connection() as connection:
         row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()

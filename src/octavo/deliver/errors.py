@@ -1,4 +1,4 @@
-"""Errors of deliveries. They are detected before an event is sent, or reported by the receiver."""
+"""Errors of deliveries. Some are detected before an event is sent, the others are reported by the receiver."""
 
 from __future__ import annotations
 

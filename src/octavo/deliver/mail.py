@@ -1,6 +1,6 @@
 """The `mail` channel: sends plain text over SMTP.
 
-A document's title cannot inject a header, a recipient or another mail.
+Titles of documents are cleaned, so that they cannot inject a header, a recipient or another mail.
 """
 
 from __future__ import annotations

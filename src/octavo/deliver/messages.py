@@ -118,7 +118,7 @@ _SENTENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message about an event.
+    """A message that tells a person about an event.
 
     `title` is the subject of a mail, and `sentence` is its text. `link` is None if the public URL is not set.
     """
@@ -149,13 +149,13 @@ class Subject:
 
     @property
     def is_undescribed(self) -> bool:
-        """Whether the document itself is readable and only its description (title, summary, tags) failed."""
+        """Whether the document itself is readable, and only generating its title, summary and tags failed."""
         failed_model = (self.error_code or "").startswith(_MODELS) and self.document_id is not None
         return failed_model and not self.is_conversion and not self.type.startswith("analysis.")
 
 
 def describe(about: Subject, *, public_url: str | None = None, for_administrator: bool = False) -> Message:
-    """Return the message for an event. A document without a title is called “A document”."""
+    """Write the message for an event. A document without a title is called “A document”."""
     event_type = _UNDESCRIBED if about.is_undescribed else about.type
     if event_type == "analysis.completed" and about.error_code:
         event_type = _INCOMPLETE

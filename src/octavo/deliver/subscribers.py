@@ -170,7 +170,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Register the administrator's addresses from the settings as recipients of the failures of all accounts.
+    """Make the addresses of the administrator in the settings recipients of all failures, in all accounts.
 
     `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
     deleted.
@@ -181,7 +181,7 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
 
 
 async def warn_of_failing(database: Database) -> int:
-    """Notify owners about recipients to which deliveries have been failing for a week."""
+    """Notify accounts about recipients to which deliveries have been failing for a week. Returns their number."""
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
 
@@ -205,7 +205,7 @@ def _as_view(row: Row) -> Subscriber:
 
 
 def conceal(address: str) -> str:
-    """Shorten a chat address to a form that is still recognisable.
+    """Shorten a chat address so that users still recognise it.
 
     The full address is a secret, because anybody who knows it can post to the chat.
     """

@@ -79,7 +79,7 @@ def _as_texts(vectors: Vectors) -> list[str]:
 
 
 class EmbeddingTools(Protocol):
-    """The resources of a worker that are needed for embedding."""
+    """The resources that a worker must provide for embedding."""
 
     @property
     def settings(self) -> Settings: ...
@@ -97,7 +97,10 @@ class UnknownModel(BadInput):
 
 
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
-    """Return the name that identifies vectors of the requested model; by default, of the configured model."""
+    """Return the name under which vectors of a model are stored.
+
+    Without `requested`, this is the model in the settings.
+    """
     from octavo.language import NAME
 
     model = _resolve(settings, requested)
@@ -115,7 +118,7 @@ def _resolve(settings: Settings, requested: str | None) -> Model:
 
 
 async def reembed(connection: Connection, owner: UUID, settings: Settings, requested: str | None = None) -> int:
-    """Enqueue a job for each document that lacks vectors of the model. Returns the number of documents."""
+    """Queue a job for each document that lacks vectors of the model. Returns the number of documents."""
     values = {"owner": owner, "model": embedding_model(settings, requested), "kind": EMBED_DOCUMENT}
     rows = await (await connection.execute(QUERIES.documents_to_embed, values)).fetchall()
     job_input: dict[str, JSON] = {"model": requested} if requested else {}
@@ -137,7 +140,7 @@ class EmbeddingProgress:
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
-    """Count the owner's documents that already use the configured model."""
+    """Count the account's documents that already have vectors of the configured model."""
     model = embedding_model(settings)
     values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
     (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)
@@ -145,7 +148,7 @@ async def embedding_progress(connection: Connection, owner: UUID, settings: Sett
 
 
 async def renew_vectors(connection: Connection, settings: Settings, most: int = MOST_RENEWED) -> int:
-    """Enqueue a job for each document whose vectors were made with a model other than the configured one.
+    """Queue a job for each document whose vectors were made with a model other than the one in the settings.
 
     Includes the documents of all accounts. Documents of visitors without an account are included only if the settings
     allow sending them to providers. Returns the number of jobs.
@@ -202,7 +205,7 @@ async def embed_missing_chunks(run: Run[Any], tools: EmbeddingTools, requested: 
 
 
 async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
-    """Finish without calling the model, because every chunk already has a vector.
+    """Finish the job without calling the model, because every chunk already has a vector.
 
     This happens, for example, after switching to another model and back.
     """
@@ -222,9 +225,10 @@ async def use_model(connection: Connection, document: UUID, model: str) -> None:
 
 
 async def _store_part(run: Run[Any], chunks: Sequence[StoredChunk], vectors: Vectors, finish: Write | None) -> None:
-    """Store the vectors of a batch of chunks as one step of the stage. The step is named after the first chunk.
+    """Store the vectors of a batch of chunks, as one step of the stage that embeds a document.
 
-    The name is unique, because chunks that have a vector are not selected again.
+    The step is named after the first chunk. The name is unique, because chunks that already have a vector are not
+    selected again.
     """
 
     async def work() -> JSON:

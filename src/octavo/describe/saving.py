@@ -1,4 +1,4 @@
-"""Saves the description (title, summary, tags) of a document. Tags that a person has set are kept."""
+"""Saves the generated title, summary and tags of a document. Tags that a person has set are kept."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ QUERIES = load_queries("documents")
 
 
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
-    """Save a description in the caller's transaction. Returns whether tags were added.
+    """Save the generated title, summary and tags in the caller's transaction.
 
-    Values that a model found are saved as facts. A description made without a model adds no facts, because the rules
-    that made it have already found the same facts.
+    Returns whether tags were added. Other values that a model found are saved as facts. If no model was used, no facts
+    are added, because the same rules have already found them.
     """
     values: dict[str, Any] = {
         "document": document,
@@ -41,7 +41,10 @@ async def save_description(connection: Connection, document: UUID, insight: Docu
 
 
 def model_facts(insight: DocumentInsight) -> list[Fact]:
-    """Convert the values that a model found to facts. Their confidence is not based on measurements."""
+    """Convert the values that a model found to facts of the document.
+
+    Their confidence is an assumption, not a measurement.
+    """
     kind = None if insight.type is DocumentType.OTHER else str(insight.type)
     said = {
         "kind": kind,
@@ -55,9 +58,9 @@ def model_facts(insight: DocumentInsight) -> list[Fact]:
 
 
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
-    """Replace the document's automatic tags. Returns whether there are new ones.
+    """Replace the tags that were added automatically.
 
-    An existing tag of the owner is reused, even if its capitalisation differs.
+    Returns whether there are new ones. An existing tag of the account is reused, even if its capitalisation differs.
     """
     await connection.execute(QUERIES.forget_described_tags, {"document": document})
     if not names:

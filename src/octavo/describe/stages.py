@@ -1,4 +1,4 @@
-"""The last stages of processing a document, which describe the document and embed its chunks.
+"""The last stages of processing a document. They generate its title, summary and tags, and embed its chunks.
 
 - `classified`: title, author, summary, date, language, type and tags
 - `enriched`: themes, concepts, tone, importance and a summary for each chunk
@@ -56,7 +56,7 @@ Make: TypeAlias = Callable[[Sequence[StoredChunk]], Awaitable[Write]]
 
 
 class DescribeTools(EmbeddingTools, Protocol):
-    """The resources of a worker that are needed to describe documents."""
+    """The resources that a worker must provide for generating titles, summaries, tags and vectors."""
 
     @property
     def bucket(self) -> Bucket: ...
@@ -66,9 +66,10 @@ class DescribeTools(EmbeddingTools, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """The revision to describe. `picture` is the storage key of the image if the document is a picture.
+    """The revision of a document for which to generate title, summary and tags.
 
-    A higher `generation` requests a new description instead of reusing a stored answer.
+    `picture` is the storage key of the image if the document is a picture. If `generation` is increased, models are
+    called again instead of reusing stored answers.
     """
 
     document: UUID
@@ -79,10 +80,10 @@ class DocumentText:
 
 @dataclass(frozen=True, slots=True)
 class FollowUps:
-    """Functions to call after a stage. `tagged` runs in the transaction that adds tags.
+    """Functions to call after a stage.
 
-    `offline` runs once, after the last stage, if the providers were unavailable and results were made without a model.
-    If `offline` is None, results are never made without a model.
+    `tagged` runs in the transaction that adds tags. `offline` runs once, after the last stage, if providers were
+    unavailable and results were made without a model. If `offline` is None, results are never made without a model.
     """
 
     tagged: Write
@@ -90,7 +91,7 @@ class FollowUps:
 
 
 class DocumentDescriber:
-    """Runs the stages that describe and embed one document."""
+    """Generates the title, summary, tags and vectors of one document, stage by stage."""
 
     def __init__(self, run: Run[Any], tools: DescribeTools, text: DocumentText, follow_ups: FollowUps) -> None:
         job = run.job
@@ -143,10 +144,8 @@ class DocumentDescriber:
         return answer
 
     async def _improve_later(self, improve: Write) -> None:
-        """Schedule an improvement with a model if any stage was done without one during an outage.
-
-        Stages of earlier attempts count as well. Called at the end, so that the improvement does not overlap with the
-        stages that it repeats.
+        """Schedule a job that repeats stages with a model, if any of them was done without one during an outage, in
+        this or an earlier attempt. Called at the end, so that the job does not overlap with these stages.
         """
         outputs = await self._run.finished_outputs(STAGES)
         if not any(isinstance(output, dict) and output.get(MADE_OFFLINE) for output in outputs):
@@ -184,7 +183,7 @@ class DocumentDescriber:
         return write
 
     async def _shrunk_picture(self, key: str) -> bytes:
-        """Read the picture, shrunk to the size that the model accepts."""
+        """Read the picture and scale it down to the size that the model accepts."""
         picture = await self._tools.bucket.read(key, limit=PICTURE_BYTES)
         sight = self._tools.gateway.vision_limits(CLASSIFY_IMAGE.name)
         if sight is None or sight.pixels >= SHOWN_PIXELS:
@@ -225,8 +224,9 @@ class DocumentDescriber:
         return write
 
     async def _insights(self, chunks: Sequence[StoredChunk]) -> list[dict[str, Any]]:
-        """Request the insights for a batch of chunks. If the batch is too long for the model, request each half
-        separately.
+        """Request themes, concepts and a summary for each chunk of a batch.
+
+        If the batch is too long for the model, each half is requested separately.
         """
         texts: list[ChunkText] = [chunk.as_text() for chunk in chunks]
         try:
@@ -289,9 +289,8 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Enqueue a new comparison with other documents if the other stage, `missing`, has also finished.
-
-        The description is complete only when both stages have finished.
+        """Queue a new comparison with other documents when both this stage and the stage `missing` have finished,
+        because the comparison needs the results of both.
         """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
@@ -317,7 +316,7 @@ class DocumentDescriber:
     ) -> None:
         """Run one stage, or one batch of a stage.
 
-        Results are stored in separate tables; the job's history gets only the number of chunks.
+        The results are stored in their own tables. Only the number of chunks is stored in the job's history.
         """
         writes: list[Write] = []
 
@@ -334,16 +333,16 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """Select the first chunks, and evenly spaced samples of the rest."""
+    """Select chunks that represent a document: the first ones, and some of the others at equal distances."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]
 
 
 def first_temporary(errors: Sequence[OctavoError]) -> OctavoError:
-    """Return the first temporary error; if there is none, the first error.
+    """Choose the error to raise: the first temporary error or, if there is none, the first error.
 
-    A temporary error is raised first, because it leads to a retry. If a permanent error remains, the retry reports it.
+    A temporary error leads to a retry. If a permanent error remains, the retry reports it.
     """
     return next(filter(is_temporary, errors), errors[0])
 

@@ -160,7 +160,10 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return a sample around the first non-ASCII byte, because ASCII text does not show which encoding is used."""
+    """Return the bytes around the first non-ASCII byte, to detect the encoding.
+
+    ASCII text does not show which encoding is used.
+    """
     found = _NOT_ASCII.search(data)
     start = max(found.start() - _LEAD_BYTES, 0) if found else 0
     return data[start : start + _SAMPLE_BYTES]

@@ -145,7 +145,10 @@ _CONTAINER_LABELS = {
 
 
 def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Detect the type of an OLE container. Encrypted office documents are also OLE containers, not zip archives."""
+    """Detect the type of an OLE container, the format of Office files before 2007.
+
+    Encrypted newer office files also use it.
+    """
     if _LOCKED in head:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
     label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)
@@ -234,9 +237,9 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """Return the type that the `mimetype` entry declares.
+    """Return the file type that the `mimetype` file in the archive declares.
 
-    The entry should be stored uncompressed, but it is compressed if the document was unzipped and zipped again.
+    It should be stored uncompressed, but it is compressed if the document was unzipped and zipped again.
     """
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
@@ -258,7 +261,7 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """Yield the entries of a zip archive whose headers are in `head`. Nothing is unpacked."""
+    """Yield the files in a zip archive whose headers are among the first bytes (`head`). Nothing is unpacked."""
     start = 0
     while 0 <= start <= len(head) - _HEADER.size:
         signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)
@@ -272,7 +275,10 @@ def list_entries(head: bytes) -> Iterator[Entry]:
 
 
 def _content(head: bytes, entry: Entry) -> bytes:
-    """Return the content of an uncompressed entry. If the size is unknown, the content ends at the next header."""
+    """Return the content of an uncompressed file in a zip archive.
+
+    If its size is unknown, the content ends at the next header.
+    """
     if entry.packed_bytes:
         return head[entry.start : entry.start + entry.packed_bytes].strip()
     return head[entry.start : head.find(b"PK", entry.start)].strip()

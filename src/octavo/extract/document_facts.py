@@ -1,7 +1,7 @@
-"""Finds the facts of an extracted document (such as its date or total) in the sandbox, and validates them.
+"""Finds the facts of an extracted document, such as its date or total, in the sandbox, and validates them.
 
-The words of a PDF and their boxes are read from the file. The words of a scan come from OCR. For all other documents,
-the text is searched. A long document is not searched completely.
+For a PDF, words and their positions are read from the file. For a scan, they come from OCR. For all other documents,
+the text is searched. Only part of a very long document is searched.
 """
 
 from __future__ import annotations

@@ -77,8 +77,9 @@ PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
 
 
 class Quality(StrEnum):
-    """How complete the text is. `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not
-    attempted.
+    """How completely a file was read.
+
+    `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not attempted.
     """
 
     FULL = "full"
@@ -89,7 +90,10 @@ class Quality(StrEnum):
 
 
 class BlockKind(StrEnum):
-    """The kind of a block. `HTML` is markup inside Markdown, including comments. `RULE` is a horizontal line."""
+    """The kind of a block, such as a heading or table.
+
+    `HTML` is markup inside Markdown, including comments. `RULE` is a horizontal line.
+    """
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -113,7 +117,10 @@ class Box(NamedTuple):
 
 
 class RegionKind(StrEnum):
-    """The kind of a region. `BOX` is text in a frame beside the body. `FIELD` is a form field with its value."""
+    """The kind of a region on a page.
+
+    `BOX` is text in a frame next to the main text. `FIELD` is a form field with its value.
+    """
 
     BODY = "body"
     HEADING = "heading"
@@ -149,8 +156,8 @@ class Region:
 class Figure:
     """A picture in the document: figure, chart, formula, photo or cover.
 
-    `number` counts from 1. The Markdown contains `![alternative](figures/<number>.png)` at `start`. The picture is
-    either an area of a page (`page` and `box`) or a file inside the container (`member`).
+    `number` counts from 1. The Markdown contains `![alternative](figures/<number>.png)` at offset `start`. The picture
+    is an area of a page (`page` and `box`), or a picture file inside the document (`member`).
     """
 
     number: int
@@ -190,7 +197,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block.
+    """A block of the text, such as a paragraph or table.
 
     `markdown[start:end]` is the block with its markup, and `text` is its plain text. Only headings have a level.
     """
@@ -216,7 +223,9 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time in a recording, in seconds, of the text that begins at `start` in the Markdown."""
+    """Links a position in the text to a time in a recording: the text from `start` on is spoken at this time, in
+    seconds.
+    """
 
     start: int
     seconds: float
@@ -305,7 +314,7 @@ Record = Page | Block | OutlineEntry | Metadata | Moment | Region | Figure
 
 
 def _fields(record: Record) -> JSON:
-    """Return the fields of a record as a dictionary.
+    """Return the fields of a dataclass object as a dictionary.
 
     `dataclasses.asdict` is not used, because it copies every value. For a book, that takes ten times as long.
     """
@@ -403,7 +412,10 @@ def is_caption(text: str) -> bool:
 
 
 def add_captions(extracted: Extracted) -> Extracted:
-    """Use the line before or after a figure as its missing caption, if that line starts like a caption."""
+    """Add missing captions of figures.
+
+    The line before or after a figure is used if it starts like a caption, such as "Fig. 3".
+    """
     if all(figure.caption for figure in extracted.figures):
         return extracted
     starts = [block.start for block in extracted.blocks]

@@ -1,4 +1,4 @@
-"""Reads the text of any file. All types share one entry point, and files are always parsed in the sandbox."""
+"""Reads the text of files of any type, through one function. Files are always parsed in the sandbox."""
 
 from __future__ import annotations
 
@@ -99,9 +99,10 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """Return the modules that are needed to read the given files, according to their types.
+    """Return the names of the modules that are needed to read the given files.
 
-    Files that cannot be opened are skipped here. The error is reported when they are read.
+    They are imported when the sandbox starts. Files that cannot be opened are skipped, because the error is reported
+    when they are read.
     """
     types: set[SourceType] = set()
     for path, name in files:

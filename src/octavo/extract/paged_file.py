@@ -33,7 +33,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class StepResult(NamedTuple):
-    """The output and the return value of a sandboxed function."""
+    """The result of a function that ran in the sandbox: the content of its output file, and its return value."""
 
     output: bytes
     value: JSON
@@ -95,7 +95,10 @@ class PagesInSandbox:
         return AssembledFile(extracted, [page.number for page in extracted.pages if page.number in reported])
 
     async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
-        """Run a sandboxed function on this file, or on `input_file` if given. The time limit grows with `pages`."""
+        """Run a sandboxed function on this file, or on `input_file` if given.
+
+        The time limit is longer if there are more `pages`.
+        """
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
             self.limits,
@@ -178,8 +181,9 @@ _WORD = re.compile(r"\w+")
 
 
 def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
-    """Map page numbers to the outline entries that have no matching heading in the text, as pairs of level
-    and title.
+    """Return the outline entries that have no matching heading in the text, by page number.
+
+    Each entry is its level and title.
     """
     headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)

@@ -51,11 +51,10 @@ class Processor:
 
 
 class Processors:
-    """The processors by file type, at most one for each type.
+    """Finds the processor for a file type.
 
-    The error for an unsupported type lists the supported types.
-
-    `paged` lists types that are read page by page, without a processor.
+    There is at most one for each type. The error for an unsupported type lists the supported types. `paged` lists types
+    that are read page by page, without a processor.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:

@@ -212,23 +212,26 @@ def _is_fenced(text: str) -> bool:
 
 
 def _is_script(text: str) -> bool:
-    """Whether many lines are statements. If so, `#` starts a comment and not a Markdown heading."""
+    """Whether a text is probably a script, because many lines are statements.
+
+    In a script, `#` starts a comment, not a Markdown heading.
+    """
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
     statements = sum(_STATEMENT.match(line) is not None for line in lines)
     return bool(lines) and statements >= _MOST_STATEMENTS * len(lines)
 
 
 def _mail_fields(text: str) -> set[str]:
-    """Return the names of the header fields at the start of an email.
-
-    Empty if the text does not start with a header field.
-    """
+    """Return the names of the header fields if the text starts like an email, or else an empty set."""
     head = _MAIL_HEAD.match(text)
     return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
 
 
 def _is_table(text: str) -> bool:
-    """Whether all rows contain the same number of separators. The check fails if a cell contains a separator."""
+    """Whether a text is a table with separators: all rows contain the same number of them.
+
+    The check fails if a cell contains a separator.
+    """
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]
     return len(rows) >= _LEAST_ROWS and any(len(count) == 1 and 0 not in count for count in counts)

@@ -1,6 +1,7 @@
-"""Writes fetched or pasted transcripts as paragraphs. The functions are pure.
+"""Writes fetched or pasted transcripts as paragraphs.
 
-Each timestamp becomes a moment, which is a position in the text with a time.
+The functions are pure. Each timestamp becomes a "moment": a position in the text and the time in the recording at which
+the words are spoken.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _EARLY_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A snippet of a transcript.
+    """A few words of a transcript with their time.
 
     `start` is None for words before the first timestamp. `new_speaker` is true if another speaker starts here.
     """
@@ -63,7 +64,7 @@ class Snippet:
 
 
 def clean_snippets(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """Sort snippets by time. Sounds such as "[music]", speaker marks (">>") and empty snippets are removed."""
+    """Sort snippets by time. Sounds such as "[music]", speaker changes (">>") and empty snippets are removed."""
     cleaned = [part for snippet in snippets for part in _split_speakers(snippet)]
     return sorted((part for part in cleaned if part.text), key=_time)
 
@@ -73,7 +74,7 @@ def _time(snippet: Snippet) -> float:
 
 
 def _split_speakers(snippet: Snippet) -> Iterator[Snippet]:
-    """Split a snippet at speaker marks (">>"), and remove sounds such as "[music]"."""
+    """Split a snippet where the speaker changes (">>"), and remove sounds such as "[music]"."""
     for number, part in enumerate(_SPEAKER.split(_SOUND.sub(" ", snippet.text))):
         yield replace(snippet, text=" ".join(part.split()), new_speaker=snippet.new_speaker or number > 0)
 
@@ -86,9 +87,7 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """The words of a paragraph. The first word of each snippet is stored with the start time of the snippet, in
-    seconds.
-    """
+    """The words of a paragraph. The first word of each snippet also has the time at which it is spoken, in seconds."""
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0
@@ -279,7 +278,7 @@ _NEVER_FIRST = frozenset(
 
 @dataclass(slots=True)
 class _Sentence:
-    """The current sentence: its number of words, and whether the next word begins a new sentence."""
+    """The sentence that is being written: its number of words, and whether the next word begins a new sentence."""
 
     size: int = 0
     is_ended: bool = True

@@ -77,7 +77,7 @@ class Archive:
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
     def steps(self, name: str, most: int = MOST_TOTAL) -> Iterator[bytes]:
-        """Yield the bytes of a file in the archive, in blocks. The file must exist."""
+        """Yield the content of a file in the archive, block by block. The file must exist."""
         yield from self._inflate(self._members[self._name(name) or ""], most)
 
     def size(self, name: str) -> int:
@@ -135,7 +135,7 @@ def _open(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _refuse_others(file: BinaryIO) -> None:
-    """Before opening an archive, reject encrypted files, old office files and archives with far too many entries."""
+    """Reject encrypted files, old office files and archives with far too many entries, before the archive is opened."""
     if file.read(len(_OLE)) == _OLE:
         file.seek(0)
         if _OLE_PASSWORD in file.read(64 * MEBIBYTE):
@@ -163,7 +163,9 @@ def _is_file(info: zipfile.ZipInfo) -> bool:
 
 @contextmanager
 def reject_deep_nesting() -> Generator[None]:
-    """Raise `BadInput` if a document that is read in the `with` block is nested too deeply for recursion."""
+    """Raise `BadInput` if the code in the `with` block exceeds the recursion limit, because a document is nested too
+    deeply.
+    """
     try:
         yield
     except RecursionError:

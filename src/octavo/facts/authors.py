@@ -90,8 +90,7 @@ class Author:
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
     """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
 
-    An author in the metadata is used only if it looks like a name. The only exception is the name of a video channel,
-    because it can be any text.
+    An author in the metadata must look like a name, except that the name of a video channel can be any text.
     """
     if source.source_type == "youtube" and source.metadata.author:
         return Author(source.metadata.author, frozenset({"publisher"}))  # the name of a channel can be any text
@@ -118,7 +117,7 @@ def claimed_author(text: str | None) -> str | None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text looks like a person's name: two to five capitalised words, none of them ordinary."""
+    """Whether a text looks like a person's name: two to five capitalised words, none of which is an ordinary word."""
     text = _TITLES.sub("", text.strip(" .,:"))
     if _EASTERN.fullmatch(text):
         return True
@@ -137,9 +136,8 @@ def _is_name_word(word: str) -> bool:
 
 
 def is_likely(text: str) -> bool:
-    """Whether a text that looks like a name probably is one.
-
-    True if it has a known first name, an initial, or only rare words.
+    """Whether a text that looks like a name is probably one: it contains a known first name, an initial, or only rare
+    words.
     """
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
@@ -180,7 +178,7 @@ def _byline(source: FactSource) -> Author | None:
 
 
 def _below_title(source: FactSource, title_lines: Sequence[int]) -> Author | None:
-    """Find names in the lines after the title, up to the abstract or the main text."""
+    """Find authors in the lines after the title, up to the abstract or the main text."""
     if not title_lines:
         return None
     names: list[str] = []
@@ -221,7 +219,9 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names are probably people: most look like known names, or a workplace or date follows them."""
+    """Whether the names in a line are probably people: most look like known names, or a workplace or date
+    follows them.
+    """
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):
         return True

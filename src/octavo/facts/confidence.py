@@ -36,7 +36,7 @@ def confidence(field: str, evidence: frozenset[str]) -> float:
 
 
 def tier(field: str, evidence: frozenset[str]) -> str:
-    """Return the tier (class) that this evidence belongs to. Confidence is measured for each tier."""
+    """Return the class ("tier") to which this evidence belongs. The confidence is measured for each class."""
     if MODEL in evidence:  # never measured
         return MODEL
     return _TIERS.get(field, _reference)(evidence)
@@ -63,7 +63,9 @@ def _reference(evidence: frozenset[str]) -> str:
 
 
 def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
-    """Return a function that takes evidence and returns the first of these names in it, or "none"."""
+    """Return a function that takes a set of evidence and returns the first of these names that is in the set, or
+    "none".
+    """
     return lambda evidence: next((name for name in names if name in evidence), "none")
 
 

@@ -1,4 +1,4 @@
-"""Reads dates in several languages. The canonical form is 2024-08-15."""
+"""Reads dates in several languages and returns them as ISO 8601, such as 2024-08-15."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SHORT = 100
 def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
     """Find dates, in the order in which they appear.
 
-    If several patterns match at the same position, the first one wins.
+    If several date formats match at the same position, the first format in the list is used.
     """
     found: list[TypedMatch] = []
     folded = fold(text)
@@ -71,7 +71,10 @@ def _in_english(text: str) -> str:
 
 
 def writes_month_first(texts: Iterable[str]) -> bool | None:
-    """Whether the first unambiguous date starts with the month, or None if all dates are ambiguous."""
+    """Whether the dates in these texts start with the month, as in 12/31/2024.
+
+    The first unambiguous date decides. Returns None if all dates are ambiguous.
+    """
     for text in texts:
         for first, _, second in _SLASHED.findall(text):
             if int(first) > _MOST_MONTH >= int(second):

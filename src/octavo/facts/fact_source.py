@@ -1,4 +1,7 @@
-"""The input for finding a document's facts, and the printed lines at the beginning of the document."""
+"""The data from which a document's facts are found.
+
+Also makes the list of printed lines at the beginning of the document.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +52,8 @@ class PrintedLine:
     """A line at the beginning of a document.
 
     `size` is its letter height, divided by the usual letter height in the document. `top` is its vertical position on
-    the page, from 0 to 1. `level` is the heading level, or 0 if it is not a heading. `cells` is the number of texts
-    side by side in the line, or the number of cells in a table row.
+    the page, from 0 (top) to 1 (bottom). `level` is the heading level, or 0 if it is not a heading. `cells` is the
+    number of separate texts in the line, such as the cells of a table row.
     """
 
     text: str
@@ -68,7 +71,7 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class FactSource:
-    """The content and metadata of a document, from which its facts are found.
+    """The content and metadata of a document in which to find its facts.
 
     `sheets` contains the words on the first pages with their boxes. It is empty if the document has no pages.
     `markdown` is the text. For a long text, `markdown` is only the beginning, and `tail` is the end. `word_count`
@@ -88,7 +91,7 @@ class FactSource:
 
     @cached_property
     def front(self) -> Sequence[PrintedLine]:
-        """The lines of the first two pages, or of the beginning of a text without pages."""
+        """The lines of the first two pages, or the first lines of a text without pages."""
         return list(_lines_of_sheets(self.sheets[:_FRONT_PAGES])) or list(_lines_of_text(self.markdown))
 
     @cached_property
@@ -108,9 +111,9 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 
 
 def _height(run: TextRun) -> float:
-    """Return the letter height of a text run.
+    """Return the height of the letters in a group of words.
 
-    It is limited by the letter width, because in a scan, a word may have the box of its whole paragraph.
+    It is limited by the letter width, because in a scan, the box of a word may be that of its whole paragraph.
     """
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1

@@ -33,10 +33,11 @@ _MOST_OTHERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact about a document. `value` is canonical: 2018-03-05, 529.87, EUR. `quote` is the printed text.
+    """A fact about a document.
 
-    `status` is `checked` if a cross-check supports the value, and `found` otherwise. `place` is None in a text without
-    pages. `evidence` is the tier of evidence for which the confidence was measured.
+    `value` is in standard form: 2018-03-05, 529.87, EUR. `quote` is the printed text. `status` is `checked` if a
+    cross-check supports the value, and `found` otherwise. `place` is None in a text without pages. `evidence` names the
+    class of evidence for which the confidence was measured.
     """
 
     name: str
@@ -51,7 +52,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The values and items found in a document, and the signs that it is an invoice."""
+    """The values and items found in a document, and the signs that it is an invoice, such as an invoice number."""
 
     values: dict[str, Choice] = field(default_factory=dict[str, Choice])
     items: Items = field(default_factory=Items)
@@ -60,10 +61,10 @@ class Reading:
 
     @property
     def is_invoice(self) -> bool:
-        """Whether the document has enough signs of an invoice.
+        """Whether the document is probably an invoice, because enough signs of one were found.
 
-        A document that does not call itself an invoice needs more signs. Papers, books and forms have at most two
-        signs.
+        A document that does not call itself an invoice needs more signs. Papers, books and forms usually have at most
+        two.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
@@ -125,17 +126,17 @@ _OF_CUSTOMER = re.compile(
 
 
 def _before(page: PageRuns, mention: Mention) -> str:
-    """Return the text to the left of a value on its line, including the previous text run."""
+    """Return the text to the left of a value on the same line."""
     runs = page.lines[mention.run.line].runs
     left = runs[mention.index - 1].folded if mention.index else ""
     return f"{left} {mention.run.folded[: mention.start]}"[-60:]
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
-    """Choose the identifier (IBAN or VAT id) that belongs to the sender.
+    """Choose the sender's IBAN or VAT id from those in the document.
 
-    An identifier with a valid checksum is preferred, then the one nearest to the sender's name. Identifiers printed
-    below the recipient's name are ignored.
+    One with a valid checksum is preferred, then the one nearest to the sender's name. Those printed below the
+    recipient's name are ignored.
     """
     buyer, seller = values.get("recipient"), values.get("sender")
     own = [one for one in found if "customer" not in one.evidence]
@@ -169,7 +170,7 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 def _distance(place: Place, names: Sequence[Place]) -> float:
     """Return the distance from a position to the nearest of these names.
 
-    The vertical distance counts in full, and a horizontal gap counts a third.
+    The vertical distance counts in full, and the horizontal distance counts a third.
     """
 
     def away(name: Place) -> float:
@@ -180,14 +181,14 @@ def _distance(place: Place, names: Sequence[Place]) -> float:
 
 
 def _is_of(mention: Mention, party: Mention) -> bool:
-    """Whether an identifier is printed in the block below a party's name."""
+    """Whether an identifier, such as a VAT id, is printed in the block of text below a party's name."""
     down = mention.box.top - party.box.top
     beside = mention.box.left < party.box.right + 60 and party.box.left < mention.box.right + 60
     return mention.run.page == party.run.page and 0 <= down < 9 * party.box.height and beside
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """Yield the signs that the document is an invoice, each at most once."""
+    """Yield the signs that the document is an invoice, such as an invoice number, each at most once."""
     if _names_itself(page):
         yield "word"
     total = money.total
@@ -212,7 +213,9 @@ def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money
 
 
 def _names_itself(page: PageRuns) -> bool:
-    """Whether the first two pages have a short text run with a word for invoice, or the label of an invoice number."""
+    """Whether the document calls itself an invoice: a short text on the first two pages contains a word for invoice, or
+    the label of an invoice number.
+    """
     for line in page.lines:
         if line.page > 2:  # noqa: PLR2004
             return False
@@ -287,7 +290,10 @@ def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
 
 
 def sheets_of_text(text: str) -> list[Sheet]:
-    """Lay out a text without pages as one sheet with the number 0. The positions on this sheet are never shown."""
+    """Put a text without pages on one page with the number 0, so that it can be searched like a printed page.
+
+    The positions on this page are never shown.
+    """
     words: list[Word] = []
     for row, line in enumerate(text.splitlines()):
         column = 0

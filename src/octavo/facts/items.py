@@ -1,7 +1,7 @@
 """Finds the items of an invoice: the rows of a table of amounts. Usually, their sum is printed below the table.
 
-The header names the columns. Each amount in the amount column belongs to one row. The numbers beside the amount are the
-quantity and unit price, and the text in the description column is the description.
+The header names the columns. Each amount in the amount column belongs to one row. The numbers next to the amount are
+the quantity and unit price, and the text in the description column is the description.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """All items of an invoice. `lines` contains their line numbers.
+    """All items of an invoice.
 
-    `is_sum_printed` is true if the sum of the items is printed in the document. `is_unread` is true if a page has the
-    header of a table, but no rows were found below it. `is_loose` is true if the numbers are not aligned with their
-    headers. `columns` contains the names of the cells that a row should have.
+    `lines` contains the numbers of the lines on which they are printed. `is_sum_printed` is true if the sum of the
+    items is printed in the document. `is_unread` is true if a page has a table header, but no rows were found below it.
+    `is_loose` is true if the numbers are not aligned with the header. `columns` contains the names of the cells that a
+    row should have.
     """
 
     rows: tuple[Item, ...] = ()
@@ -69,7 +70,7 @@ class Items:
     columns: frozenset[str] = frozenset()
 
     def evidence(self, row: Item) -> frozenset[str]:
-        """Return the names of the evidence for the cells of a row, such as `sum` or `product`."""
+        """Return the names of the evidence that the cells of a row are correct, such as `sum` or `product`."""
         signs = {
             "sum": self.is_sum_printed,
             "product": row.has_product,
@@ -89,11 +90,11 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The header of a table.
+    """The header of an item table.
 
     `columns` contains the box of each column that is used, and `others` the boxes of the other columns. `first` and
-    `last` are the numbers of the header's lines. `amounts` contains the boxes of all columns that may contain the
-    amounts.
+    `last` are the numbers of the header's first and last line. `amounts` contains the boxes of all columns that may
+    contain the amounts.
     """
 
     columns: dict[str, Box]
@@ -104,7 +105,9 @@ class Head:
     is_loose: bool = False
 
     def variants(self) -> Iterator[Head]:
-        """Yield copies of this header, each with a different amount column, such as amounts without tax."""
+        """Yield copies of this header, each of which uses a different column for the amounts, such as amounts without
+        tax.
+        """
         own = self.columns["amount"]
         for box in self.amounts:
             if box != own:
@@ -112,15 +115,18 @@ class Head:
                 yield replace(self, columns=columns, others=(*self.others, own), amounts=())
 
     def loose(self) -> Head:
-        """Return a copy of this header for rows whose numbers are not aligned with it.
+        """Return a copy of this header for tables whose numbers are not below their headings.
 
-        Such numbers are recognised by their order, not by their position.
+        Such numbers are identified by their order in the row.
         """
         return replace(self, is_loose=True)
 
 
 def find_items(page: PageRuns) -> Items:
-    """Return the items of the table that is most likely the item table, preferably one whose sum is printed."""
+    """Find the item table of an invoice and return its items.
+
+    If there are several tables, one whose sum is printed is preferred.
+    """
     heads = list(_heads(page))
     best = Items(is_unread=any(len(head.columns) >= _CLEAR_HEAD for head in heads))
     best_score = -1.0
@@ -135,7 +141,7 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    If several columns may be the amount column, the one with the most amounts that equal quantity times price is used.
+    If several columns may contain the amounts, the column is used in which the most amounts equal quantity times price.
     """
     best = _read(page, head)
     for variant in head.variants():
@@ -190,9 +196,9 @@ def _labels(page: PageRuns, line: Line) -> list[tuple[str, Box]]:
 
 
 def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
-    """Yield the lines directly above or below a header line that belong to the same header.
+    """Yield the other lines of a header, directly above or below `line`.
 
-    These lines are close to each other, short, and without numbers.
+    They are close to each other, short, and without numbers.
     """
     before = line
     for number in range(line.number + step, line.number + step * _BAND, step):
@@ -211,10 +217,10 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 
 
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
-    """Return the box of each column.
+    """Assign a role, such as quantity or amount, to each column and return the boxes by role.
 
     If several columns can be the amount column, the rightmost one is used. If the leftmost of them is to the left of
-    the descriptions, it is used as the quantity column.
+    the descriptions, it becomes the quantity column.
     """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
@@ -237,7 +243,9 @@ def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
 
 
 def _drop_stacked(columns: dict[str, Box], by_role: dict[str, list[Box]]) -> None:
-    """Drop a tax rate column that is really part of another column's header, such as "Price without" above "tax"."""
+    """Remove a tax rate column that is really the second line of another heading, such as "tax" below "Price
+    without".
+    """
     rate = columns.get("tax_rate")
     heads = [*by_role.get("amount", []), *by_role.get("unit_price", [])]
     if rate and any(min(rate.right, box.right) > max(rate.left, box.left) and rate.top != box.top for box in heads):
@@ -328,7 +336,7 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
 
 
 def _goes_on(page: PageRuns, line: Line, head: Head) -> bool:
-    """Whether more items follow the subtotal of a group.
+    """Whether more items follow after the subtotal of a group.
 
     True if the next amount has a quantity and a price, and no other sum comes before it.
     """
@@ -351,7 +359,7 @@ def _is_sum_head(page: PageRuns, line: Line) -> bool:
 
 
 def _sum_role(page: PageRuns, run: TextRun) -> str | None:
-    """Return which sum this text run is a label for, such as net or total, or None if it is not the label of a sum."""
+    """Return the role of a sum, such as net or total, if this text is its label, or else None."""
     found = classify(page, NearText(run.text, run.folded, "left", run.box))
     return found[0] if found and found[0] in _SUMS and found[1] >= _CLEAR_LABEL else None
 
@@ -359,7 +367,8 @@ def _sum_role(page: PageRuns, run: TextRun) -> str | None:
 def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool = False) -> list[Mention]:
     """Return the amounts in the amount column, at most one per line.
 
-    If `plain` is true, numbers without cents or a currency are accepted as well.
+    Each of them belongs to one row of the table. If `plain` is true, numbers without cents or a currency are accepted
+    as well.
     """
     if head.is_loose:
         return [one for line in region if (one := _last_product(page, line))]
@@ -383,7 +392,7 @@ def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool 
 
 
 def _last_product(page: PageRuns, line: Line) -> Mention | None:
-    """Return the last amount of a line if it is the product of two numbers before it, or else None."""
+    """Return the last amount of a line if it equals the product of two numbers before it, or else None."""
     numbers = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index)]
     if not numbers or not is_money(page, numbers[-1]):
         return None
@@ -391,7 +400,7 @@ def _last_product(page: PageRuns, line: Line) -> Mention | None:
 
 
 def _is_nearer(box: Box, head: Head, name: str) -> bool:
-    """Whether a number is nearer to another column than to the column `name`."""
+    """Whether a number is closer to another column than to the column with this name."""
     own = _distance(box, head.columns[name])
     named = (other for role, other in head.columns.items() if role not in {name, "description"})
     return any(_distance(box, other) < own for other in (*named, *head.others))
@@ -403,9 +412,9 @@ def _distance(box: Box, head: Box) -> float:
 
 
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
-    """Map each amount outside the table to the role given by its label, such as total.
+    """Map each amount outside the table to the meaning of its label, such as total.
 
-    The role is empty if the amount is not labelled as a sum.
+    The meaning is empty if the label is not that of a sum.
     """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):
@@ -422,8 +431,8 @@ def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
 def _leading(page: PageRuns, anchors: Sequence[Mention], head: Head) -> tuple[int, int]:
     """Count the rows at the start of the table that are clearly items, in two ways.
 
-    The first count ends before the first row in which quantity times price is not the amount. The second ends before
-    the first row with neither a quantity nor a price, because the charges and taxes after the items have neither.
+    The first count stops at the first row in which quantity times price is not the amount. The second stops at the
+    first row with neither a quantity nor a price, because charges and taxes after the items have neither.
     """
     items = [Item() for _ in anchors]
     for item, anchor in zip(items, anchors, strict=True):
@@ -437,9 +446,10 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """Return the rows that are items, and whether their sum is printed.
+    """Decide how many of the rows are items.
 
-    Rows after the ones that add up to a printed sum are dropped, because they may belong to other tables.
+    Rows after those that add up to a printed sum are dropped, because they may belong to other tables. Returns the
+    amounts of the items, and whether their sum is printed.
     """
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]
@@ -453,7 +463,7 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
 
 
 def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequence[Line]) -> list[tuple[int, float]]:
-    """Return the page and the vertical position at which each row starts, which is the top of its highest line."""
+    """Return the page and the vertical position at which each row starts. A row starts at the top of its first line."""
     rows = [(anchor, [page.lines[anchor.run.line], *_beside(page, anchor, head)]) for anchor in anchors]
     taken = {line.number for _, lines in rows for line in lines}
     return [
@@ -463,9 +473,9 @@ def _tops(page: PageRuns, anchors: Sequence[Mention], head: Head, region: Sequen
 
 
 def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set[int]) -> list[Line]:
-    """Return the description lines above the amount if the amount is vertically centred in its row.
+    """Return the description lines above an amount that is vertically centred in its row.
 
-    It is centred if the numbers of description lines above and below it are about the same.
+    It is centred if about as many description lines are above it as below it.
     """
     number = anchor.run.line
     above = _text_lines([line for line in reversed(region) if line.number < number], anchor, head)
@@ -475,7 +485,9 @@ def _lines_above(anchor: Mention, head: Head, region: Sequence[Line], taken: set
 
 
 def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line]:
-    """Return the lines next to an amount that contain its description, up to the first gap."""
+    """Return the lines next to an amount that contain its description, up to the first line that is far away or has no
+    description.
+    """
     item = Item({"amount": _cell(anchor)})
     left, right = _description_span(head, item)
     found: list[Line] = []
@@ -493,7 +505,7 @@ def _text_lines(lines: Sequence[Line], anchor: Mention, head: Head) -> list[Line
 
 
 def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterator[Line]:
-    """Yield the lines above and below the amount if they nearly touch it and may contain numbers of its row."""
+    """Yield the lines directly above and below an amount if they may contain other numbers of the same row."""
     own = page.lines[anchor.run.line]
     for number in (own.number - 1, own.number + 1):
         if not 0 <= number < len(page.lines):
@@ -505,7 +517,9 @@ def _beside(page: PageRuns, anchor: Mention, head: Head | None = None) -> Iterat
 
 
 def _fits_beside(page: PageRuns, line: Line, own: Line, head: Head | None) -> bool:
-    """Whether a line completes the line `own`: it contains the quantity or price that `own` lacks, and no amount."""
+    """Whether a line completes the line `own`: it contains the quantity or price that `own` does not have, and no
+    amount.
+    """
     if head is None:
         return not _has_money(page, line)
     column = head.columns["amount"]
@@ -579,9 +593,9 @@ def _is_product(quantity: Mention, price: Mention, amount: Mention) -> bool:
 def _products(
     numbers: Sequence[Mention], amount: Mention, quantity: Mention | None, price: Mention | None
 ) -> Iterator[tuple[Mention, Mention]]:
-    """Yield each quantity and price whose product is the amount.
+    """Yield each possible quantity and price whose product is the amount.
 
-    A quantity or price that is already known is not changed.
+    If the quantity or price is already known, it is not changed.
     """
     for first in [quantity] if quantity else numbers:
         for second in [price] if price else numbers:
@@ -591,7 +605,7 @@ def _products(
 
 
 def _is_ordered(quantity: Mention, price: Mention, head: Head) -> bool:
-    """Whether a quantity and a price are in the order of their columns.
+    """Whether a quantity and a price are in the same order as their columns in the header.
 
     If the header does not show the order, the quantity must come first.
     """
@@ -605,10 +619,7 @@ def is_price(mention: Mention) -> bool:
 
 
 def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
-    """Return the percentage in the tax rate column.
-
-    If there is no such column, return the only percentage in the row.
-    """
+    """Return the percentage in the tax rate column or, if there is no such column, the only percentage in the row."""
     found: list[tuple[TextRun, Cell]] = []
     for line in lines:
         for run in line.runs:
@@ -624,7 +635,10 @@ def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
 
 
 def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequence[Line], head: Head) -> None:
-    """Add the text in the description column, up to a gap or a line such as "Colour: red"."""
+    """Add the text in the description column to an item.
+
+    The description ends at an empty space or at a line such as "Colour: red".
+    """
     left, right = _description_span(head, item)
     parts: list[list[Word]] = []
     before: Box | None = None

@@ -70,9 +70,9 @@ _FEW_DIGITS = 0.03
 
 @dataclass(frozen=True, slots=True)
 class _Cues:
-    """The patterns for a kind, from `data/kinds.yaml`.
+    """The patterns that identify one kind of document, from `data/kinds.yaml`.
 
-    `named` matches a line that is the name of the kind. `in_title` matches a title that contains the name.
+    `named` matches a line that is only the name of the kind. `in_title` matches a title that contains the name.
     """
 
     named: re.Pattern[str] | None
@@ -112,13 +112,13 @@ class _Text:
 
     @cached_property
     def body(self) -> str:
-        """The beginning and end of the text in lower case and without accents or link targets."""
+        """The beginning and the end of the text, in lower case and without accents and link targets."""
         text = self.source.markdown[:8000] + "\n" + (self.source.tail or self.source.markdown[8000:])[-2500:]
         return fold("\n".join(plain(row.strip("#| ")) for row in text.splitlines()))
 
     @cached_property
     def digits(self) -> float:
-        """The share of digits in the text."""
+        """The share of digits in the text, from 0 to 1."""
         return sum(map(str.isdigit, self.body)) / max(len(self.body), 1)
 
     @cached_property
@@ -191,7 +191,10 @@ def _name_score(text: _Text, kind: Kind) -> float:
 
 
 def _form_score(text: _Text, kind: Kind) -> float:
-    """Score how well the structure of a text fits a kind, such as blanks for a form, or speakers for a chat."""
+    """Score how well the structure of a text fits a kind of document.
+
+    For example, a form has blanks to fill in, and a chat has speakers.
+    """
     raw = text.source.markdown[:8000]
     if kind is Kind.FORM:
         questions = sum(row.rstrip(" _").endswith("?") or "? " in row for row in raw.splitlines())
@@ -237,10 +240,10 @@ def _are_slides(source: FactSource) -> bool:
 
 
 def _by_shape(text: _Text, scores: Mapping[Kind, float]) -> KindChoice:
-    """Guess the kind of a text without clear cues.
+    """Choose the kind of a document for which no kind has a clear score.
 
-    Web pages and prose with a title are articles, and pasted texts are notes. Some kinds are also accepted if their
-    score is almost high enough.
+    Web pages and prose with a title become articles, and pasted texts become notes. Some kinds are also accepted if
+    their score is almost high enough.
     """
     source = text.source
     if source.source_type in {"html", "web", "mhtml"}:

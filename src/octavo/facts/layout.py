@@ -1,4 +1,4 @@
-"""Page layout: groups words into lines and text runs, writes a page as text, and locates text on a page."""
+"""Groups the words of a page into lines, writes a page as text, and finds the position of a text on a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_COLUMNS = 400
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Adjacent words in a line, such as a label, a value or a cell."""
+    """Neighbouring words in a line without a wide space between them, such as a label, a value or a table cell."""
 
     page: int
     line: int
@@ -28,13 +28,13 @@ class TextRun:
     box: Box
 
     def place(self, start: int, end: int) -> Place:
-        """Return the position of the characters from `start` to `end` on the page."""
+        """Return the position on the page of the characters from `start` to `end`."""
         first, last = bisect_right(self.starts, start) - 1, bisect_right(self.starts, max(end - 1, start)) - 1
         box = enclosing_box(word.box for word in self.words[first : last + 1])
         return Place(self.page, box, self.text[start:end])
 
     def left_of(self, start: int) -> float:
-        """Return the left edge of the word that contains this character."""
+        """Return the left edge of the word that contains the character at index `start`."""
         return self.words[bisect_right(self.starts, start) - 1].box.left
 
 
@@ -50,7 +50,7 @@ def make_run(page: int, line: int, words: Sequence[Word]) -> TextRun:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page. `number` is its index among the lines of all pages."""
+    """A line of a page. `number` counts the lines of all pages, starting at 0."""
 
     page: int
     number: int
@@ -73,7 +73,7 @@ def lines_of(sheets: Sequence[Sheet]) -> list[Line]:
 
 
 def _rows(words: Sequence[Word]) -> list[list[Word]]:
-    """Group words into lines. A word is in a line if it overlaps vertically with the line's first word."""
+    """Group words into lines. A word belongs to a line if it overlaps vertically with the first word of the line."""
     rows: list[list[Word]] = []
     spans: list[tuple[float, float]] = []
     for word in sorted(words, key=lambda one: (one.box.middle, one.box.left)):
@@ -102,7 +102,7 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """All pages as text in columns, the format that templates expect.
+    """All pages as text, with spaces that keep the columns aligned, as templates expect.
 
     For each character, `origins` contains the index of its word, or -1 if it does not belong to a word.
     """
@@ -112,9 +112,9 @@ class PageText:
     words: tuple[tuple[int, Word], ...]
 
     def place(self, start: int, end: int) -> Place | None:
-        """Return the position of the characters from `start` to `end` on the page.
+        """Return the position on the page of the characters from `start` to `end`.
 
-        If they are on several pages, the position covers only those on the first of these pages.
+        If they are on several pages, only those on the first of these pages are included.
         """
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:
@@ -125,9 +125,9 @@ class PageText:
 
 
 def text_in_columns(sheets: Sequence[Sheet], lines: Sequence[Line] | None = None) -> PageText:
-    """Write the pages as text in columns, with text runs indented as on the page.
+    """Write the pages as text, with spaces that keep the columns aligned as on the page.
 
-    The unit of indentation is the median letter width. Pass `lines` if the lines have already been found.
+    One space is as wide as the median letter. Pass `lines` if the lines have already been found.
     """
     letters: list[str] = []
     origins: list[int] = []
@@ -167,7 +167,10 @@ def _letter_width(lines: Sequence[Line]) -> float:
 
 
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
-    """Return the first position at which the document contains these whole words, ignoring case and accents."""
+    """Find these words in the document, as whole words, ignoring case and accents.
+
+    Returns their first position, or None.
+    """
     wanted = fold(" ".join(text.split()))
     if not wanted:
         return None
@@ -190,7 +193,7 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """Return the first position at which the document contains this value of this type, in any notation."""
+    """Find a value, such as a date, in the document, in any notation. Returns its first position, or None."""
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

@@ -21,9 +21,9 @@ _MOST_WORD_GAP = 60  # characters between a label and its value
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A value, such as a date or an amount, found in a text run.
+    """A value, such as a date or an amount, that was found in a line.
 
-    `index` is the position of the text run in its line.
+    `run` is the group of words that contains it, and `index` is the position of this group in its line.
     """
 
     value: str
@@ -44,7 +44,7 @@ class Mention:
 class NearText(NamedTuple):
     """Text that may be the label of a value.
 
-    `side` is where the text is: `same` (in the same text run), `left` or `above`.
+    `side` says where it is: `same` (in the same group of words), `left` or `above`.
     """
 
     text: str
@@ -101,7 +101,7 @@ class PageRuns:
         return self._by_run[kind].get((run.line, index), [])
 
     def hits(self, section: str, folded: str) -> list[RoleHit]:
-        """Return the labels from a vocabulary section that a text contains."""
+        """Return the known labels in a text, such as "total". `section` selects a part of the vocabulary."""
         found = self._hits.get((section, folded))
         if found is None:
             found = self._hits[section, folded] = self.vocabulary[section].find(folded)
@@ -110,7 +110,7 @@ class PageRuns:
     # The text beside a value
 
     def before(self, mention: Mention, kind: str) -> NearText | None:
-        """Return the text before this value in its text run, starting after any earlier value of the same type."""
+        """Return the text directly before this value, starting after any earlier value of the same type."""
         earlier = [one.end for one in self.of_run(kind, mention.run, mention.index) if one.end <= mention.start]
         start = max(max(earlier, default=0), mention.start - _MOST_WORD_GAP)
         text = mention.run.text[start : mention.start]
@@ -123,7 +123,10 @@ class PageRuns:
         )
 
     def left_of(self, mention: Mention, kind: str, most: int = 3) -> NearText | None:
-        """Return the nearest text run to the left that contains words, and not just another value of the same type."""
+        """Return the nearest text to the left of this value.
+
+        Texts without words, and other values of the same type, are skipped.
+        """
         runs = self.lines[mention.run.line].runs
         for index in range(mention.index - 1, max(mention.index - 1 - most, -1), -1):
             run = runs[index]
@@ -136,7 +139,7 @@ class PageRuns:
     def above(self, mention: Mention, kind: str, most: int = _MOST_LINES_UP) -> NearText | None:
         """Return the nearest text above the value that overlaps it horizontally.
 
-        If the line above this text is part of the same header, it is included.
+        If this text is the second line of a header, the first line is included.
         """
         box = mention.box
         found: list[TextRun] = []
@@ -163,9 +166,9 @@ class PageRuns:
         return NearText(text, folded, "above", enclosing_box(run.box for run in found))
 
     def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
-        """Return the column header in the line above that ends to the left of the value.
+        """Return a column heading in the line above that ends to the left of the value.
 
-        This happens if the header is left-aligned and shorter than the right-aligned values below it.
+        This happens if the heading is left-aligned, and the values below it are wider and right-aligned.
         """
         number = mention.run.line - 1
         line = self.lines[number] if number >= 0 else None
@@ -185,7 +188,10 @@ class PageRuns:
 
 
 def without_vertical(sheet: Sheet) -> Sheet:
-    """Remove text that runs vertically along the page margin: many single letters above each other."""
+    """Remove text that is printed vertically along the page margin.
+
+    It consists of many single letters one above the other.
+    """
     columns: dict[int, list[Word]] = {}
     for word in sheet.words:
         if len(word.text) == 1:

@@ -37,7 +37,10 @@ _ROLES = ("net", "tax", "total", "due", "line_sum", "other")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen value. `evidence` names the reasons for the choice. They determine the confidence of the value."""
+    """The value that was chosen for a fact.
+
+    `evidence` names the reasons for the choice, which determine its confidence.
+    """
 
     value: str
     mention: Mention
@@ -57,7 +60,10 @@ class Money:
 
 @dataclass(slots=True)
 class Amount:
-    """All occurrences of one amount. `roles` contains the best score for each role, such as net or total."""
+    """All occurrences of one amount in a document.
+
+    `roles` maps each role, such as net or total, to a score for how well the labels fit it.
+    """
 
     value: Decimal
     mentions: list[Mention] = field(default_factory=list[Mention])
@@ -87,7 +93,10 @@ class Amount:
             self.roles[role] = max(self.roles.get(role, 0.0), score)
 
     def fit(self, *roles: str) -> float:
-        """Return how well the labels fit one of these roles. The result is negative if they fit only other roles."""
+        """Return how well the labels of the amount fit one of these roles.
+
+        The result is negative if they fit only other roles.
+        """
         own = max((self.roles.get(role, 0.0) for role in roles), default=0.0)
         others = max((score for role, score in self.roles.items() if role not in roles), default=0.0)
         return own if own >= 0.3 else own - _CONFLICT * others  # noqa: PLR2004
@@ -100,7 +109,7 @@ class Amount:
 def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -> Money:
     """Choose the total and the other amounts of an invoice.
 
-    `line_sum` is the sum of the items. `in_items` contains the indexes of the item lines.
+    `line_sum` is the sum of the items. `in_items` contains the numbers of the lines that contain items.
     """
     amounts = collect_amounts(page, in_items)
     if not amounts:
@@ -118,9 +127,9 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
-    """Collect all amounts in the document, keyed by value, with the roles that their labels give them.
+    """Collect all amounts in the document by value, with the roles that their labels suggest, such as total.
 
-    Amounts in item rows have only the role `item`.
+    Amounts in item rows only get the role `item`.
     """
     found: dict[Decimal, Amount] = {}
     for mention in page.every("amount"):
@@ -139,7 +148,8 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 def is_money(page: PageRuns, mention: Mention) -> bool:
     """Whether a number can be an amount of money: it has two decimals, or a currency next to it.
 
-    If other amounts in the document have decimals, a number without them must be alone in its text run, as in "53 EUR".
+    If other amounts in the document have decimals, a number without them must be separate from other text, as in "53
+    EUR".
     """
     fraction = mention.value.partition(".")[2]
     if len(fraction) >= _CENT_DIGITS:
@@ -152,7 +162,7 @@ def is_money(page: PageRuns, mention: Mention) -> bool:
 
 
 def _around(mention: Mention) -> str:
-    """Return the text before and after a number in its text run, without currencies."""
+    """Return the text before and after a number, without currencies."""
     parts = (mention.run.text[: mention.start], mention.run.text[mention.end :])
     return " ".join(_without_currencies(part) for part in parts)
 
@@ -188,9 +198,9 @@ def _on_line(page: PageRuns, mention: Mention) -> Iterator[Mention]:
 
 
 def classify(page: PageRuns, near: NearText) -> tuple[str, float] | None:
-    """Return the role that a label gives to an amount, such as total, and a score.
+    """Return the role of an amount, such as total, according to a text near it, and a score.
 
-    The score depends on how much of the text the label covers. Returns None if the text contains no label.
+    The score depends on how much of the text the label covers. Returns None if the text contains no known label.
     """
     hits = page.hits("amounts", near.folded)
     if not hits:
@@ -229,7 +239,9 @@ def _rates(page: PageRuns) -> set[Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Printed amounts that add up: net + tax = total. With `extra`, such as shipping: net + tax + extra = total."""
+    """Amounts of the document that add up: net + tax = total or, with an extra charge such as shipping, net + tax +
+    extra = total.
+    """
 
     net: Amount
     tax: Amount
@@ -278,7 +290,7 @@ def _sums(amounts: Mapping[Decimal, Amount], rates: set[Decimal]) -> Iterator[Su
 def _settled_sums(sums: Sequence[Sum], line_sum: Decimal | None) -> list[Sum]:
     """Drop each sum with an extra amount if a sum without one has the same total.
 
-    Set `is_whole` for sums that combine several tax rates.
+    Also sets `is_whole` for sums that combine several tax rates.
     """
     plain = sorted((one for one in sums if not one.extra), key=lambda one: -one.score(line_sum))
     explained = {one.total.value for one in plain if not one.is_trivial and one.labels > 0.5}  # noqa: PLR2004
@@ -380,7 +392,9 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """Return the amount to pay if it differs from the total, for example because part of it was already paid."""
+    """Return the amount that is still to be paid, if it differs from the total, for example because a deposit
+    was paid.
+    """
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
     if best is None:
@@ -456,7 +470,10 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 
 
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
-    """Return the currencies on the line of the total, nearest first, or else those in the header of its column."""
+    """Return the currencies on the line of the total, nearest first.
+
+    If there are none, return those in the header of its column.
+    """
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:
         return sorted(line, key=lambda one: abs(one.box.left - total.mention.box.left))

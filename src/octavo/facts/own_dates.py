@@ -1,4 +1,7 @@
-"""Chooses the date of a document that is not an invoice, such as 2017-05 or 2017-05-30."""
+"""Chooses the date of a document that is not an invoice.
+
+It can be a day, a month or a year, such as 2017-05-30 or 2017-05.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ _TOP_OF_TEXT = 0.4
 
 @dataclass(frozen=True, slots=True)
 class OwnDate:
-    """A date with its precision (2017, 2017-05 or 2017-05-30) and the evidence for it."""
+    """The date of a document and the evidence for it.
+
+    It can be a year, a month or a day: 2017, 2017-05 or 2017-05-30.
+    """
 
     value: str
     evidence: frozenset[str]
@@ -58,9 +64,8 @@ class OwnDate:
 
 
 def find_own_date(source: FactSource, title_lines: Sequence[int] = ()) -> OwnDate | None:
-    """Return the publisher's date, or else the printed date, or else the year of the copyright notice.
-
-    The modification date of the file is never used.
+    """Return the date of a document: the date given by the publisher, or else the printed date, or else the year of the
+    copyright notice. The modification date of the file is never used.
     """
     claimed = source.metadata.date if source.source_type in _OF_PUBLISHER else None
     found = sorted(_printed(source, title_lines), key=lambda one: -one.score)
@@ -103,7 +108,10 @@ def _printed(source: FactSource, title_lines: Sequence[int]) -> Iterator[OwnDate
 def _judge(
     lines: Sequence[PrintedLine], index: int, match: TypedMatch, *, near_title: bool
 ) -> tuple[float, set[str]] | None:
-    """Score how likely a date is to be the document's own, and collect the evidence. Returns None if it is not."""
+    """Score how likely a date in the text is to be the date of the document, and collect the evidence.
+
+    Returns None if it cannot be.
+    """
     line = lines[index]
     folded = fold(line.text)
     before = folded[max(match.start - 45, 0) : match.start]

@@ -1,4 +1,6 @@
-"""Finds a document's sender and recipient by labels, return address line, letterhead, footer and address window."""
+"""Finds the sender and the recipient of a document: by labels, return address, letterhead, footer, and the position of
+the recipient's address.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Text runs directly below each other with the same left edge."""
+    """Pieces of text directly below each other with the same left edge, such as the lines of an address."""
 
     runs: tuple[TextRun, ...]
 
@@ -113,7 +115,7 @@ class Parties:
 
 
 class PartyFinder:
-    """Collects names and the evidence for each of them."""
+    """Finds names that can be the sender or the recipient, and collects the evidence for each of them."""
 
     def __init__(self, page: PageRuns) -> None:
         self._page = page
@@ -151,7 +153,10 @@ class PartyFinder:
         return Choice(one.name, one.mention, frozenset(evidence))
 
     def _add(self, run: TextRun, start: int, end: int, *, any_case: bool = False) -> Candidate | None:
-        """Add a name. A name in lower case is added only if `any_case` is true or it matches a web address."""
+        """Add the name in a piece of text, from `start` to `end`.
+
+        A name in lower case is added only if `any_case` is true or it matches a web address.
+        """
         start, end = _trim(run.text, start, end)
         name = run.text[start:end]
         if not _is_name(self._page, name):
@@ -174,9 +179,9 @@ class PartyFinder:
                         self._count(found, role[0], _LABEL - 0.004 * min(line.number, 100))
 
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
-        """Return the party, such as seller or buyer, that a label refers to, and the offset at which the label ends.
+        """Return the party to which a label such as "Seller:" refers, and the offset at which the label ends.
 
-        Returns None unless the label is alone in its text run or followed by a colon.
+        Returns None unless the label is printed alone or followed by a colon.
         """
         hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
         if not hits:
@@ -203,7 +208,7 @@ class PartyFinder:
         return self._first_name(below, any_case=True)
 
     def _below(self, label: TextRun) -> Iterator[TextRun]:
-        """Yield the text runs below a label, in the same column, up to a gap or the next label."""
+        """Yield the pieces of text below a label in the same column, up to an empty space or the next label."""
         bottom = label.box.bottom
         for line in self._page.lines[label.line + 1 : label.line + 1 + _BLOCK_LINES]:
             if line.page != label.page or line.box.top - bottom > 2.6 * label.box.height:
@@ -232,7 +237,10 @@ class PartyFinder:
         return None
 
     def _keyed_name(self, key: TextRun) -> Candidate | None:
-        """Return the name to the right of "Name:". If the name takes up two lines, the first is on the line above."""
+        """Return the name to the right of the label "Name:".
+
+        If the name has two lines, the first of them is above the label.
+        """
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
         if after is None:
@@ -251,7 +259,7 @@ class PartyFinder:
     def _joined(
         self, first: TextRun, second: TextRun | None, *, always: bool = False, any_case: bool = False
     ) -> Candidate | None:
-        """Add a name, joined with the next line if the legal form, such as GmbH, is only in the next line."""
+        """Add a name. It is joined with the next line if only the next line contains the legal form, such as GmbH."""
         continues = (
             second and not _LEGAL.search(first.text) and _LEGAL.search(second.text) and not _STREET.search(second.text)
         )
@@ -390,7 +398,9 @@ class PartyFinder:
                 one.seller["sentence"] = -1.5
 
     def _has_domain(self, name: str) -> bool:
-        """Whether a web or email domain in the document matches the beginning of a word in the name, or the reverse."""
+        """Whether a web or email domain in the document belongs to this name: the domain is the beginning of a word in
+        the name, or the reverse.
+        """
         words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
         domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]
         return any(domain.startswith(word) or word.startswith(domain) for word in words for domain in domains)
@@ -408,7 +418,7 @@ class PartyFinder:
 
 
 def _merged(line: Line) -> Iterator[TextRun]:
-    """Yield the text runs of a line. Runs that are separated only by a bullet or a similar sign are joined."""
+    """Yield the pieces of text in a line. Pieces that are separated only by a bullet or a similar sign are joined."""
     words: list[Word] = []
     for run in line.runs:
         gap = run.box.left - words[-1].box.right if words else 0.0
@@ -445,7 +455,9 @@ def _is_aligned(first: TextRun, second: TextRun) -> bool:
 
 
 def _is_window(block: Block, height: float, width: float, window: Box | None) -> bool:
-    """Whether a block is the recipient's address: below the return address line, or where letters usually have it."""
+    """Whether a block is the recipient's address: it is below the sender's return address, or at the usual position in
+    a letter.
+    """
     first = block.runs[0]
     if first.page != 1:
         return False
@@ -492,7 +504,7 @@ def _is_sentence(words: Sequence[str]) -> bool:
 
 
 def _covered(page: PageRuns, folded: str, *sections: str) -> float:
-    """Return the share of a text that is covered by labels from these sections of the vocabulary."""
+    """Return the share of a text that consists of known labels. `sections` selects parts of the vocabulary."""
     hits = (hit for section in sections for hit in page.hits(section, folded))
     return sum(hit.end - hit.start for hit in hits) / len(folded)
 

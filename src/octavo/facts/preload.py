@@ -1,7 +1,8 @@
-"""Finds the facts of two short documents when the parent process of a sandbox imports this module.
+"""Fills caches for finding facts, by finding the facts of two short documents.
 
-Child processes then inherit the vocabulary, the compiled patterns and the filled caches. Otherwise, every child process
-would load them from files, which takes longer than finding the facts of most documents.
+The parent process of a sandbox imports this module, and its child processes inherit the vocabulary, the compiled
+patterns and the filled caches. Otherwise, every child process would load them from files, which takes longer than
+finding the facts of most documents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Chooses the document's own number and date, and the numbers and dates of orders, customers and payments."""
+"""Chooses the number and the date of the document itself, and the numbers and dates of orders, customers and
+payments.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _TOP_SHARE = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A value with the role that its label gives it, such as number or date.
+    """A value and its role, such as invoice number or due date.
 
     `form` names how the role was found, such as `label`, `heading` or `top` (near the top of the page).
     """
@@ -88,7 +90,7 @@ def label_numbers(page: PageRuns) -> list[Labelled]:
 
 
 def _is_money(mention: Mention) -> bool:
-    """Whether a currency follows the number, as in "orders above 300 EUR"."""
+    """Whether a currency follows the number, so that it is an amount, as in "orders above 300 EUR"."""
     after = mention.run.text[mention.end : mention.end + 6]
     return any(not after[: one.start].strip() for one in FINDERS["currency"](after, Notation()))
 
@@ -153,7 +155,9 @@ def _reaches(near: NearText, last: RoleHit) -> bool:
 
 
 def _noun(folded: str, hits: Sequence[RoleHit]) -> RoleHit | None:
-    """Return the noun before a word for "number", such as "Rechnung" in "Rechnung (380) Nr.", or None."""
+    """Return the noun to which a word for "number" belongs, such as "Rechnung" (invoice) in "Rechnung (380) Nr.", or
+    None.
+    """
     last = hits[-1]
     for hit in reversed(hits[:-1]):
         between = folded[hit.end : last.start]
@@ -254,7 +258,7 @@ def _date_role(page: PageRuns, near: NearText, number: Choice | None) -> tuple[s
 
 
 def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tuple[str, float, str]:
-    """Return the role of a date after a word such as "vom" (German for "dated").
+    """Return the role of a date that follows a word such as "vom" (German for "dated").
 
     The noun before that word determines the role.
     """
@@ -272,9 +276,10 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 
 
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
-    """Classify a date without a label.
+    """Choose the role of a date without a label.
 
-    It is used as the document's date if it is near the top of the first page and not inside a sentence.
+    It becomes the document's date if it is near the top of the first page and not inside a sentence. Returns None for
+    dates on other pages and in the item table.
     """
     sheet = page.sheets[0]
     if mention.run.page != sheet.number or mention.run.line in in_items:
@@ -313,5 +318,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether the document contains an unambiguous date, which shows whether the day or the month comes first."""
+    """Whether a date in the document shows clearly whether the day or the month comes first, as 31/12/2024 does."""
     return writes_month_first(page.texts) is not None

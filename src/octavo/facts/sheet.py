@@ -68,9 +68,9 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 
 
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
-    """Whether to keep a fact that the rules for invoices found.
+    """Whether to keep a fact that was found by the rules for invoices.
 
-    The kind of a document, and the date of a document that is not an invoice, are taken from other rules instead.
+    The kind of a document is always taken from other rules, and so is the date if the document is not an invoice.
     """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
@@ -223,7 +223,7 @@ def _printed(source: FactSource, text: str) -> Place | None:
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
     """Find the title, author and date of a document from its chunks and metadata only.
 
-    Its type, too, unless the type was already found from the pages.
+    Also finds its type, unless the type was already found from the pages.
     """
     headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
     given = FactSource(

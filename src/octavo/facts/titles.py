@@ -182,9 +182,10 @@ def title_from_filename(name: str) -> str | None:
 
 
 def _claimed_by_people(source: FactSource, claimed: str) -> Title:
-    """Return the title in the metadata. If one part of it is a heading in the document, only that part is used.
+    """Return the title in the metadata.
 
-    This removes the name of the website from the titles of web pages.
+    If one part of it is also a heading in the document, only that part is returned. This removes the name of the
+    website from titles such as "News | Example Site".
     """
     parts = [part for part in _SITE.split(claimed) if can_be_title(part)]
     headings = {fold(plain(one.text)): one for one in source.headings[:20]}
@@ -204,7 +205,7 @@ def _claimed_by_people(source: FactSource, claimed: str) -> Title:
 def _largest(source: FactSource, claimed: str | None) -> Title | None:
     """Return the largest text on the first page that can be a title.
 
-    Consecutive lines of the same size form one text.
+    Neighbouring lines of the same size form one text.
     """
     found = [(_score(source, group, claimed), group) for group in _groups(source.front)]
     best = max(((score, group) for score, group in found if score > 0), key=lambda one: one[0], default=None)
@@ -232,9 +233,9 @@ Group = Sequence[tuple[int, PrintedLine]]
 
 
 def _as_heading(source: FactSource, group: Group) -> str | None:
-    """Return the text of the Markdown heading at the position of these lines, or None.
+    """Return the Markdown heading at the position of these lines, or None.
 
-    Its letters are always in reading order, unlike those of text read from the page.
+    In headings, letters are always in reading order. In text read from the page, they can be in another order.
     """
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:
@@ -251,7 +252,7 @@ def _overlap(one: Box, two: Box) -> bool:
 
 
 def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
-    """Yield groups of consecutive lines of the same size, in reading order. No line is in two groups."""
+    """Group neighbouring lines with the same letter size, in reading order. No line is in two groups."""
     taken: set[int] = set()
     for start, first in enumerate(lines):
         if start in taken or first.size < _LEAST_SIZE - 0.15 or first.run is None:
@@ -321,7 +322,10 @@ def _score(source: FactSource, group: Group, claimed: str | None) -> float:
 
 
 def _is_continued(source: FactSource, group: Group) -> bool:
-    """Whether the next line continues the last line of the group, which is then the beginning of a paragraph."""
+    """Whether the text continues in the line after the group.
+
+    The group is then the beginning of a paragraph, not a title.
+    """
     index, last = group[-1]
     below = [line for line in source.front[index + 1 : index + 4] if line.run and last.run and line.page == last.page]
     return any(
@@ -342,7 +346,9 @@ def _is_heading(source: FactSource, text: str) -> bool:
 
 
 def _agrees(claimed: str | None, text: str) -> bool:
-    """Whether the title in the metadata and this text are equal, or one is a large part of the other."""
+    """Whether this text and the title in the metadata agree: they are equal, or one of them is a large part of the
+    other.
+    """
     one, two = sorted((fold(claimed or ""), fold(text)), key=len)
     return bool(one) and one in two and len(one) >= _LEAST_AGREEMENT * len(two)
 
@@ -402,7 +408,9 @@ _HEAD_WITH_NUMBER = re.compile(r"(?:\d{1,4}\s+(?P<after>\D.{14,110})|(?P<before>
 
 
 def _running_head(source: FactSource) -> Title | None:
-    """Return the running header of an excerpt: a line at the top of the page with a page number beside it."""
+    """Return the running header of an excerpt as its title: a line at the top of the page with a page number
+    beside it.
+    """
     for index, line in enumerate(source.front[:3]):
         match = _HEAD_WITH_NUMBER.fullmatch(line.text) if line.page and line.top < 0.2 else None  # noqa: PLR2004
         text = clean_title(match["after"] or match["before"]) if match else None

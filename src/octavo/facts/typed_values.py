@@ -1,4 +1,5 @@
-"""Finds typed values in a text, such as amounts, currencies and identifiers, each in its canonical form.
+"""Finds values of known types in a text, such as amounts, currencies and identifiers, and converts them to a standard
+form.
 
 IBANs, VAT ids, DOIs, ISBNs and register numbers are recognised by their format, without a label. IBANs and ISBNs
 contain a checksum. The length of a VAT id depends on its country.
@@ -94,7 +95,9 @@ def find_amounts(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_number(digits: str, decimal: str | None = None) -> str | None:
-    """Convert a number to its canonical form: a decimal point, and no thousands separators."""
+    """Convert a number to a standard form with a decimal point and without thousands separators, so that "1.234,50"
+    becomes "1234.50".
+    """
     digits = re.sub(r"[\s\u00a0\u202f'\u2019]", "", digits)
     point = _decimal_mark(digits, decimal)
     whole, _, fraction = digits.rpartition(point) if point else (digits, "", "")
@@ -108,9 +111,9 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
     """Return the decimal mark of a number, or None if it has no decimals.
 
-    The decimal mark is the last point or comma, unless that is a thousands separator. It is a thousands separator if it
-    occurs several times. It is also one if exactly three digits follow it, the number has no other mark, and it is not
-    the `usual` decimal mark of the document.
+    It is the last point or comma, unless that is a thousands separator. A mark is a thousands separator if it occurs
+    several times, as in 1.234.567. It is also one if exactly three digits follow it, there is no other mark, and the
+    document does not use it as its decimal mark (`usual`).
     """
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
@@ -125,7 +128,10 @@ def _decimal_mark(digits: str, usual: str | None) -> str | None:
 
 
 def usual_decimal(texts: Iterable[str]) -> str | None:
-    """Return the decimal mark of a document: the mark that most often comes before the last two digits of a number."""
+    """Return the decimal mark that a document uses, a point or a comma.
+
+    It is the mark that most often comes before the last two digits of a number.
+    """
     marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
     return marks.most_common(1)[0][0] if marks else None
 
@@ -139,7 +145,7 @@ def find_currencies(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_texts(text: str, notation: Notation) -> list[TypedMatch]:
-    """Return the whole text as one value, without separators at its ends."""
+    """Return the whole text as a single value, without separators at its start and end."""
     del notation
     start = len(text) - len(text.lstrip(_EDGES))
     end = len(text.rstrip(" \t:;,|"))
@@ -152,7 +158,10 @@ def find_identifiers(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def find_references(text: str, notation: Notation) -> list[TypedMatch]:
-    """Find identifiers. Single digits are included, because the first invoice may have the number 1."""
+    """Find identifiers such as invoice numbers.
+
+    Single digits are included, because the first invoice may have the number 1.
+    """
     days = [(one.start, one.end) for one in find_dates(text, notation)]
     return [
         TypedMatch(match[0], *match.span())
@@ -178,7 +187,7 @@ FINDERS: dict[str, Find] = {
 
 
 class IdentifierMatch(NamedTuple):
-    """An identifier. `is_checked` is true if it has a valid checksum."""
+    """An identifier that was found in a text, such as an IBAN. `is_checked` is true if it has a valid checksum."""
 
     name: str
     value: str
@@ -281,7 +290,7 @@ _ISBN_SHORT = 10
 
 
 def find_marked(text: str) -> list[IdentifierMatch]:
-    """Return all identifiers in a text that can be recognised without a label, in the order in which they appear."""
+    """Find identifiers that can be recognised without a label, such as IBANs, in the order in which they appear."""
     found = [match for find in _MARKED for match in find(text)]
     return sorted(found, key=lambda one: one.start)
 

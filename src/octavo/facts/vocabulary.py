@@ -31,7 +31,7 @@ _ADDED = {
 
 
 class RoleHit(NamedTuple):
-    """A label found in a text, and the role, such as total or due date, that it gives to a value."""
+    """A known label found in a text, and the role that it gives to a value, such as total or due date."""
 
     role: str
     start: int
@@ -40,13 +40,13 @@ class RoleHit(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """The labels in one section of the vocabulary, such as `dates`, grouped by role."""
+    """One section of the vocabulary, such as `dates`: the known labels of values, grouped by role."""
 
     phrases: Mapping[str, tuple[str, ...]]
 
     @cached_property
     def _groups(self) -> dict[str, list[tuple[str, str]]]:
-        """Labels and their roles, grouped by first letter, longest first."""
+        """Labels and their roles, grouped by the first letter of the label. Longer labels come first."""
         pairs = {fold(phrase): role for role, phrases in reversed(list(self.phrases.items())) for phrase in phrases}
         groups: dict[str, list[tuple[str, str]]] = {}
         for phrase, role in sorted(pairs.items(), key=lambda one: -len(one[0])):
@@ -58,7 +58,7 @@ class Section:
         return {}
 
     def _pattern(self, letter: str) -> re.Pattern[str]:
-        """Return a single pattern for all labels with this first letter. It is compiled on first use."""
+        """Return one regular expression for all labels with this first letter. It is compiled on first use."""
         if letter not in self._compiled:
             shapes = (f"({_shape(phrase)})" for phrase, _ in self._groups[letter])
             self._compiled[letter] = re.compile("|".join(shapes))
@@ -83,9 +83,9 @@ class Section:
 
 
 def _shape(phrase: str) -> str:
-    """Make a pattern for a label. It ignores full stops, hyphens and spaces between words.
+    """Make a regular expression for a label.
 
-    A * in the label matches letters.
+    It ignores full stops, hyphens and spaces between words. A * in the label matches letters.
     """
     parts = [re.escape(part).replace(r"\*", r"[^\W\d]*") for part in _SEPARATORS.split(phrase) if part]
     end = "" if phrase.endswith(("*", "#", "°", "º", "%", ")")) else r"(?![^\W\d_])"
@@ -107,7 +107,7 @@ Labels = tuple[tuple[str, tuple[str, ...]], ...]
 
 @lru_cache(maxsize=16)
 def load_vocabulary(added: Labels = ()) -> Vocabulary:
-    """Load the built-in vocabulary. `added` contains additional labels for facts, such as ("number", ("our ref",))."""
+    """Load the built-in labels. `added` contains additional labels for facts, such as ("number", ("our ref",))."""
     if not added:
         return _shipped()
     shipped = _shipped()

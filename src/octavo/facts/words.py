@@ -1,4 +1,4 @@
-"""Words with their positions on pages. Facts are found in these words."""
+"""Defines words with their positions on pages. Facts are found in these words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A page with its words, in any order."""
+    """A page with its words and their boxes. The words can be in any order."""
 
     number: int
     width: float
@@ -50,7 +50,7 @@ class Sheet:
 
 
 class Place(NamedTuple):
-    """A position in the document, and the text at that position."""
+    """A position in the document: a page, a box on it, and the text in the box."""
 
     page: int
     box: Box
@@ -83,7 +83,7 @@ def _number(value: JSON) -> float:
 
 
 class TypedMatch(NamedTuple):
-    """A value in the canonical form of its type, and the range of characters from which it was read."""
+    """A value in standard form, and the start and end of the text from which it was read."""
 
     value: str
     start: int
@@ -91,7 +91,10 @@ class TypedMatch(NamedTuple):
 
 
 class Notation(NamedTuple):
-    """How to read ambiguous numbers and dates in a document, such as 1.234 and 3/4/2024."""
+    """The way numbers and dates are written in a document.
+
+    It decides how ambiguous ones, such as 1.234 and 3/4/2024, are read.
+    """
 
     decimal: str | None = None
     month_first: bool = False

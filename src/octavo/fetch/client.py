@@ -138,7 +138,7 @@ def _plain_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @asynccontextmanager
 async def _within(limits: FetchLimits) -> AsyncGenerator[None]:
-    """Limit the duration of the whole fetch. Raises `TimedOut`."""
+    """Limit the duration of a whole fetch. Raises `TimedOut` when the time is up."""
     try:
         async with asyncio.timeout(limits.seconds):
             yield

@@ -91,9 +91,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
 
 
 async def refuse_private_addresses(target: Target, allow: frozenset[str], resolve: Resolve) -> None:
-    """Raise `AddressRefused` if the host name currently has a private address.
+    """Look up a host name early, and raise `AddressRefused` if it has a private address.
 
-    If the lookup fails or is slow, nothing is refused yet: the fetch checks the address again before it connects.
+    If the lookup fails or is slow, nothing is refused yet, because the fetch checks the address again before it
+    connects.
     """
     with contextlib.suppress(NetworkFailed, TimeoutError):
         async with asyncio.timeout(EARLY_RESOLVE_SECONDS):

@@ -90,7 +90,7 @@ def parse_url(url: str) -> Target:
 
 
 def join_url(base: Target, location: str) -> Target:
-    """Resolve the URL of a redirect."""
+    """Return the target of a redirect. `location` can be relative to `base`."""
     try:
         return _target(_parsed(base.url).join(location))
     except (httpx.InvalidURL, ValueError):

@@ -1,4 +1,7 @@
-"""Upload names, and the database rows of uploads: adding, listing, checking limits, and removing abandoned uploads."""
+"""The database rows of uploads: creating and listing uploads, checking limits, and removing abandoned ones.
+
+Also cleans file names.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +61,9 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewUpload:
-    """The properties of a file, announced by the client before it sends the file. They are not trusted.
+    """The name, size and other properties of a file, as the client states them before it sends the file.
 
-    `version_of` is the document that gets a new version.
+    They are not trusted. `version_of` is the document that gets a new version.
     """
 
     filename: str
@@ -187,10 +190,7 @@ async def insert_upload(connection: Connection, upload: Upload) -> None:
 
 
 async def check_version(connection: Connection, upload: Upload) -> None:
-    """Check that the document to be replaced by a new version exists.
-
-    This check is repeated when the bytes are stored.
-    """
+    """Check that the document that gets a new version exists. The check is repeated when the bytes are stored."""
     if upload.version_of is None:
         return
     values = {"owner": upload.owner_id, "document": upload.version_of}
@@ -207,14 +207,14 @@ async def check_concurrency(connection: Connection, owner: UUID, limits: IntakeL
 
 
 async def lock_usage(connection: Connection, owner: UUID) -> None:
-    """Lock the owner's storage usage until the end of the transaction."""
+    """Lock the storage usage of an account until the end of the transaction."""
     await connection.execute(QUERIES.lock_usage, {"owner": owner})
 
 
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
-    """Raise `QuotaExceeded` if the owner's files take more than `most` bytes. None means unlimited.
+    """Raise `QuotaExceeded` if the files of the account take more than `most` bytes.
 
-    Call this after adding the data, in the same transaction.
+    None means unlimited. Call this after adding the data, in the same transaction.
     """
     if most is None:
         return

@@ -73,7 +73,7 @@ class HeadRecorder:
 
 
 class Intake:
-    """Adds files for an owner. `detect` finds the type of a file from its first bytes."""
+    """Adds files to an account. `detect` finds the type of a file from its first bytes."""
 
     def __init__(self, database: Database, bucket: Bucket, detect: Detect) -> None:
         self._database = database
@@ -143,7 +143,7 @@ class Intake:
         return outcome
 
     async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
-        """Begin, send and finalize an upload in one call.
+        """Add a file in one call, without separate steps.
 
         The upload's row is created only after the bytes have arrived, so an interrupted transfer leaves no row behind.
         """
@@ -178,7 +178,7 @@ class Intake:
         return received
 
     async def read(self, owner: UUID, upload_id: UUID) -> Upload:
-        """Read an upload of this owner."""
+        """Read the upload with this id, if it belongs to the account."""
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(Upload)) as cursor,
@@ -217,9 +217,8 @@ class Intake:
         await self._remove([row[0]] if row[0] else [])
 
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
-        """Return the upload with its bytes stored under a key that only the server writes to.
-
-        Bytes that the client sent to a signed URL are copied first.
+        """Make sure that the bytes of an upload are stored under a key to which only the server writes, and return the
+        updated upload. If the client sent the bytes to a signed URL, they are copied first.
         """
         if upload.object_key:
             return upload
@@ -273,10 +272,9 @@ class Intake:
         fresh: bool = False,
         cause: Cause = Cause.UPLOAD_STORED,
     ) -> Outcome | None:
-        """Finalize an upload in the caller's transaction.
-
-        Finds duplicates, and creates the document, its job and its events. If `fresh` is set, the upload's row is
-        created first. Returns None if another request has finalized the upload or sent its bytes again in the meantime.
+        """Finalize an upload in the caller's transaction: find duplicates, and create the document, its job and its
+        events. If `fresh` is true, the upload's row is created first. Returns None if another request has finalized the
+        upload or sent its bytes again in the meantime.
         """
         values = {
             "id": upload.id,
@@ -307,7 +305,7 @@ class Intake:
         return _outcome(upload, *row) if row else None
 
     async def _heal(self, upload: Upload, outcome: Outcome) -> None:
-        """If the stored bytes of a duplicate are damaged, replace them with the new bytes.
+        """If the new file is a duplicate, and the stored copy is damaged, replace the stored copy with the new bytes.
 
         A failure is only logged, because the upload itself has succeeded.
         """
@@ -332,7 +330,7 @@ class Intake:
         return replace(outcome, duplicate=True)
 
     async def _refuse(self, upload: Upload, error: OctavoError, *, fresh: bool = False) -> OctavoError:
-        """Record why the upload is rejected, remove its bytes, and return the error to raise."""
+        """Reject an upload: record the reason, remove its bytes, and return the error to raise."""
         about = {"owner": upload.owner_id, "id": upload.id, "code": error.code, "message": error.line}
         values = about | {"most": MOST_REFUSED}
         async with self._database.transaction() as connection:
@@ -343,7 +341,7 @@ class Intake:
         return error
 
     async def _remove(self, keys: list[str]) -> None:
-        """Delete objects. A failure is only logged, because the daily clean-up deletes the rest."""
+        """Delete objects. A failure is only logged, because the daily clean-up deletes objects that are left over."""
         try:
             if keys:
                 await self._bucket.delete(keys)
@@ -359,7 +357,7 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 
 
 def _comparison_job(upload: Upload) -> NewJob:
-    """Build the job that compares a new document with the owner's other documents.
+    """Build the job that compares a new document with the account's other documents.
 
     Used if the results of a document with the same content were copied, because the new document then needs no
     processing.

@@ -1,7 +1,7 @@
 """The `local` provider, which works offline with rules, word counts and small bundled models.
 
-It runs on this machine, costs nothing, and uses no network, database or clock. It quotes text and never generates any.
-The `ai` package falls back to it if no model is configured.
+It runs on this machine, costs nothing, and uses no network, database or clock. It only quotes text and never writes new
+text. The `ai` package uses it if no model is configured.
 """
 
 from octavo.language.description import MADE_BY, Description, describe, prepare

@@ -41,7 +41,7 @@ class WordWeights:
 
 
 def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
-    """Score each phrase, counting only its occurrences that are not part of a longer phrase."""
+    """Score each phrase by its words. Occurrences inside a longer phrase are not counted."""
     inside: Counter[Stems] = Counter()
     for phrase, seen in phrases.seen.items():
         for part in parts_of(phrase):
@@ -58,9 +58,9 @@ def score_phrases(phrases: Phrases, weights: WordWeights) -> dict[Stems, float]:
 
 
 def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = False) -> list[Stems]:
-    """Return the best phrases, except those that share most of their words with a better phrase.
+    """Return the best phrases, without those that share most of their words with a better phrase.
 
-    If `apart` is true, longer phrases that contain a better phrase are also dropped.
+    If `apart` is true, longer phrases that contain a better phrase are also left out.
     """
     size = min if apart else max
     chosen: list[Stems] = []
@@ -74,7 +74,7 @@ def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = F
 
 
 def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConcepts:
-    """Name the concepts of a chunk. The most important concept has an importance of 1."""
+    """Choose and name the concepts of a chunk. The most important one has an importance of 1."""
     chosen = choose_distinct(scores, MAX_CONCEPTS)
     best = scores[chosen[0]] if chosen else 1.0
     return [
@@ -85,7 +85,7 @@ def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConce
 
 
 class Topics:
-    """The concepts of a whole document, with their weights summed over all chunks."""
+    """The concepts of a whole document. The weight of a concept is its sum over all chunks."""
 
     def __init__(self, chunks: Sequence[NamedConcepts]) -> None:
         self._weights: Counter[Stems] = Counter()
@@ -98,7 +98,7 @@ class Topics:
                 self._forms[phrase] = better_form(self._forms.get(phrase, concept.text), concept.text)
 
     def weigh(self, named: NamedConcepts) -> float:
-        """Return how central these concepts are to the document."""
+        """Return how important these concepts are in the whole document."""
         return sum(concept.importance * log1p(self._weights[phrase]) for phrase, concept in named)
 
     def word_weights(self) -> dict[str, float]:

@@ -67,7 +67,7 @@ def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
 def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
     """Yield the possible (month, day) pairs of a date.
 
-    In English, a date such as 3/4 is ambiguous, and only its year is certain. The first pair is then (0, 0).
+    If the order is unclear, as in 3/4 in English, the first pair is (0, 0), because only the year is certain.
     """
     if parts.get("either"):
         first, second = int(parts["either"] or 0), int(parts["other"] or 0)

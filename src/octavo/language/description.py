@@ -1,4 +1,4 @@
-"""Generates a document's summary and tags, and the themes, concepts and summary of each chunk, without a model.
+"""Makes a document's summary and tags, and the themes, concepts and summary of each chunk, without a model.
 
 The title and other facts are passed in. Each chunk is parsed once. Word weights are computed over the whole document.
 """
@@ -22,7 +22,9 @@ MADE_BY = "local"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The description of a document (title, summary, tags), and the descriptions of its chunks in document order."""
+    """The title, summary and tags of a document, and the summaries, themes and concepts of its chunks in document
+    order.
+    """
 
     document: DocumentInsight
     chunks: list[ChunkInsight]
@@ -54,7 +56,10 @@ def describe(source: DocumentSource, facts: DocumentFacts | None = None) -> Desc
 
 
 def prepare() -> None:
-    """Load all data needed for descriptions and answers in advance, so that processes forked later open no files."""
+    """Load all data that is needed to summarise documents and answer questions.
+
+    Processes that are forked later then open no files.
+    """
     describe(DocumentSource([ChunkText("This is a good sentence of some length. It is only there to be read once.")]))
 
 

@@ -71,9 +71,9 @@ def has_rules(language: str | None) -> bool:
 
 
 def find_duties(statement: Statement, language: str | None) -> Iterator[Finding]:
-    """Yield at most one finding per sentence: a duty, prohibition, penalty or risk.
+    """Find a duty, prohibition, penalty or risk in a sentence.
 
-    If several patterns match, only the first match in the order of `_PATTERNS` is yielded.
+    Yields at most one finding. If several patterns match, the first in the order of `_PATTERNS` is used.
     """
     text = statement.text
     if statement.kind is SegmentKind.HEADING or len(text.split()) < _MIN_WORDS or text.rstrip().endswith("?"):

@@ -39,10 +39,10 @@ _PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
 
 
 class Embedder:
-    """The embedding model. Create one per process, because loading takes a tenth of a second.
+    """The embedding model.
 
-    `threads` windows are embedded in parallel. The embedder can be called from any thread and releases the GIL while it
-    runs.
+    Create one per process, because loading takes a tenth of a second. `threads` is the number of text windows that are
+    embedded in parallel. The embedder can be called from any thread and releases the GIL while it runs.
     """
 
     def __init__(self, threads: int = 1) -> None:
@@ -62,7 +62,7 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """Split the tokens of a text into as few windows of equal length as possible."""
+        """Split the tokens of a text into windows of equal length that the model accepts, as few as possible."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         parts = (part.group() for part in _PART.finditer(whole))
         tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
@@ -96,7 +96,9 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a model file and verify its checksum. A damaged model would silently return wrong vectors."""
+    """Read a model file and verify its checksum, because a damaged model would return wrong vectors without an
+    error.
+    """
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")

@@ -18,7 +18,7 @@ AMOUNTS = "Amounts"
 
 
 class Subject(StrEnum):
-    """What a prompt asks to list, such as names or dates.
+    """The subject of a list that a prompt requests, such as names or dates.
 
     The enum value completes the message “The offline rules found no …”.
     """
@@ -78,9 +78,9 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings in each group, such as "People", in text order. Findings with the same value are in one list.
+    """The findings that answer a prompt, by group, such as "People", and in text order.
 
-    `supported` is true if there are rules for the language of the text.
+    Findings with the same value are in one list. `supported` is true if there are rules for the language of the text.
     """
 
     groups: list[tuple[str, list[list[Finding]]]]
@@ -99,7 +99,7 @@ def find_subject(question: str) -> Subject | None:
 
 
 def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
-    """Find all values of one subject, such as dates, in the chunks.
+    """Find everything of one type, such as all dates, in the chunks.
 
     In each finding, `statement.chunk` is the index of the chunk.
     """

@@ -1,4 +1,4 @@
-"""Values that rules find in a text, with the words that support them."""
+"""Defines findings: values that rules found in a text, with the words that support them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GERMAN_MONTH = re.compile(r"(?:Jan|Jän|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|No
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence, a heading, a table row or a list item. In `text`, spaces replace markup."""
+    """A sentence, heading, table row or list item. In `text`, markup is replaced with spaces."""
 
     chunk: int
     start: int
@@ -34,9 +34,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value that a rule found. `group` is the heading that it is listed under, such as "People".
+    """A value that a rule found.
 
-    `start` and `end` are the offsets of the value in the statement.
+    `group` is the heading under which it is listed, such as "People". `start` and `end` are the offsets of the value in
+    the statement.
     """
 
     group: str
@@ -83,7 +84,10 @@ def _continues(before: str, after: str) -> bool:
 
 
 def merge_repeated(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Collect findings with the same group and value in one list each. The lists are sorted by first occurrence."""
+    """Put findings with the same group and value into one list.
+
+    The lists are sorted by the first occurrence of their value.
+    """
     merged: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         merged.setdefault((one.group, " ".join(one.value.casefold().split())), []).append(one)

@@ -36,7 +36,10 @@ _BACK_MATTER = re.compile(
 
 
 def rate_chunks(parsed_chunks: Sequence[ParsedChunk], topics: Sequence[float]) -> list[float]:
-    """Rate all chunks. `topics` contains the weight of the document's concepts in each chunk."""
+    """Return the importance of each chunk, from 0 to 1.
+
+    `topics` contains the weight of the document's concepts in each chunk.
+    """
     most = max(topics, default=0.0)
     last = len(parsed_chunks) - 1
     return [

@@ -1,4 +1,5 @@
-"""Input and output types for describing documents and chunks, used by the models and by the `local` provider.
+"""Input and output types for generating the titles, summaries, tags and themes of documents and chunks. Used by the
+models and by the `local` provider.
 
 Models return the output types as JSON. Lists have a maximum length but no minimum. A page of numbers has no themes, and
 a model that had to name some would invent them.
@@ -74,7 +75,10 @@ class DocumentType(StrEnum):
 
 
 class Output(BaseModel):
-    """Base of all output types. Unknown fields are rejected, so that a model's mistakes are noticed."""
+    """Base class of all results that models return.
+
+    Unknown fields are rejected, so that a model's mistakes are noticed.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,8 +91,7 @@ class Concept(Output):
 class Tone(Output):
     """The tone of a text.
 
-    `polarity` ranges from -1 (negative) to 1 (positive). If the emotion is `UNKNOWN`, the polarity is 0 and has no
-    meaning.
+    `polarity` ranges from -1 (negative) to 1 (positive). If the emotion is `UNKNOWN`, the polarity is always 0.
     """
 
     polarity: Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
@@ -96,7 +99,9 @@ class Tone(Output):
 
 
 class ChunkInsight(Output):
-    """The description of a chunk: up to 3 themes and up to 10 concepts, and a summary of one or two sentences."""
+    """The results for a chunk: up to 3 themes, up to 10 concepts, the tone, the importance, and a summary of one or two
+    sentences.
+    """
 
     themes: Annotated[list[Name], Field(max_length=MAX_THEMES)]
     concepts: Annotated[list[Concept], Field(max_length=MAX_CONCEPTS)]
@@ -106,7 +111,10 @@ class ChunkInsight(Output):
 
 
 class DocumentInsight(Output):
-    """The description of a document. Unknown fields are None. The file name is never used as the title."""
+    """The results for a document, such as its title, summary and tags.
+
+    Unknown fields are None. The file name is never used as the title.
+    """
 
     title: Line | None
     author: Line | None
@@ -118,7 +126,7 @@ class DocumentInsight(Output):
 
 
 class Quote(Output):
-    """A quote. `text` is exactly `content[start:end]` of the chunk with the index `chunk`."""
+    """A quote from a chunk. `text` is exactly `content[start:end]` of the chunk with the index `chunk`."""
 
     chunk: Annotated[int, Field(ge=0)]
     start: Annotated[int, Field(ge=0)]
@@ -171,7 +179,7 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two texts from different documents, to be compared."""
+    """Two texts from different documents that are to be compared."""
 
     first: str
     second: str
@@ -182,9 +190,10 @@ QuoteText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1
 
 
 class PageCitation(Output):
-    """A citation of a page.
+    """A quote from a page.
 
-    `page` is the page number used in the request, `quote` is verbatim, and `relevance` is its weight for the answer.
+    `page` is the page number used in the request, `quote` is verbatim, and `relevance` says how important the quote is
+    for the answer.
     """
 
     page: Annotated[int, Field(ge=1)]

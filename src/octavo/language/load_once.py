@@ -11,7 +11,10 @@ Thing = TypeVar("Thing")
 
 
 def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
-    """Like `functools.cache` for a function without arguments, but parallel first calls run the function only once."""
+    """Cache the result of a function without arguments, like `functools.cache`.
+
+    Even if several threads make the first call at the same time, the function runs only once.
+    """
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

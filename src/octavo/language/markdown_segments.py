@@ -1,6 +1,7 @@
-"""Finds the natural-language parts of Markdown. Markup is replaced by spaces, so that all offsets stay valid.
+"""Finds the natural-language text in Markdown.
 
-The parser needs no earlier context, because chunks may start anywhere. It reads the lines in one pass.
+Markup is replaced by spaces, so that all offsets stay valid. The parser needs no earlier context, because chunks may
+start anywhere. It reads the lines in one pass.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class SegmentKind(Enum):
 
 
 class Segment(NamedTuple):
-    """A segment of the Markdown: `text[start:end]`, without the markup around it."""
+    """A heading, paragraph, list item or table row in Markdown: `text[start:end]`, without the markup around it."""
 
     part: SegmentKind
     start: int
@@ -48,7 +49,7 @@ _RULE = re.compile(r"[-=*_|:+\s]*")
 
 
 def blank_markup(markdown: str) -> str:
-    """Replace markup with spaces. The length of the text does not change."""
+    """Replace Markdown markup with spaces. The length of the text does not change, so offsets stay valid."""
     shown = _HIDDEN.sub(lambda match: " " * len(match.group()), markdown).translate(_MARKS)
     return _UNDERSCORE.sub(" ", shown)
 
@@ -85,9 +86,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """Return the type of the segment that starts on this line, and the length of the markup before its text.
+    """Return what starts on this line, such as a heading or list item, and the length of the markup before its text.
 
-    The type is None if the line continues the previous segment. If the line has no text, None is returned instead of a
+    The type is None if the line continues the previous one. If the line has no text, None is returned instead of a
     tuple.
     """
     if _RULE.fullmatch(line):

@@ -130,7 +130,7 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Replace each short form of a name, such as a surname, with the longer name that ends with it."""
+    """Replace each short form of a name, such as a surname, with the full name if the text also contains it."""
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}
     for one in findings:
@@ -180,7 +180,10 @@ def _person(statement: Statement, match: re.Match[str]) -> Finding | None:
 
 
 def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
-    """Find names that begin with a known first name. A sequence of capitalised words may contain several names."""
+    """Find names that begin with a known first name.
+
+    If several capitalised words follow each other, they may be several names.
+    """
     for match in _ANY_NAME.finditer(statement.text):
         for start, words in _split_run(match["name"]):
             if len(words) > 1 and not words[0].isupper() and not any(map(is_ordinary_word, words[1:])):

@@ -17,9 +17,9 @@ Stems = tuple[str, ...]
 
 @dataclass(slots=True)
 class PhraseCount:
-    """How often a phrase occurs, and how it is spelled.
+    """The number of occurrences of a phrase, and its spelling.
 
-    `first` is the index of the word sequence in which it first occurs.
+    `first` is the index of the word sequence in which it occurs first.
     """
 
     count: int
@@ -29,7 +29,10 @@ class PhraseCount:
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """The phrases in a text. `runs` is the number of unbroken sequences of content words in the text."""
+    """The phrases in a text.
+
+    `runs` is the number of word sequences in which the phrases were found. A stop word or punctuation ends a sequence.
+    """
 
     stems: Counter[str] = field(default_factory=Counter[str])
     seen: dict[Stems, PhraseCount] = field(default_factory=dict[Stems, PhraseCount])

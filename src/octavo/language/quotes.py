@@ -213,9 +213,9 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Combine the score for matching words with the score for similar meaning.
+    """Combine two scores of a sentence: for words that match the question, and for similar meaning.
 
-    Matching words count twice as much, but a very similar meaning alone can give nearly the highest result.
+    Matching words count twice as much, but a very similar meaning alone can also give nearly the highest result.
     """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
@@ -242,7 +242,7 @@ def _quote(candidate: _Candidate, score: float, chunks: Sequence[ChunkText]) -> 
 
 
 def _with_marks(content: str, start: int, end: int) -> tuple[int, int]:
-    """Extend a sentence to include the markup directly around it, so that bold text stays bold."""
+    """Extend the range of a sentence to include the markup directly around it, such as the asterisks of bold text."""
     while start and content[start - 1] in _MARKS:
         start -= 1
     while end < len(content) and content[end] in _MARKS:
@@ -296,7 +296,9 @@ class _RatedSentence:
         return self.passage.split.text[start:end]
 
     def closer_text(self) -> SplitText:
-        """Return the sentence as a shorter passage: only its heading, the previous sentence and the sentence itself."""
+        """Return a shorter passage for the sentence: only its heading, the previous sentence and the sentence
+        itself.
+        """
         text, heading = self.passage.split.text, self.passage.heading
         start, end = self.passage.split.sentences[self.answer.sentence]
         first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]
@@ -330,7 +332,7 @@ def find_answers(question: str, chunks: Sequence[ChunkText], most: int = _MAX_QU
 def _rate_sentences(
     question: str, passages: Sequence[_Passage], weights: Mapping[str, float]
 ) -> Iterator[_RatedSentence]:
-    """Yield the best answer in each sentence of the passages, with a score."""
+    """Find the best answer in each sentence of the passages. Yields the sentences with their scores."""
     found = offline_small_model().find_in_sentences(question, [one.split for one in passages])
     for passage, answers in zip(passages, found, strict=True):
         for answer in answers:
@@ -353,14 +355,18 @@ def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_Rat
 
 
 def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
-    """Score a sentence by the question's words in the sentence itself, and in the sentence with the one before it."""
+    """Score a sentence by how many of the question's words it contains, alone and together with the sentence
+    before it.
+    """
     own = passage.words[sentence]
     context = own | passage.words[max(sentence - 1, 0)]
     return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
 
 
 def _is_of_kind(question: str, answer: str) -> bool:
-    """Whether an answer has the type that the question asks for, such as a number or a time."""
+    """Whether an answer is of the type that the question asks for, such as a number for "how many" or a time for
+    "when".
+    """
     for asked, expected in _ANSWER_KINDS:
         if asked.search(question):
             return bool(expected.search(answer))
@@ -368,9 +374,10 @@ def _is_of_kind(question: str, answer: str) -> bool:
 
 
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
-    """Choose the passages that the model reads, and return them with the weights of the question's words.
+    """Choose the passages that the model reads.
 
-    Passages with many of the question's words, from highly ranked chunks, come first.
+    Passages with many of the question's words, from highly ranked chunks, come first. Also returns the weights of the
+    question's words.
     """
     passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
     weights = _weigh(keys, [one.all_words for one in passages])
@@ -464,7 +471,10 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Make a quote. The score of the sentence has no upper limit, so it is mapped to the range from 0 to 1."""
+    """Make a quote from a sentence.
+
+    The score of the sentence has no upper limit, so it is converted to a number between 0 and 1.
+    """
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
@@ -472,7 +482,10 @@ def _scored_quote(one: _SummaryCandidate) -> Quote:
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """A quote that was found in a text. `text` is `source[start:end]`, not the model's spelling."""
+    """A quote that was found in a text.
+
+    `text` is the exact text `source[start:end]`, not the quote as the model wrote it.
+    """
 
     text: str
     start: int

@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Probabilities that the first text entails the second, contradicts it, or does neither."""
+    """The probabilities that the first text implies the second, contradicts it, or does neither."""
 
     entails: float
     neutral: float
@@ -93,7 +93,10 @@ class SentenceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A question and a part of a passage as tokens, with the position of each token in the passage."""
+    """A question and part of a passage as tokens, with the offset of each token in the passage.
+
+    Long passages are split into several windows.
+    """
 
     question: list[int]
     passage: list[int]
@@ -101,7 +104,10 @@ class _Window:
 
 
 class SmallModel:
-    """The model octavo-small with its tokenizer. `threads` pairs run in parallel. It can be called from any thread."""
+    """The model octavo-small with its tokenizer.
+
+    `threads` is the number of pairs that run in parallel. It can be called from any thread.
+    """
 
     def __init__(self, threads: int = 1) -> None:
         self._session = open_session(read_checked(_MODEL))
@@ -172,9 +178,9 @@ class SmallModel:
                 yield SentenceAnswer(number, span, float(part[start, end]), rank)
 
     def _score_spans(self, window: _Window) -> tuple[np.ndarray, float]:
-        """Score each possible answer by its first and last token, relative to the score of "no answer here".
+        """Score each possible answer, given by its first and last token.
 
-        Also returns the score of the whole passage for the question.
+        The score of "no answer here" is subtracted. Also returns the score of the whole passage for the question.
         """
         import numpy as np
 
@@ -232,7 +238,7 @@ def find_answers(question: str, passages: Sequence[str]) -> list[PassageAnswer]:
 
 
 def rank(question: str, passages: Sequence[str]) -> list[int]:
-    """Return the indexes of the passages, starting with the passage that is most likely to answer the question."""
+    """Sort passages by how likely they are to answer the question. Returns their indexes, most likely first."""
     answers = find_answers(question, passages)
     return sorted(range(len(passages)), key=lambda place: -answers[place].rank)
 

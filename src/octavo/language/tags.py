@@ -108,7 +108,7 @@ _NOUNS = frozenset(["vegetable", "ritual", "individual", "professional", "chemic
 
 @dataclass(frozen=True, slots=True)
 class TagSource:
-    """The input for choosing tags: the weights and spellings of the document's phrases, and its parsed chunks."""
+    """The input for choosing tags: the document's phrases with their weights and spellings, and its parsed chunks."""
 
     weights: Mapping[Stems, float]
     forms: Mapping[Stems, str]
@@ -123,8 +123,8 @@ class TagSource:
 class _Found:
     """Statistics for choosing tags.
 
-    `counts` and `chunks_with` contain the number of occurrences of each phrase and the number of chunks that contain
-    it. `title` and `headings` are the stems of the words in the title and the headings. `best` is the highest weight of
+    `counts` maps each phrase to its number of occurrences, and `chunks_with` to the number of chunks that contain it.
+    `title` and `headings` contain the stems of the words in the title and the headings. `best` is the highest weight of
     any phrase.
     """
 
@@ -138,7 +138,7 @@ class _Found:
 def choose_tags(source: TagSource) -> list[str]:
     """Choose a document's tags, most important first.
 
-    If no phrase qualifies, a longer document gets its main word, if it has one. A garbled text gets no tags.
+    If no phrase is suitable, a longer document gets its main word as a tag, if it has one. A garbled text gets no tags.
     """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
@@ -168,7 +168,9 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether the text is a placeholder, or has so many single letters that its words must have been split wrongly."""
+    """Whether the text is only a placeholder, or has so many single letters that its words must have been split
+    wrongly.
+    """
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
     return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
@@ -191,7 +193,7 @@ def _headings(source: TagSource) -> set[str]:
 
 
 def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
-    """Yield the account's tags that occur often in the text, most frequent first."""
+    """Yield tags that the account already uses and that occur often in the text, most frequent first."""
     found: list[tuple[int, str]] = []
     for tag in source.known:
         phrases = find_phrases([tag], source.language) if source.language else None
@@ -202,7 +204,7 @@ def _known(source: TagSource, counts: Mapping[Stems, int]) -> Iterator[str]:
 
 
 def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
-    """Whether the words of a phrase can name a subject."""
+    """Whether the words of a phrase can name the subject of a document."""
     words = form.lower().split()
     if len(form) > _LONGEST or any(len(word) < 3 or _VERBAL.fullmatch(word) for word in words):  # noqa: PLR2004
         return False
@@ -218,7 +220,9 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 
 
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
-    """Whether a phrase ends with a common word, begins with a vague word, repeats a word, or is only an adjective."""
+    """Whether a phrase is too vague for a tag: it ends with a common word, begins with a vague word, repeats a word, or
+    is only an adjective.
+    """
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
     if len(words) > 1:
@@ -230,10 +234,10 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
     A phrase of several words must be in the title, occur twice and be in a heading, or occur four times. Outside the
-    title, it must not begin with a word that occurs in every document. A single word must be rare and in the title. An
-    English word can also be outside the title if it is very rare, is not an abbreviation and is among the most frequent
-    words. This applies only to English, because rarity is known only for English words. In a long document, the phrase
-    must also occur in at least two chunks.
+    title, it must not begin with a word that occurs in every document. A single word must be rare and in the title. A
+    very rare English word can also be outside the title, if it is not an abbreviation and is among the document's most
+    frequent words. Rarity is known only for English words. In a long document, the phrase must also occur in at least
+    two chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -252,14 +256,18 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
 
 def _is_main_word(phrase: Stems, found: _Found, source: TagSource) -> bool:
-    """Whether a single English word is rare, frequent in this document, and among its most important words."""
+    """Whether a single English word is rare in English, frequent in this document, and among the document's most
+    important words.
+    """
     is_main = found.counts.get(phrase, 0) >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
     is_rare = len(phrase) == 1 and rarity(phrase[0]) >= _TOO_COMMON and len(phrase[0]) > _SHORT
     return source.language == "en" and is_main and is_rare
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
-    """Whether the last word of a phrase is an adjective, or a single word is usually followed by another word."""
+    """Whether a phrase only describes another word: its last word is an adjective, or it is a single word that is
+    usually followed by another word.
+    """
     last = phrase[-1]
     if language != "en" or last in _NOUNS:
         return False
@@ -270,8 +278,8 @@ def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
 
 
 def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether a phrase is only a part of a longer one: "level paging" of "5-level paging", or "free stream mach" of
-    "free stream mach number".
+    """Whether a phrase is only a part of a longer one, such as "level paging" in "5-level paging", or "free stream
+    mach" in "free stream mach number".
     """
     before, after = r"(\w[-\u2010\u2011\u2013]|\d\s)?\b", r"(?:['\u2019]s?|\b)(?:[ \n]([^\W\d_]{4,}))?"
     pattern = re.compile(f"{before}{re.escape(form)}{after}", re.IGNORECASE)
@@ -282,7 +290,10 @@ def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
 
 
 def _has_verb(phrase: Stems, source: TagSource) -> bool:
-    """Whether the text uses the first or last word of an English phrase as a verb, such as "attach" in "attached"."""
+    """Whether the text uses the first or last word of an English phrase as a verb.
+
+    For example, "attached" in the text shows that "attach" is a verb.
+    """
     if source.language != "en":
         return False
     least = {phrase[0]: 1.0, phrase[-1]: _VERB}
@@ -298,6 +309,8 @@ def _verb_share(word: str, chunks: Sequence[ParsedChunk]) -> float:
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:
-    """Whether two phrases share more than half of the words of the shorter one."""
+    """Whether two phrases are too similar for separate tags: they share more than half of the words of the
+    shorter one.
+    """
     own, known = {*phrase}, {*other}
     return 2 * len(own & known) > min(len(own), len(known))

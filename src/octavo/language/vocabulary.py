@@ -1,4 +1,4 @@
-"""The frequencies of English words, the stems of word forms, and stop words."""
+"""Word data for other modules: the frequencies of English words, word stems, and stop words."""
 
 from __future__ import annotations
 

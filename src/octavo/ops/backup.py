@@ -87,7 +87,7 @@ class NotEmpty(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class ObjectCopy:
-    """A file that the database refers to, with its size and hash."""
+    """A stored file to which the database refers, with its size and hash."""
 
     key: str
     bytes: int
@@ -117,7 +117,7 @@ class Manifest:
         return sum(table.rows for table in self.database.tables)
 
     def objects(self, backup: Path) -> Iterator[ObjectCopy]:
-        """Yield the stored files that the copied rows refer to."""
+        """Yield the stored files to which the copied rows refer."""
         table = next(table for table in self.database.tables if table.name == "objects")
         for key, size, digest in read_rows(table, backup / self.folder, "key", "bytes", "sha256"):
             yield ObjectCopy(key, int(size), digest.removeprefix("\\\\x"))
@@ -127,8 +127,8 @@ class Manifest:
 class Transfer:
     """The result of copying files.
 
-    `files` is the number of intact files in the target after the transfer, and `copied` the number that had to be
-    copied. `damaged` lists files that could not be copied, because they are missing or altered.
+    `files` is the number of intact files in the target afterwards, and `copied` is how many of them had to be copied.
+    `damaged` lists files that could not be copied, because they are missing or altered.
     """
 
     files: int = 0
@@ -202,9 +202,9 @@ def _prepare(path: Path) -> None:
 
 @asynccontextmanager
 async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerator[None]:
-    """Prevent files from being deleted during a backup.
+    """Prevent the deletion of stored files until the backup is finished.
 
-    Files that become unused during the backup are deleted after it.
+    Files that become unused in the meantime are deleted afterwards.
     """
     row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
     if not row or not row[0]:
@@ -230,7 +230,9 @@ def _objects_of(manifest: Manifest) -> TableCopy:
 
 
 def _publish(path: Path, manifest: Manifest) -> None:
-    """Atomically replace the earlier backup with this one, then delete the earlier copies of the tables."""
+    """Make this backup the current one: replace `backup.json` atomically, then delete the earlier copies of the
+    tables.
+    """
     new = path / f"{MANIFEST}.new"
     with new.open("w") as file:
         json.dump(asdict(manifest), file, indent=1)
@@ -254,7 +256,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 async def _prune(copies: Bucket, named: set[str]) -> None:
-    """Remove copies of files that the database no longer refers to."""
+    """Remove files from the backup that the database no longer refers to."""
     await copies.delete([info.key async for info in copies.list() if info.key not in named])
 
 
@@ -344,7 +346,7 @@ async def restore_backup(settings: Settings, path: Path, report: Report) -> Outc
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read `backup.json`."""
+    """Read the description of a backup from its file `backup.json`."""
     try:
         values: dict[str, Any] = json.loads((path / MANIFEST).read_text())
     except (FileNotFoundError, NotADirectoryError):

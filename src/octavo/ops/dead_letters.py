@@ -39,7 +39,7 @@ async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDisca
 
 
 async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
-    """Return the analyses that these jobs belong to, and lock them.
+    """Return the analyses to which these jobs belong, and lock them.
 
     All jobs of the analyses are locked before the analyses themselves. All other code uses the same order, which
     prevents deadlocks.

@@ -44,7 +44,7 @@ class WrongState(Defect):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The settings and the database connection that all checks use."""
+    """The installation that is checked: its settings and an open database connection."""
 
     settings: Settings
     connection: Connection
@@ -56,7 +56,7 @@ CHECKS: dict[str, Examine] = {}
 
 
 def check(name: str) -> Callable[[Examine], Examine]:
-    """Decorator that registers a check. Names must be unique."""
+    """Register a function as a check of `octavo doctor` (decorator). Names must be unique."""
 
     def register(examine: Examine) -> Examine:
         if name in CHECKS:
@@ -121,7 +121,9 @@ async def jobs(installation: Installation) -> str:
 
 @check("events")
 async def events(installation: Installation) -> str:
-    """Check that new events sort after earlier ones, even after a restore, and are relayed to recipients."""
+    """Check that new events are sorted after earlier ones, even after a restore, and that events are passed on to
+    recipients.
+    """
     wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
     await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
     await _refuse_rows(installation, QUERIES.wrong_order, "New events would be ordered before earlier events")
@@ -147,7 +149,7 @@ async def schedules(installation: Installation) -> str:
 async def documents(installation: Installation) -> str:
     """Check that every document matches its job, upload, versions and files.
 
-    Also checks that the recorded storage usage of owners is correct, and that no chunk is orphaned.
+    Also checks that the recorded storage usage of each account is correct, and that every chunk belongs to a document.
     """
     await _refuse_rows(
         installation, QUERIES.wrong_documents, "The status of some documents does not match the status of their jobs"
@@ -167,7 +169,7 @@ async def documents(installation: Installation) -> str:
 
 @check("connections")
 async def connections(installation: Installation) -> str:
-    """Count the connections of each type."""
+    """Report the number of connections of each type. There is nothing to check about them."""
     rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
     found = ", ".join(f"{count} {engine}" for engine, count in rows)
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
@@ -175,7 +177,9 @@ async def connections(installation: Installation) -> str:
 
 @check("vectors")
 async def vectors(installation: Installation) -> str:
-    """Check that documents have complete vectors, and that no renewal of vectors from an earlier model has failed."""
+    """Check that documents have all their vectors, and that replacing the vectors of an earlier embedding model has not
+    failed.
+    """
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
     await _refuse_rows(installation, QUERIES.incomplete_vectors, "Some documents have incomplete vectors")
@@ -190,7 +194,9 @@ async def vectors(installation: Installation) -> str:
 
 @check("analyses")
 async def analyses(installation: Installation) -> str:
-    """Check that segments cover every page of each analysed document, and that every unfinished analysis has a job."""
+    """Check that the segments (page ranges) of each analysis cover every page of the document, and that every
+    unfinished analysis has a job.
+    """
     await _refuse_rows(
         installation, QUERIES.wrong_analyses, "Some analyses are inconsistent with their segments, jobs or answers"
     )
@@ -267,7 +273,7 @@ async def sandbox(installation: Installation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A correction, and the number of rows that it changed."""
+    """The result of one repair: a description of the correction, and the number of changed rows."""
 
     name: str
     changed: int
@@ -275,7 +281,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Corrections that run one after the other while holding the same lock."""
+    """Several corrections that run one after the other while holding the same lock."""
 
     lock: bytes
     corrections: Sequence[tuple[str, bytes]]

@@ -31,7 +31,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """Folders on local disks, and the free space that each disk must have."""
+    """Local folders to which Octavo writes, and the free space that each of them needs."""
 
     folders: Sequence[Path]
     least_bytes: int
@@ -92,7 +92,10 @@ async def _check_disk(disk: Disk) -> str:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the free space on the disk that holds a folder, for the current user. 0 if the disk has no free inodes."""
+    """Return the free space for the current user on the disk that contains a folder.
+
+    Returns 0 if the disk has no free inodes.
+    """
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     disk = os.statvfs(folder)

@@ -1,4 +1,4 @@
-"""Opens the database, the storage, the sandbox and other resources that the settings describe.
+"""Opens the database, the storage, the sandbox and other resources as configured in the settings.
 
 All commands and processes use these functions.
 """
@@ -63,7 +63,7 @@ def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
 
 
 async def start_database(settings: Settings, server: EmbeddedPostgres | None) -> str:
-    """Return the connection string. Starts the built-in server, unless the settings name another server."""
+    """Start the built-in database server, unless the settings name another server. Returns the connection string."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
     if server is None:
@@ -73,7 +73,10 @@ async def start_database(settings: Settings, server: EmbeddedPostgres | None) ->
 
 @asynccontextmanager
 async def database_address(settings: Settings) -> AsyncGenerator[str]:
-    """Provide the connection string. On exit, the built-in server stops unless another process uses it."""
+    """Start the built-in database server if necessary, and provide its connection string.
+
+    On exit, the server stops unless another process uses it.
+    """
     server = embedded_server(settings)
     try:
         yield await start_database(settings, server)
@@ -90,7 +93,7 @@ async def migrate_database(settings: Settings) -> MigrationState:
 
 @asynccontextmanager
 async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
-    """Open one connection for a command."""
+    """Open a single database connection, for example for a command. Provides a context manager."""
     async with database_address(settings) as connection_info, await connect(connection_info) as connection:
         yield connection
 
@@ -122,7 +125,9 @@ def web_processes(settings: Settings) -> int:
 
 
 async def fit_connections(database: Database, settings: Settings) -> None:
-    """Make the pool smaller if the pools of all processes together would exceed the server's connection limit."""
+    """Make the connection pool of this process smaller if the pools of all processes together would exceed the server's
+    connection limit.
+    """
     processes = web_processes(settings) + settings.workers
     if processes * settings.database_connections <= FEW_CONNECTIONS:
         return

@@ -23,7 +23,7 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A Prometheus gauge with its values, one for each set of labels."""
+    """A Prometheus gauge with its values. Each value has a different set of labels."""
 
     name: str
     help: str
@@ -98,5 +98,5 @@ def render_metrics(metrics: Iterable[Metric]) -> str:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    """Format labels. Their values are names that Octavo defines, so nothing needs escaping."""
+    """Format the labels of a metric. Their values are names that Octavo defines, so nothing needs escaping."""
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}" if labels else ""

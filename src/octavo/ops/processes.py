@@ -1,4 +1,5 @@
-"""Supervised processes, and the record of them in the data folder, which `octavo status` and `octavo stop` read.
+"""Tools for supervising processes, and the file in the data folder that lists them, which `octavo status` and `octavo
+stop` read.
 
 Child processes end when their parent ends. A process that ends is restarted after a pause that grows each time.
 """
@@ -76,7 +77,10 @@ def count_oom_kills() -> int | None:
 
 @dataclass(slots=True)
 class Backoff:
-    """The pause before a restart. It is doubled after each short run and reset after a long one."""
+    """Computes the pause before a process is restarted.
+
+    It is doubled after each short run and reset after a long one.
+    """
 
     first_seconds: float = 0.1
     most_seconds: float = 10.0
@@ -108,7 +112,7 @@ class UpRecord:
     oom_kills: int | None = None
 
     def is_ending(self) -> bool:
-        """Whether any process that this `octavo up` started still exists."""
+        """Whether any process that was started by this `octavo up` still exists."""
         return any(one.pid and psutil.pid_exists(one.pid) for one in self.processes)
 
 
@@ -124,7 +128,7 @@ class RecordFile:
         self._lock: FileLock | None = None
 
     def claim(self) -> None:
-        """Become the only supervisor of this data folder. Raises `AlreadyRunning` if there is another one."""
+        """Make this process the only supervisor of the data folder. Raises `AlreadyRunning` if there is another one."""
         try:
             lock = FileLock(self._lock_path)
         except OSError as error:
@@ -142,14 +146,14 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """Return the record of the running supervisor.
+        """Return what the running supervisor has recorded.
 
-        None if no supervisor is running, or if it has not written its record yet.
+        Returns None if no supervisor is running, or if it has not written its file yet.
         """
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:
-        """Return the record of an earlier supervisor that was killed, if there is one. Call this after `claim`."""
+        """Return what an earlier supervisor recorded before it was killed, or None. Call this after `claim`."""
         return self._load()
 
     def _load(self) -> UpRecord | None:

@@ -184,7 +184,7 @@ class Supervisor:
             await asyncio.sleep(pause)
 
     def _release_left_behind(self) -> None:
-        """Requeue the jobs of workers that ended with an earlier supervisor, for example in a power failure."""
+        """Requeue the jobs of workers that died together with an earlier supervisor, for example in a power failure."""
         if before := self._left_behind:
             workers = [UUID(process.worker) for process in before.processes if process.worker]
             self._release(workers, killed=not oom_since(before.oom_kills))
@@ -224,7 +224,7 @@ class Supervisor:
 
 
 def web_children(number: int, listener: int) -> list[Child]:
-    """Return the web processes.
+    """Define the web processes.
 
     All of them accept connections from the same socket, so new connections are still accepted when one process dies.
     """
@@ -244,8 +244,8 @@ async def describe_sandbox(settings: Settings) -> str:
 def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
-    `before` is the record of an earlier `octavo up` that was killed. Its processes may hold the port until they have
-    ended, so opening the port is retried for longer while any of them exists.
+    `before` is what an earlier `octavo up` recorded before it was killed. Its processes may still use the port, so
+    opening the port is retried for longer while any of them exists.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     began = time.monotonic()

@@ -29,8 +29,8 @@ NICENESS = 5  # a third of the CPU share of others when all are busy
 async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID | None = None) -> None:
     """Run jobs until stopped.
 
-    `beside_web`: run at low priority, because a web server on the same machine needs the CPU. `worker_id`: the id that
-    the supervisor has chosen.
+    If `beside_web` is true, run at low priority, because a web server on the same machine needs the CPU. `worker_id` is
+    the id that the supervisor has chosen.
     """
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

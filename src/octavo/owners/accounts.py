@@ -77,7 +77,7 @@ async def change_password(connection: Connection, account: Account, password_has
 
 
 async def _keep_password(connection: Connection, account: Account, password_hash: str) -> None:
-    """Store the new hash. Raises `WrongCredentials` if the hash in the database is no longer the one in `account`."""
+    """Store a new password hash. Raises `WrongCredentials` if the password was changed since `account` was read."""
     values = {"user": account.id, "seen": account.password_hash, "password_hash": password_hash}
     cursor = await connection.execute(QUERIES.keep_password, values)
     if cursor.rowcount == 0:
@@ -85,7 +85,7 @@ async def _keep_password(connection: Connection, account: Account, password_hash
 
 
 async def _adopt(connection: Connection, visitor: UUID) -> UUID | None:
-    """Turn the owner record of an anonymous visitor into that of a user.
+    """Convert the account of an anonymous visitor to the account of a registered user.
 
     Returns None if the visitor no longer exists.
     """
@@ -100,7 +100,7 @@ async def _new_owner(connection: Connection) -> UUID:
 
 
 async def _give_new_owner(connection: Connection, user_id: UUID) -> UUID:
-    """Create a new owner for a person who was removed from all owners, so that the person can sign in."""
+    """Create a new account for a person who was removed from all accounts, so that the person can sign in."""
     owner_id = await _new_owner(connection)
     await connection.execute(QUERIES.move_home, {"user": user_id, "owner": owner_id})
     return owner_id
@@ -124,9 +124,10 @@ async def hash_password(password: str) -> str:
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
-    """Check a password. Returns the hash to store, or None if the password is wrong.
+    """Check a password against its stored hash.
 
-    If the hashing parameters have changed, the returned hash is a new one.
+    Returns the hash to store, or None if the password is wrong. If the hashing parameters have changed, the returned
+    hash is a new one.
     """
     right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:

@@ -1,4 +1,4 @@
-"""The caller of a request: the owner (account) that the caller acts for, and the caller's permissions."""
+"""The caller of a request: the account (owner) for which the caller acts, and the caller's permissions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Caller:
 
     @property
     def may_manage(self) -> bool:
-        """Whether the caller can manage the members and all API keys of the owner."""
+        """Whether the caller can manage the members and all API keys of the account."""
         return self._reaches("admin") and not self.is_anonymous
 
     @property

@@ -32,7 +32,7 @@ async def make_key(
 
 
 async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
-    """Return the caller's API keys; for callers who manage the owner, the API keys of all members."""
+    """List the caller's API keys or, if the caller may manage the account, the API keys of all members."""
     return [KeyView(**row) for row in await fetch_rows(connection, QUERIES.list_keys, _whose(caller))]
 
 
@@ -44,13 +44,16 @@ async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> No
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:
-    """Return the caller that an API key belongs to. None if the key is invalid or its creator is no longer a member."""
+    """Return the caller to whom an API key belongs.
+
+    Returns None if the key is invalid or its creator is no longer a member.
+    """
     rows = await fetch_rows(connection, QUERIES.read_key, {"key_hash": hash_token(key)})
     return Caller(**rows[0]) if rows else None
 
 
 def _whose(caller: Caller) -> dict[str, Any]:
-    """Return the query parameters that select the API keys that the caller can manage."""
+    """Return query parameters for selecting the API keys that the caller may manage."""
     if not caller.may_grant("read"):
         raise NotAllowed("Only signed-in users and keys with the admin scope can see and change keys.")
     return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

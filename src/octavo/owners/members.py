@@ -1,4 +1,4 @@
-"""Members: the people who can act for the same owner (account), each with a role."""
+"""Members: the people who can act for the same account (owner), each with a role."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An owner (account) that a person can act for. `email` is the address of the person for whom it was created."""
+    """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
 
     owner_id: UUID
     kind: str
@@ -42,7 +42,7 @@ async def list_owners(connection: Connection, user_id: UUID) -> list[OwnerChoice
 
 
 async def add_member(connection: Connection, caller: Caller, email: str, role: Role) -> Member:
-    """Make a person who has a user account a member of the owner that the caller acts for."""
+    """Make a registered person a member of the account for which the caller acts."""
     await _lock_members(connection, caller)
     account = await find_account(connection, email)
     if account is None:
@@ -64,14 +64,14 @@ async def change_role(connection: Connection, caller: Caller, user_id: UUID, rol
 
 
 async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
-    """Remove a member, and delete the member's sessions and API keys for this owner."""
+    """Remove a member, and delete the member's sessions and API keys for this account."""
     members = await _lock_members(connection, caller)
     _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
 
 
 async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner_id: UUID) -> None:
-    """Make a session act for another owner that the person is a member of."""
+    """Make a session act for another account of which the person is a member."""
     values = {"session_hash": hash_token(secret), "user": user_id, "owner": owner_id}
     cursor = await connection.execute(QUERIES.switch_owner, values)
     if cursor.rowcount == 0:
@@ -79,7 +79,7 @@ async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner
 
 
 async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Member]:
-    """Lock the owner and return its members.
+    """Lock the account and return its members.
 
     Checks the caller's permission again, because it may have been revoked since the request started.
     """
@@ -95,7 +95,8 @@ async def _lock_members(connection: Connection, caller: Caller) -> dict[UUID, Me
 def _refuse_last_owner(caller: Caller, members: dict[UUID, Member], user_id: UUID) -> None:
     """Raise `LastOwner` if this person is the only member with the role `owner`.
 
-    The local owner (the administrator on this machine) is exempt, because it can be used without any member.
+    The local account (the administrator's account on this machine) is exempt, because it can be used without any
+    member.
     """
     if user_id not in members:
         raise NotFound

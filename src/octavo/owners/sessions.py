@@ -1,6 +1,5 @@
-"""Browser sessions of anonymous visitors, of signed-in people, and of the administrator on this machine (local owner).
-
-The local owner signs in with links that work once.
+"""Browser sessions of anonymous visitors, of signed-in people, and of the administrator on this machine (the local
+owner). The local owner signs in with links that work once.
 """
 
 from __future__ import annotations
@@ -26,14 +25,17 @@ RENEWED_BELOW_SECONDS = SESSION_SECONDS - 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """A valid session. `renewed`: whether it was extended and the browser needs a new cookie."""
+    """A valid session. `renewed` is true if it was extended, so that the browser needs a new cookie."""
 
     caller: Caller
     renewed: bool
 
 
 async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
-    """Create an anonymous owner with a session. Returns the secret for the browser's cookie, and the caller."""
+    """Create an account for an anonymous visitor, and open a session for it.
+
+    Returns the secret for the browser's cookie, and the caller.
+    """
     owner_id = new_id()
     await connection.execute(QUERIES.insert_owner, {"id": owner_id, "kind": "anonymous"})
     secret = await insert_session(connection, owner_id, None)
@@ -41,9 +43,10 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
 
 
 async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
-    """Replace the browser's old session with a new one. Returns the secret of the new session.
+    """Replace the browser's old session with a new one.
 
-    If the old session belongs to an anonymous visitor, the visitor's documents are moved to the new owner.
+    Returns the secret of the new session. If the old session belongs to an anonymous visitor, the visitor's documents
+    are moved to the new account.
     """
     visitor = await end_session(connection, replacing)
     if visitor:
@@ -64,7 +67,7 @@ async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID |
 async def read_session(connection: Connection, secret: str, *, renew: bool = True) -> OpenSession | None:
     """Return the session with this secret.
 
-    Returns None if the session is invalid or has expired, or if the person is no longer a member of the owner.
+    Returns None if the session is invalid or has expired, or if the person is no longer a member of the account.
     """
     below = RENEWED_BELOW_SECONDS if renew else 0
     values = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "below": below}
@@ -80,7 +83,7 @@ async def read_session(connection: Connection, secret: str, *, renew: bool = Tru
 async def end_session(connection: Connection, secret: str | None) -> UUID | None:
     """End a session.
 
-    If it belonged to an anonymous visitor, returns the visitor's owner id, so that the visitor's documents can be
+    If it belonged to an anonymous visitor, returns the visitor's account id, so that the visitor's documents can be
     moved.
     """
     if not secret:
@@ -110,7 +113,10 @@ async def local_owner(connection: Connection) -> UUID:
 
 
 async def make_sign_in_link(connection: Connection) -> str:
-    """Create a token that signs in one browser as the local owner. It can be used once, within 15 minutes."""
+    """Create a token that signs in one browser as the local owner (the administrator's account on this machine).
+
+    It can be used once, within 15 minutes.
+    """
     token = new_token()
     await ensure_local_owner(connection)
     await connection.execute(QUERIES.insert_link, {"token_hash": hash_token(token), "seconds": LINK_SECONDS})

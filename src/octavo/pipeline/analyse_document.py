@@ -1,9 +1,8 @@
-"""Job kind that prepares an analysis: plans the segments, extracts their files, and enqueues the items.
-
-Its stages produce:
+"""Job kind that prepares an analysis: divides the document into segments (ranges of pages), extracts their files, and
+queues the prompts. Its stages produce:
 
 - `planned`: the pages of each segment, and the pages shown before them as context
-- `cutting`: the file of each segment, one part per segment (only if files are sent to a model)
+- `cutting`: the file of each segment, stored one by one (only if files are sent to a model)
 - `lined_up`: a queued job for each item (one prompt for one segment)
 """
 
@@ -56,7 +55,7 @@ def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
 
 
 def name_of(pages: Segment) -> str:
-    """Return the artifact kind that a segment's file is stored as.
+    """Return the kind of artifact as which a segment's file (a range of pages) is stored.
 
     The database function `segment_file` must return the same name.
     """
@@ -64,7 +63,7 @@ def name_of(pages: Segment) -> str:
 
 
 class SegmentFiles(RevisionFiles):
-    """The files that hold the pages of segments.
+    """The files that contain the page ranges (segments) of an analysis.
 
     They belong to the document, not to a revision, so all analyses of the document share them.
     """
@@ -80,7 +79,7 @@ class SegmentFiles(RevisionFiles):
             return bool(await fetch_rows(connection, QUERIES.segment_file, values))
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Insert the row of a file.
+        """Insert the database row of a file.
 
         Does nothing if another analysis has just stored the same pages, because its file may already be in use.
         """
@@ -174,9 +173,10 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 
 
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
-    """Extract the pages of a segment to a file. Returns None if an earlier analysis has already stored the file.
+    """Write the pages of a segment to a separate file.
 
-    `pages` are page numbers of the document; `place` is the same range as page numbers of the PDF in `pdf`.
+    Returns None if an earlier analysis has already stored the file. `pages` are page numbers of the document; `place`
+    is the same range as page numbers of the PDF in `pdf`.
     """
     if await files.has(pages):
         return None
@@ -186,7 +186,7 @@ async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, pl
 
 
 async def keep_segment(connection: Connection, files: SegmentFiles, segment: UUID, pages: Segment, made: JSON) -> None:
-    """Insert the row of a segment's file and mark the segment as ready, in the caller's transaction."""
+    """Insert the database row of a segment's file and mark the segment as ready, in the caller's transaction."""
     if made is not None:
         await files.keep(connection, name_of(pages), made, PDF_TYPE)
     await connection.execute(QUERIES.set_ready, {"segment": segment})

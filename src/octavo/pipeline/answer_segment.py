@@ -1,4 +1,7 @@
-"""Job kind that answers one item: one prompt for one segment. A segment that is too long for the model is split."""
+"""Job kind that answers one prompt for one segment (range of pages) of a document.
+
+A segment that is too long for the model is split.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ LONGEST_WAIT_SECONDS = 600
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One prompt for one segment.
+    """One prompt for one segment (range of pages).
 
     `is_cut` is true if the segment has already been split because it was too long for another prompt.
     """
@@ -91,7 +94,7 @@ def gives_up(error: OctavoError, attempt: int) -> bool:
 
 
 async def after_failure(tools: Tools, job: ClaimedJob) -> None:
-    """Continue an analysis after an item has failed for good: start the next items, or combine the answers."""
+    """Continue an analysis after one of its jobs has failed for good: start the next jobs, or combine the answers."""
     if job.parent_id is None:
         return
     async with tools.database.transaction() as connection:
@@ -102,7 +105,10 @@ async def after_failure(tools: Tools, job: ClaimedJob) -> None:
 
 
 async def load_item(run: Run[Tools]) -> Item:
-    """Load the item of the job. Raises `Cancelled` if the item is no longer assigned to this job."""
+    """Load the prompt and the segment (range of pages) of the job.
+
+    Raises `Cancelled` if they are no longer assigned to this job.
+    """
     async with run.database.connection() as connection, connection.cursor(row_factory=class_row(Item)) as cursor:
         await cursor.execute(QUERIES.item, {"job": run.job.id})
         item = await cursor.fetchone()
@@ -152,7 +158,7 @@ class SegmentQuestion:
     def _goes_offline(self, error: OctavoError) -> bool:
         """Whether to answer without a model after this error.
 
-        True only if neither a shorter segment nor a later retry can succeed.
+        True only if neither a shorter range of pages nor a later retry can succeed.
         """
         if isinstance(error, TokenLimit):
             return not subdivide(self._item.segment)
@@ -172,7 +178,7 @@ class SegmentQuestion:
         )
 
     async def _before(self) -> str:
-        """Return the summary of the previous segment.
+        """Return the summary of the previous segment, which is sent as context.
 
         It is loaded once and reused by later attempts, so that every attempt sends the same request.
         """
@@ -200,7 +206,7 @@ class SegmentQuestion:
     # split
 
     async def split(self) -> JSON:
-        """Replace the segment with shorter segments for this prompt.
+        """Replace the segment (range of pages) with shorter segments for this prompt.
 
         The shorter segments are created only once, and all prompts share them.
         """
@@ -230,7 +236,10 @@ class SegmentQuestion:
         return made
 
     async def _cut(self) -> list[tuple[Segment, JSON, JSON]]:
-        """Divide the segment into shorter ones. Returns their rows and, if pages are sent as files, their files."""
+        """Divide the segment into shorter ones.
+
+        Returns each of them with its database row and, if pages are sent as files, its file.
+        """
         lengths = await measure(self._tools.database, self._analysed)
         tokens = lengths.tokens(as_files=self._item.file_key is not None)
         parts = [(one, as_row(one, tokens, ready=False)) for one in subdivide(self._item.segment)]

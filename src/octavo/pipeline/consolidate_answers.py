@@ -1,4 +1,4 @@
-"""Job kind that combines one prompt's answers for all segments into one answer."""
+"""Job kind that combines the answers to one prompt, one for each segment (range of pages), into one answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidatedAnswer:
-    """A consolidated answer in the format in which it is stored."""
+    """One prompt's combined answer for the whole document, in the format in which it is stored."""
 
     answer: str
     citations: list[Citation]
@@ -117,9 +117,9 @@ class Consolidation:
         return ConsolidatedAnswer(note + whole.answer, verify(cited, texts), self._made_by, self._failed, gaps)
 
     async def _answers(self) -> tuple[list[Row], list[Row]]:
-        """Return the answers for all segments, and the segments that failed.
+        """Return the answers for all segments (ranges of pages), and the segments that failed.
 
-        Raises `Incomplete` unless the answered and the failed segments together cover every page exactly once.
+        Raises `Incomplete` unless both together cover every page exactly once.
         """
         values = {"analysis": self._result.analysis_id, "prompt": self._result.prompt_id}
         async with self._run.database.connection() as connection:
@@ -131,7 +131,7 @@ class Consolidation:
         return rows, gaps
 
     async def _join(self, parts: list[SegmentResult]) -> SegmentResult:
-        """Combine the answers for the segments into one answer.
+        """Combine the answers for several page ranges into one answer.
 
         If they do not fit into one call, each half is combined first.
         """
@@ -169,9 +169,10 @@ class Consolidation:
         return texts
 
     async def _texts(self, said: SegmentResult) -> list[tuple[int, str]]:
-        """Return the texts of all pages, or an empty list if there are no citations.
+        """Return the texts of all pages, to check the citations of an answer.
 
-        All pages are needed to check the citations, because a citation may have a wrong page number.
+        All pages are needed, because a citation may have a wrong page number. Returns an empty list if there are no
+        citations.
         """
         if not said.citations:
             return []
@@ -180,7 +181,7 @@ class Consolidation:
 
 
 def as_segment_result(row: Row) -> SegmentResult:
-    """Convert the stored answer for a segment to a `SegmentResult`. Verified quotes come first."""
+    """Convert a stored answer for one range of pages to a `SegmentResult`. Verified quotes come first."""
     kept = sorted((Citation(**one) for one in row["answer"]["citations"]), key=lambda one: not one.verified)
     cited = [PageCitation(page=one.page, quote=one.quote, relevance=one.relevance) for one in kept]
     return SegmentResult(row["first"], row["last"], row["answer"]["answer"], cited, row["made_by"])

@@ -1,8 +1,8 @@
-"""Job kind that replaces a description that was made without a model while the providers were unavailable.
+"""Job kind that generates a document's title, summary and tags again after they were made without a model during an
+outage.
 
-It waits until a provider is available. Then it generates the description (title, summary, tags) again and adds vectors
-from the configured model. Until then, or if it fails, the document keeps its description. Model answers that were
-already paid for are reused.
+It waits until a provider is available. Then it calls the configured models and adds their vectors. Until then, or if it
+fails, the document keeps its earlier title, summary and tags. Model answers that were already paid for are reused.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ QUERIES = load_queries("describe")
 
 
 class ImproveInput(BaseModel):
-    """The input of the job: the revision to describe.
+    """The input of the job: the revision whose title, summary and tags are generated again.
 
-    `generation` and `picture` are copied from the job that described the revision without a model.
+    `generation` and `picture` are copied from the job that made them without a model.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -47,7 +47,7 @@ def read_improve_input(given: dict[str, JSON]) -> ImproveInput:
 
 
 async def improve_document(run: Run[Tools]) -> JSON:
-    """Generate the description of the revision with the configured models.
+    """Generate title, summary and tags of the revision with the configured models.
 
     Does nothing if a newer revision has replaced this one.
     """
@@ -73,7 +73,10 @@ async def improve_document(run: Run[Tools]) -> JSON:
 
 
 async def enqueue_improvement(connection: Connection, run: Run[Tools], text: DocumentText) -> None:
-    """Enqueue a job that improves this revision. Calling it again for the same job and revision has no effect."""
+    """Queue a job that generates title, summary and tags of this revision again.
+
+    Repeated calls for the same job and revision have no effect.
+    """
     wanted: dict[str, JSON] = {"revision": text.revision, "generation": text.generation}
     if text.picture:
         wanted["picture"] = text.picture

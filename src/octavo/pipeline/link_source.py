@@ -31,7 +31,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedSource:
-    """The downloaded target of a link. `kind` is the kind of artifact that it is stored as."""
+    """The downloaded target of a link. `kind` is the kind of artifact as which it is stored."""
 
     kind: str
     body: bytes
@@ -41,7 +41,7 @@ class DownloadedSource:
     filename: str = ""
 
     def about(self) -> dict[str, JSON]:
-        """Return the properties that later stages need: everything except the content."""
+        """Return the properties of the file that later stages need, without its content."""
         names = ("kind", "content_type", "source_type", "url", "filename")
         return {name: str(getattr(self, name)) for name in names}
 
@@ -63,6 +63,6 @@ async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
 
 
 def as_source_file(fetched: dict[str, JSON]) -> SourceFile:
-    """Convert the output of the stage `fetched` to the file that later stages extract."""
+    """Make a `SourceFile` from the stored output of the stage `fetched`, so that later stages can extract it."""
     fields = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
     return SourceFile(**fields, source_type=SourceType(str(fetched["source_type"])))

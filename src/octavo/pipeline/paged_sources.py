@@ -84,7 +84,7 @@ async def _read_batches(run: Run[Tools], parts: PageParts, pdf: PdfInSandbox, fa
 
 
 async def fit_picture(run: Run[Tools], files: RevisionFiles, path: Path) -> dict[str, JSON]:
-    """Store a screen-size copy of the picture.
+    """Store a copy of the picture that is small enough for a screen.
 
     Returns the storage key, or the reason why the picture cannot be decoded.
     """

@@ -1,6 +1,4 @@
-"""Job kind that turns a document's source into text that can be read, cited and searched.
-
-Its stages produce:
+"""Job kind that turns a document's source into text that can be read, cited and searched. Its stages produce:
 
 - `fetched`: the downloaded target of a link (only for links)
 - `pictured`: a copy of a picture in screen size (only for pictures)
@@ -11,9 +9,10 @@ Its stages produce:
 - `facts_found`: the document's facts, such as kind, title, sender, date and amount
 - `parts_added`: a document for each file in an archive or attachment of an email
 - `analysis_asked`: an analysis, if the document is long and the settings request it
-- `classified`, `enriched`, `embedded`: descriptions and vectors (see octavo.describe). If they fail, the document can
-  still be read.
-- `improvement_planned`: a job that later improves descriptions made without a model, if the providers were unavailable
+- `classified`, `enriched`, `embedded`: title, summary, tags, chunk summaries and vectors (see octavo.describe). If they
+  fail, the document can still be read.
+- `improvement_planned`: a job that later generates title, summary and tags again with a model, if the providers were
+  unavailable
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ class ProcessInput(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a document, with the columns needed for processing."""
+    """The source of a document, such as its file or URL, as read from the database."""
 
     id: UUID
     filename: str
@@ -195,7 +194,7 @@ async def load_source(run: Run[Tools]) -> Source:
 
 
 class Processing:
-    """The processing stages of one revision."""
+    """Runs the stages that process one revision of a document."""
 
     def __init__(self, run: Run[Tools], source: Source, revision: int) -> None:
         self._run = run
@@ -271,7 +270,7 @@ class Processing:
 
     @property
     def reason_not_read(self) -> str:
-        """The reason why files of this type are only stored."""
+        """The reason why files of this type are stored but not read."""
         kinds = {str(kind): reason for kind, reason in STORED_ONLY.items()}
         return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
 
@@ -344,7 +343,7 @@ class Processing:
     async def save_rewritten(self, connection: Connection, made: JSON) -> None:
         """Save the rewritten text and keep the extracted text as well.
 
-        Later stages create the chunks and descriptions again.
+        Later stages then create new chunks, summaries and tags.
         """
         if not isinstance(made, dict):
             return
@@ -442,7 +441,9 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata in the file that looks like rewrite metadata, because only Octavo may set it."""
+    """Remove metadata in the file that looks as if Octavo had rewritten the text, because only Octavo may set such
+    metadata.
+    """
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):
         return extracted
@@ -451,7 +452,10 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
 
 
 def _details(extracted: Extracted) -> dict[str, JSON]:
-    """Return additional metadata to display. It is shortened, because a file can contain any amount of metadata."""
+    """Return additional metadata to show to users.
+
+    It is shortened, because a file can contain any amount of metadata.
+    """
     extra = {name: text for name, text in extracted.metadata.extra.items() if name not in WRITTEN_BY}
     said: dict[str, JSON] = {name[:60]: text[:500] for name, text in list(extra.items())[:MOST_DETAILS]}
     if extracted.quality == Quality.PARTIAL:

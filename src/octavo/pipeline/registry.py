@@ -1,4 +1,4 @@
-"""All job kinds, schedules and chores of this version. Register the kinds of new modules here."""
+"""Lists all job kinds, schedules and regular chores of this version. Register the job kinds of new modules here."""
 
 from __future__ import annotations
 

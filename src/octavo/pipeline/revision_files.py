@@ -1,4 +1,7 @@
-"""The files of one revision. A stage writes them to the storage bucket, and its transaction stores their rows."""
+"""Stores the files that belong to one revision of a document.
+
+A stage writes them to the storage bucket and inserts their database rows in its transaction.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,9 @@ QUERIES = load_queries("processing")
 
 
 class RevisionFiles:
-    """Stores the large outputs of a job's stages in the storage bucket.
+    """Stores the large outputs of a job's stages as files in the storage bucket.
 
-    The recorded output of a stage contains only the storage key of such a file.
+    The database only stores the storage key of such a file as the output of the stage.
     """
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:
@@ -36,13 +39,19 @@ class RevisionFiles:
         self._unused: list[str] = []
 
     async def put(self, name: str, body: bytes) -> dict[str, JSON]:
-        """Write a file. Its key contains the lease token, so each attempt of a job writes separate files."""
+        """Write a file and return its storage key and other properties.
+
+        The key contains the lease token, so each attempt of a job writes separate files.
+        """
         job = self._run.job
         stored = await self._tools.bucket.put(f"derived/{job.id}/{job.lease_token}/{name}", body)
         return {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
 
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
-        """Insert the row of a file in the stage's transaction. The file replaces an earlier file of the same kind."""
+        """Insert the database row of a file in the stage's transaction.
+
+        The file replaces an earlier file of the same kind.
+        """
         if not isinstance(made, dict):
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
@@ -52,9 +61,10 @@ class RevisionFiles:
         await connection.execute(QUERIES.insert_artifact, place | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
-        """Delete the database rows of stored files that are no longer used. The files themselves are deleted later.
+        """Delete the database rows of stored files that are no longer used.
 
-        `cursor` returns the storage keys of the files to check.
+        The files themselves are deleted later. `cursor` contains the storage keys of the files that may have become
+        unused.
         """
         values = {"keys": [row[0] for row in await cursor.fetchall()]}
         unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
@@ -63,7 +73,7 @@ class RevisionFiles:
     def begin_saving(self) -> None:
         """Clear the list of unused files at the start of a transaction.
 
-        If the previous transaction was rolled back, the files that it listed are still in use.
+        If the previous transaction was rolled back, the files in the list are still in use.
         """
         self._unused = []
 

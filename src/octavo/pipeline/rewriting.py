@@ -45,9 +45,9 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 
 @dataclass(slots=True)
 class Rewriting:
-    """Rewrites the text of one revision.
+    """Rewrites the text of one revision with a model.
 
-    `_made_by` is the model that gave the last answer. In almost all cases, it gave all answers.
+    `_made_by` is the model that gave the last answer, and usually all answers.
     """
 
     run: Run[Tools]
@@ -64,7 +64,7 @@ class Rewriting:
         self.caller = Caller(job.owner_id, job.document_id, job.id, job.lease_token, self.generation)
 
     async def clean(self) -> Extracted | None:
-        """Clean the extracted text. Returns None if there is no text."""
+        """Let a model clean up the extracted text. Returns None if there is no text."""
         sections = sections_of(self.plain)
         runs = group_into_calls(sections)
         # In sequence, so that a killed job repeats at most one call.
@@ -74,7 +74,10 @@ class Rewriting:
         return await self._finish()
 
     async def _clean(self, sections: Sequence[Section], places: Sequence[int]) -> None:
-        """Clean a batch of sections. If it is too long for the model, each half is cleaned separately."""
+        """Let a model clean up a batch of sections.
+
+        If it is too long for the model, each half is cleaned separately.
+        """
         shown = write_sections(self.plain.markdown, (sections[place] for place in places))
         ask = partial(self.run.tools.gateway.ask, CLEAN_MARKDOWN, shown, self.caller)
         answer = await self._ask(f"{places[0]}-{places[-1]}", ask)
@@ -136,7 +139,7 @@ class Rewriting:
 
     @asynccontextmanager
     async def _kept_alive(self) -> AsyncGenerator[None]:
-        """Keep extending the time limit of the stage during a call.
+        """Keep extending the time limit of the stage while a model call is running.
 
         A call may take longer than the limit if several models are tried.
         """

@@ -86,7 +86,7 @@ async def _retry_improvements(database: Database) -> JSON:
 
 
 async def recover_analyses(run: Run[Tools]) -> JSON:
-    """Continue analyses that have items without a job, and abandon analyses that made no progress for two days."""
+    """Continue analyses whose jobs were lost, and abandon analyses that made no progress for two days."""
     enqueued, abandoned = await recover_all(run.database)
     return {"lined_up": enqueued, "abandoned": abandoned}
 
@@ -103,7 +103,9 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Retry descriptions, vectors and connections of readable documents, some time after they failed for good."""
+    """Retry missing summaries, tags, vectors and connections of readable documents, some time after they failed for
+    good.
+    """
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}
 

@@ -26,5 +26,5 @@ class Tools:
 
     @property
     def recognition(self) -> Recognition:
-        """Text recognition (OCR). If OCR has a separate sandbox, only that sandbox loads the OCR models."""
+        """Text recognition (OCR). If there is a separate sandbox for OCR, only that sandbox loads the OCR models."""
         return self.own_recognition or Recognition(self.sandbox, self.settings.ocr_language, self.settings.ocr_seconds)

@@ -24,7 +24,7 @@ from octavo.pipeline.tools import Tools
 
 
 class EmbedInput(BaseModel):
-    """The input of the job. `model` has the same format as OCTAVO_EMBEDDING_MODEL, which is the default."""
+    """The input of an embedding job. `model` has the same format as OCTAVO_EMBEDDING_MODEL, which is the default."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -64,7 +64,10 @@ async def embed_tags(run: Run[Tools]) -> JSON:
 
 
 async def enqueue_embed_tags(connection: Connection, run: Run[Tools]) -> None:
-    """Enqueue the job that embeds the document's tags, once for each attempt of the job that chose the tags."""
+    """Queue the job that embeds the document's tags.
+
+    Called by the job that chose the tags, and effective once for each attempt of that job.
+    """
     job, owner = run.job, await run.current_owner(connection)
     key = f"tags:{job.id}:{job.lease_token}"
     await enqueue(connection, [job_after(Cause.TAGGED, owner, key=key, document=job.document_id)])

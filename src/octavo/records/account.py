@@ -1,4 +1,4 @@
-"""API keys, budgets and costs of an account, and the limits and options of the installation."""
+"""Record types for API keys, budgets and costs of an account, and for the limits and options of the installation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A budget. `usd` is the budget in force. `usual_usd` is the default, which applies if no budget is set."""
+    """A budget. `usd` is the amount that applies. `usual_usd` is the default, which applies if no budget is set."""
 
     usd: float
     usual_usd: float
@@ -96,11 +96,12 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """What processing a document is estimated to cost. Nothing has been spent yet.
+    """The estimated cost of processing a document.
 
-    `describe`: generate title, summary, tags, chunk summaries and vectors. `clean`: clean up the extracted text with a
-    model. `pages`: read images of the pages with a model. `connections`: find connections; this is the maximum, because
-    the actual cost depends on the other documents. `analysis`: run the requested number of prompts.
+    Nothing has been spent yet. `describe`: generate title, summary, tags, chunk summaries and vectors. `clean`: clean
+    up the extracted text with a model. `pages`: read images of the pages with a model. `connections`: find connections;
+    this is the maximum, because the actual cost depends on the other documents. `analysis`: run the requested number of
+    prompts.
     """
 
     describe: CostEstimate
@@ -133,7 +134,10 @@ class DocumentBudget:
 
 @dataclass(frozen=True, slots=True)
 class PurposeUsage:
-    """Calls for one purpose. `failed` counts calls without a usable answer; some of these calls still cost money."""
+    """The model calls for one purpose.
+
+    `failed` counts calls without a usable answer; some of these calls still cost money.
+    """
 
     purpose: str
     model: str

@@ -1,4 +1,4 @@
-"""Prompts, analyses of whole documents, and their items and results."""
+"""Record types for prompts, for analyses of whole documents, and for their items and results."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class LoggedError:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """An analysis of a document. `title` is the document's title.
+    """An analysis of a document.
 
-    `unit` is pages, or passages if the document has no pages, and `units` is their number. A completed analysis has an
-    `error` if some parts of the document have no answer. `last_heartbeat` is the time of the last heartbeat of a worker
-    that runs a job of the analysis.
+    `title` is the document's title. `unit` is pages, or passages if the document has no pages, and `units` is their
+    number. A completed analysis has an `error` if some pages of the document have no answer. `last_heartbeat` is the
+    time at which a worker that runs one of its jobs last reported.
     """
 
     id: UUID
@@ -105,7 +105,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class CitationView:
-    """A citation. `verified`: whether the quote was found on this page."""
+    """A citation of a page. `verified` is true if the quote was found on this page."""
 
     page: int
     quote: str
@@ -115,7 +115,7 @@ class CitationView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """The answer to one prompt for one segment, the pages from `first` to `last`.
+    """The answer to one prompt for one segment of a document, which is the pages from `first` to `last`.
 
     `status`: planned, running, retrying, paused, done, split or failed.
     """

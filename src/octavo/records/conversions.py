@@ -1,4 +1,4 @@
-"""Conversions of business documents, and their mappings."""
+"""Record types for conversions of business documents, and for mappings, the rules of a conversion."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ class FoundValue(BaseModel):
 
 
 class FoundCheck(BaseModel):
-    """A cross-check of values. `holds` is None if a value is missing.
+    """A cross-check of values, such as `net + tax = total`.
 
-    `accepted`: the check failed, but a person accepted the values anyway.
+    `holds` is true if it passed, and None if a value is missing. `accepted`: the check failed, but a person accepted
+    the values anyway.
     """
 
     check: str
@@ -119,7 +120,7 @@ class BatchView(BaseModel):
 
 
 class MappingSummary(BaseModel):
-    """A mapping without its text.
+    """A mapping (rules for converting a type of document) without its text.
 
     `created_at` is null for a mapping that ships with Octavo. `error` is set if the mapping is no longer valid.
     """

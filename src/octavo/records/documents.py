@@ -1,4 +1,4 @@
-"""Documents and their chunks, uploads, versions, and the comparison of two versions."""
+"""Record types for documents and their chunks, uploads and versions, and for the comparison of two versions."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Where to send the bytes of an upload. `put_url` is a path on this server or a full URL."""
+    """The address to which the bytes of an upload must be sent. `put_url` is a path on this server or a full URL."""
 
     upload_id: UUID
     document_id: UUID
@@ -288,8 +288,8 @@ class Received:
 class Outcome:
     """The result of an upload.
 
-    `state` is `uploaded`, or `deduplicated` if the existing document `document_id` has the same content. `duplicate`:
-    the upload had already been finalized, and this is the same result again.
+    `state` is `uploaded`, or `deduplicated` if the existing document `document_id` has the same content. `duplicate` is
+    true if the upload had already been finalized, and this is the same result again.
     """
 
     state: str
@@ -379,7 +379,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class OtherConnection:
-    """A connection to another document that only one of the two compared versions has."""
+    """A connection to a third document. Only one of the two compared versions has it."""
 
     engine: str
     strength: float

@@ -1,4 +1,7 @@
-"""Jobs, their stages and their events, and the words for stages on the pages and the command line."""
+"""Record types for jobs, their stages and their events.
+
+Also contains the words with which pages and the command line describe stages.
+"""
 
 from __future__ import annotations
 

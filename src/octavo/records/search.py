@@ -1,4 +1,4 @@
-"""Search hits, answers with citations, and connections between documents."""
+"""Record types for search hits, answers with citations, and connections between documents."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """Why a semantic search fell back to keyword search."""
+    """The reason why a semantic search fell back to keyword search."""
 
     code: str
     message: str
@@ -113,9 +113,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class SourceSnippet:
-    """A chunk that the answer is based on; sent before the answer.
+    """A chunk on which the answer is based.
 
-    `snippet` is the part of the chunk that matches best.
+    It is sent before the answer. `snippet` is the part of the chunk that matches best.
     """
 
     document_id: UUID
@@ -156,7 +156,7 @@ class AnswerSources:
 
 @dataclass(frozen=True, slots=True)
 class RelatedDocument:
-    """A document on similar topics. `score` is the mean similarity of its most similar chunks."""
+    """A document on similar topics. `score` is the average similarity of its most similar chunks."""
 
     document_id: UUID
     title: str
@@ -237,7 +237,7 @@ class ComparisonStatus:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Which types of connections can be found for a document.
+    """The types of connections that can be found for a document.
 
     `contradictions`: contradictions can be found in the document's language. `contradiction_languages`: the languages
     in which they can be found without a configured model. `bridges`: thematic bridges can be found; this requires a

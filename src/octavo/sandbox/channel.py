@@ -25,7 +25,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class GarbledError(Exception):
-    """The child process violated the protocol."""
+    """Raised if the child process violates the message protocol."""
 
 
 def parse(document: bytes) -> JSON:
@@ -59,9 +59,9 @@ def printable(text: str) -> str:
 
 
 class Channel:
-    """Splits the child process's output into messages.
+    """Splits the output of a child process into messages.
 
-    If one read contains several progress messages, only the newest is reported.
+    If several progress messages arrive together, only the newest is reported.
     """
 
     def __init__(self, on_progress: ProgressCallback | None, on_failure: Callable[[], None]) -> None:
@@ -72,7 +72,7 @@ class Channel:
         self.failure: Exception | None = None
 
     def feed(self, data: bytes) -> bool:
-        """Process some bytes.
+        """Process bytes from the child process.
 
         Returns True if a result has arrived only in part, so that the caller continues reading immediately.
         """
@@ -103,13 +103,13 @@ class Channel:
 
 
 class Log:
-    """The last bytes that the child process wrote to stderr."""
+    """Keeps the last bytes that the child process wrote to stderr."""
 
     def __init__(self) -> None:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add some bytes and keep only the last ones. Always returns False, so that the caller pauses between reads."""
+        """Add bytes and keep only the last ones. Always returns False, so that the caller pauses between reads."""
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 

@@ -1,4 +1,7 @@
-"""A child process: it confines itself, calls one function, reports the result and exits. It is never reused."""
+"""The sandboxed child process: it confines itself, calls one function, reports the result and exits.
+
+It is never reused.
+"""
 
 from __future__ import annotations
 

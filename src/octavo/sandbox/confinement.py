@@ -1,4 +1,7 @@
-"""Applies all sandbox layers: some in the preloaded parent process, the rest in each child process that it forks."""
+"""Applies all layers of the sandbox.
+
+Some are applied in the preloaded parent process. All others are applied in each child process that it forks.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +172,7 @@ def die_first() -> None:
 
 
 def drop_privileges() -> None:
-    """Lower the limits and drop the privileges of this process. Child processes inherit the result."""
+    """Lower the resource limits and drop the privileges of this process. Child processes inherit the result."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)

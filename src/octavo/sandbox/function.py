@@ -1,4 +1,4 @@
-"""Functions that run in the sandbox, and the files that they can use."""
+"""Defines functions that may run in the sandbox, and the files that they can use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A sandboxed function ("package.module:name") with its arguments, for `Sandbox.run`."""
+    """A call of a sandboxed function: its name ("package.module:name") and its arguments. Pass it to `Sandbox.run`."""
 
     function: str
     # Not shown in logs: they may contain a password.

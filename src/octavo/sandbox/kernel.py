@@ -117,7 +117,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def make_root(folder: str) -> None:
-    """Make this mount point the root of the file system, and unmount the old root."""
+    """Make this mount point the root of the file system for this process, and unmount the old root."""
     os.chdir(folder)
     if platform.machine() not in _PIVOT_ROOT:
         raise OSError(f"the number of pivot_root is not known on {platform.machine()}")

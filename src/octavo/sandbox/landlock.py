@@ -55,7 +55,7 @@ def abi() -> int:
 
 
 def describe(version: int) -> str:
-    """Describe what this version of Landlock covers, for the report about the sandbox layers."""
+    """Describe what this version of Landlock protects, for the report about the sandbox layers."""
     covered = ["files"]
     if version >= _ABI_TCP:
         covered.append("TCP")

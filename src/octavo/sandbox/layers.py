@@ -39,12 +39,12 @@ class Layers:
 
     @property
     def complete(self) -> bool:
-        """Whether every layer works."""
+        """Whether every layer of the sandbox works."""
         return all(layer.active for layer in self.layers)
 
     @property
     def summary(self) -> str:
-        """One line for the start-up message."""
+        """A summary of the sandbox layers in one line, for the start-up message."""
         active = [layer.name for layer in self.layers if layer.active]
         missing = [f"{layer.name} ({layer.detail})" for layer in self.layers if not layer.active]
         line = f"Parsers are confined by {', '.join(active) or 'nothing'}"
@@ -63,7 +63,7 @@ _COVERS: dict[str, Callable[[], str]] = {
 
 
 def explain(found: JSON) -> Layers:
-    """Build a report from the result of `probe`, which lists the forbidden attempts that succeeded for each layer."""
+    """Make a report from the result of `probe`, which lists for each layer the forbidden actions that succeeded."""
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
         raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))
@@ -88,7 +88,7 @@ def _why_missing(name: str) -> str:
 
 @sandboxed
 def probe(_task: Task, *, memory_bytes: int) -> JSON:
-    """Try everything that the layers forbid. Maps each layer to the names of the attempts that succeeded."""
+    """Try all actions that the sandbox layers forbid. Maps each layer to the names of the actions that succeeded."""
     attempts: dict[str, dict[str, Attempt]] = {
         "limits": {
             "use more memory": lambda: bytearray(memory_bytes),

@@ -1,4 +1,4 @@
-"""The limits of a task, its progress, and its outcome."""
+"""Defines the limits of a sandboxed task, its progress, and its outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BACKGROUND_NICENESS = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a task.
+    """The limits of a sandboxed task.
 
     `memory_bytes` includes at least 20 MiB that every child process inherits from the preloaded parent process.
     """
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a task. `total` is None if unknown."""
+    """The progress of a sandboxed task. `total` is None if unknown."""
 
     done: int
     total: int | None

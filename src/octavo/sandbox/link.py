@@ -28,7 +28,7 @@ _LOG_BYTES = 4 * KIB
 
 
 class ParentLink:
-    """The connection to one preloaded parent process, from its start to its end."""
+    """The worker's connection to one preloaded parent process, from its start to its end."""
 
     def __init__(self, control: socket.socket, process: asyncio.subprocess.Process, log: IO[bytes]) -> None:
         self._loop = asyncio.get_running_loop()

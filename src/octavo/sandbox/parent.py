@@ -91,7 +91,10 @@ class PreloadedParent:
             os.close(descriptor)
 
     def _import_rest(self) -> None:
-        """Import the modules in `later`. Import errors are ignored, so that only tasks that need the module fail."""
+        """Import the modules in `later`.
+
+        Import errors are ignored, so that only the tasks that need a missing module fail.
+        """
         for module in self.later:
             with suppress(ImportError):
                 importlib.import_module(module)

@@ -22,14 +22,14 @@ from octavo.sandbox.limits import KIB, MIB, Limits
 
 
 class Order(IntEnum):
-    """An order from the worker to the parent process."""
+    """An order that the worker sends to the preloaded parent process, such as to start a child process."""
 
     RUN = 1
     KILL = 2
 
 
 class Notice(IntEnum):
-    """A notice from the parent process to the worker."""
+    """A message that the preloaded parent process sends to the worker, such as that a child process has ended."""
 
     READY = 1
     EXITED = 2
@@ -43,7 +43,7 @@ NOT_STARTED = -1
 
 
 class ChildFiles(NamedTuple):
-    """The descriptors sent with `Order.RUN`, in this order."""
+    """The file descriptors that are sent to the parent process with `Order.RUN`, in this order."""
 
     request: int
     input: int
@@ -67,7 +67,7 @@ CHUNK_BYTES = 64 * KIB
 
 
 class Request(TypedDict):
-    """The function to call, with its arguments and limits."""
+    """A request to a child process: the function to call, its arguments and its limits."""
 
     function: str
     arguments: dict[str, JSON]
@@ -89,7 +89,7 @@ FAILURE_OTHER = "other"
 
 
 def frame(kind: bytes, document: object) -> bytes:
-    """Encode one message of the channel as a line. Refuses NaN, which is not JSON."""
+    """Encode a message as one line for the channel between the processes. Refuses NaN, which is not JSON."""
     return kind + json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 

@@ -84,7 +84,7 @@ class Sandbox:
 
     @property
     def limits(self) -> Limits:
-        """The default limits of a task."""
+        """The default limits of a task, such as memory and time."""
         return self._limits
 
     async def aclose(self) -> None:
@@ -139,9 +139,10 @@ class Sandbox:
         return explain(outcome.value)
 
     async def _ready_link(self) -> ParentLink:
-        """Return the link to the parent process, and start the process if necessary.
+        """Return the connection to the preloaded parent process.
 
-        If this caller is cancelled, the start continues, because other callers wait for it.
+        Starts the process if necessary. If this caller is cancelled, the start continues, because other callers wait
+        for it.
         """
         if self._closed:
             raise RuntimeError("the sandbox is closed")
@@ -196,7 +197,9 @@ def _path(given: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """The worker's descriptors for one task: the child process's messages, its stderr, and the output file."""
+    """The file descriptors that the worker keeps for one task: for the child process's messages, its stderr, and the
+    output file.
+    """
 
     channel: int
     log: int
@@ -288,9 +291,9 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Wait until the child process is dead, and only then raise a pending cancellation.
+    """Wait until the child process is dead, even if the caller is cancelled.
 
-    After SIGKILL the wait is short.
+    A pending cancellation is raised afterwards. After SIGKILL the wait is short.
     """
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():

@@ -187,7 +187,7 @@ NUMBERS: dict[str, tuple[int, int | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Allows a system call only if one of its arguments, combined with `mask`, is one of `values`.
+    """Allows a system call only if one of its arguments, masked with `mask`, is one of `values`.
 
     `argument` is the index of that argument. Only the lower 32 bits are compared, because the kernel treats every
     argument checked here as an int.
@@ -267,7 +267,7 @@ def _tail() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A system call filter without the process ID, which is known only after the fork."""
+    """A system call filter that can be prepared before the fork. It becomes complete when the process ID is known."""
 
     head: bytes
     tail: bytes

@@ -41,7 +41,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
-    """All available information about a finished task."""
+    """Everything that is known about a finished task, to decide how it ended."""
 
     exit: Exit
     limits: Limits
@@ -135,8 +135,7 @@ def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | Non
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
     """Return the error class with this name in `octavo.core.errors`, or None if a child process must not report it.
 
-    Some errors do not use up an attempt. A child process must not report such errors, because a hostile file could then
-    cause endless retries.
+    Errors that do not use up an attempt are refused, because a hostile file could use them to cause endless retries.
     """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):

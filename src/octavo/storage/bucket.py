@@ -1,4 +1,6 @@
-"""The interface of a bucket, its key syntax, its health check, and functions to copy and repair objects."""
+"""The interface of a storage bucket, the format of its keys, a health check, and functions to copy and repair
+objects.
+"""
 
 from __future__ import annotations
 
@@ -31,25 +33,31 @@ _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*
 
 
 def check_key(key: str) -> str:
-    """Raise `BadKey` if a key is invalid. An invalid key is a bug, because the server creates all keys."""
+    """Return the key if it is valid, otherwise raise `BadKey`.
+
+    An invalid key is a bug, because the server creates all keys.
+    """
     if len(key) > MOST_CHARACTERS or not _KEY.fullmatch(key):
         raise BadKey(repr(key[:MOST_CHARACTERS]))
     return key
 
 
 def check_prefix(prefix: str) -> str:
-    """Check a prefix, which must be empty or consist of complete segments."""
+    """Return the prefix of keys if it is valid.
+
+    It must be empty or consist of complete segments, such as `documents/1`.
+    """
     return check_key(prefix) if prefix else prefix
 
 
 def segments(key: str) -> tuple[str, ...]:
-    """Split a key into its segments."""
+    """Split a key such as `a/b/c` into its segments."""
     return tuple(check_key(key).split("/"))
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object that was just written. Its size and hash were computed during the write."""
+    """A stored object, just after it was written, with its key, size and hash."""
 
     key: str
     bytes: int
@@ -82,9 +90,9 @@ class ObjectStream:
 
 
 def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
-    """Limit a range to the size of the object.
+    """Limit a byte range to the size of the object.
 
-    Raises an error for a range that is negative or ends before it starts, because such a range is a bug in the caller.
+    Raises an error if the range is negative or ends before it starts, because then the caller has a bug.
     """
     if start < 0 or (end is not None and end < start):
         raise Defect(f"Invalid range from {start} to {end}.")
@@ -116,7 +124,7 @@ class Bucket(Protocol):
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Return the size and modification time of an object, or None if the object does not exist."""
+        """Return the size and modification time of an object, or None if it does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
@@ -128,7 +136,10 @@ class Bucket(Protocol):
         ...
 
     def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List all objects whose key starts with the segments in `prefix`, page by page, in no particular order."""
+        """List all objects whose key starts with `prefix`, page by page, in no particular order.
+
+        A prefix ends where a segment of the key ends, so `a` does not match `ab/c`.
+        """
         ...
 
     async def sign_get(self, key: str, *, now: datetime, seconds: int, filename: str, content_type: str) -> str:
@@ -147,7 +158,7 @@ class Bucket(Protocol):
         ...
 
     async def read_clock(self) -> datetime:
-        """Return the current time of the storage system, which is used for object timestamps.
+        """Return the current time of the storage system, which sets the timestamps of objects.
 
         It may differ from the time of this machine.
         """

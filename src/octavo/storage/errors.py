@@ -1,4 +1,7 @@
-"""Errors about individual objects. A failure of the disk or the S3 server is a `StorageFailed`."""
+"""Errors about single objects, such as a missing file.
+
+If the disk or the S3 server fails, `StorageFailed` is raised.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The files of the local bucket. A write returns only when the file is durable. Symbolic links are never followed.
+"""Reads and writes the files of the local bucket.
 
-All functions block, so they run in threads. They raise OSError.
+A write returns only when the file is durable. Symbolic links are never followed. All functions block, so they run in
+threads. They raise OSError.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Names = Sequence[str]
 
 
 def make_root(root: Path) -> None:
-    """Create the bucket's folder and its parent folders durably."""
+    """Create the bucket's folder and its parent folders, and sync them to disk."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -34,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open a folder one level at a time, starting at the root. A symbolic link in the path is an error."""
+    """Open a folder step by step from the root, so that a symbolic link in the path is detected and refused."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -56,7 +57,10 @@ def _make_folder(name: str, parent: int) -> None:
 
 
 class UnfinishedFile:
-    """A file that is being written and hashed. It becomes an object when it is published under its final name."""
+    """A temporary file that is written and hashed.
+
+    It becomes an object of the bucket when it is published under its final name.
+    """
 
     def __init__(self, root: Path) -> None:
         self.digest = Digest()
@@ -65,10 +69,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block.
-
-        Both happen in one thread call, because the overhead of a second call would take as long as hashing 100 KB.
-        """
+        """Hash and write a block in one thread call. A second call for hashing would take as long as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -144,7 +145,7 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """Convert a file's key and status to an `ObjectInfo`."""
+    """Make an `ObjectInfo` from an object's key and the status of its file."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 

@@ -74,7 +74,7 @@ class LocalBucket:
     def open(cls, root: Path) -> Self:
         """Open the bucket and create its folder.
 
-        If the folder is missing later, for example because a disk was unmounted, it is not created again. Calls then
+        If the folder disappears later, for example because a disk was unmounted, it is not created again, and all calls
         fail.
         """
         bucket = cls(root)
@@ -83,7 +83,7 @@ class LocalBucket:
         return bucket
 
     async def put(self, key: str, body: Body, *, limit: int | None = None) -> Stored:
-        """Write a temporary file, sync it, then publish it."""
+        """Write the object to a temporary file, sync it to disk, then give it its final name."""
         names = segments(key)
         file = folder.UnfinishedFile(self._root)
         try:

@@ -154,7 +154,10 @@ class S3Bucket:
         await complete_or_undo(self._copy(check_key(source), check_key(target)), lambda: self.delete([target]))
 
     async def _copy(self, source: str, target: str) -> None:
-        """Lock the target key, then copy. Some servers cannot check for an existing target and copy atomically."""
+        """Lock the target key, then copy.
+
+        The lock is needed because some servers cannot check for an existing target and copy in one step.
+        """
         claim = f"{UNFINISHED}/claims/{target}"
         await self._take_claim(claim, target)
         try:
@@ -175,7 +178,7 @@ class S3Bucket:
         raise StorageFailed(f"Another write of {key} is in progress, or was interrupted and will be cleaned up later.")
 
     async def delete(self, keys: Iterable[str]) -> None:
-        """Delete the objects, with the maximum number per request that S3 allows."""
+        """Delete the objects in as few requests as possible. S3 limits the number of objects per request."""
         remaining = iter(keys)
         while page := [check_key(key) for key in islice(remaining, PAGE_KEYS)]:
             await self._delete(page)
@@ -192,7 +195,7 @@ class S3Bucket:
             log.warning("storage_left_unfinished", name=name, reason=error.line)
 
     async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
-        """List the objects, with the maximum number per request that S3 allows."""
+        """List the objects in as few requests as possible. S3 limits the number of objects per request."""
         async for info in self._objects(check_prefix(prefix)):
             if not info.key.startswith("."):
                 yield info
@@ -261,9 +264,10 @@ class S3Bucket:
         await self._threads.aclose()
 
     async def _ask(self, key: str, answer: Awaitable[T], *, reads: str | None = None) -> T:
-        """Await a request and translate its errors. `reads` is the key of the object that the request reads.
+        """Wait for a request and convert its errors.
 
-        If `reads` is None, a "not found" response means that the bucket or the server is missing.
+        `reads` is the key of the object that the request reads. If `reads` is None, a "not found" response means that
+        the bucket or the server is missing.
         """
         try:
             return await answer

@@ -21,7 +21,7 @@ _SECONDS = re.compile(r"[0-9]{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The contents of a signed link. `expires` is a Unix time in seconds."""
+    """The contents of a signed link, such as key and expiry. `expires` is a Unix time in seconds."""
 
     method: str
     key: str

@@ -22,7 +22,10 @@ Body = bytes | Path | AsyncIterable[bytes]
 
 
 class Threads:
-    """Runs blocking calls in threads. A cancelled caller waits for its call, so that no file is closed while in use."""
+    """Runs blocking calls in threads.
+
+    If a caller is cancelled, it still waits for its call, so that no file is closed while in use.
+    """
 
     def __init__(self, count: int) -> None:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="octavo-storage")
@@ -57,7 +60,10 @@ async def complete_or_undo(work: Coroutine[Any, Any, None], undo: Callable[[], A
 
 
 async def ended(future: asyncio.Future[Any]) -> None:
-    """Wait until a future is done, even if the caller is cancelled several times. Ignores the result."""
+    """Wait until a future is done, even if the caller is cancelled several times.
+
+    The result of the future is ignored.
+    """
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])
@@ -66,7 +72,7 @@ async def ended(future: asyncio.Future[Any]) -> None:
 
 
 class Digest:
-    """The size and SHA-256 hash of the bytes added so far."""
+    """Computes the size and SHA-256 hash of bytes while they are added."""
 
     def __init__(self) -> None:
         self.bytes = 0

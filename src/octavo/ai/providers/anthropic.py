@@ -1,4 +1,4 @@
-"""Anthropic's Messages API."""
+"""Calls Anthropic's Messages API."""
 
 from __future__ import annotations
 

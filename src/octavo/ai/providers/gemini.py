@@ -1,4 +1,7 @@
-"""The Google Gemini API: answers and embeddings. `gemini_files` uploads files, which Google keeps for two days."""
+"""Calls the Google Gemini API for answers and embeddings.
+
+`gemini_files` uploads files, which Google keeps for two days.
+"""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ class HttpReply:
     body: bytes
 
     def read_as(self, form: type[Form]) -> Form:
-        """Parse the body.
+        """Parse the body as JSON.
 
-        Raises a fault if the body does not match `form`. The `usage` of the fault is None (unknown), not zero, because
-        the call may have been billed.
+        Raises a fault if the body does not match `form`. The `usage` of that fault is None (unknown), because the call
+        may have been billed although its answer is unusable.
         """
         try:
             return form.model_validate_json(self.body)

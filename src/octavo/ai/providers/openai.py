@@ -1,4 +1,4 @@
-"""The API of OpenAI and compatible servers, such as Ollama and vLLM."""
+"""Calls the API of OpenAI and of compatible servers, such as Ollama and vLLM."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ class Compatible:
         return read
 
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
-        """Return a fault if the token counts show that the server truncated the prompt or the answer."""
+        """Check whether the server truncated the prompt or the answer, judging by its token counts.
+
+        Returns the fault, or None.
+        """
         if usage.output >= request.output_tokens:
             return Fault.TRUNCATED
         full = self.context_tokens and usage.input + usage.output >= self.context_tokens
@@ -127,9 +130,10 @@ class OpenAI(Compatible):
 
 
 def _least_tokens(request: ModelRequest) -> int:
-    """Return a lower bound for the token count of the prompt. A server that counted fewer truncated it.
+    """Return the smallest number of tokens that the prompt can have.
 
-    Runs of dots or spaces are shortened before counting, because they can be a single token.
+    If the server reports fewer, it truncated the prompt. Rows of dots or spaces are shortened before counting, because
+    they can be a single token.
     """
     written = [part.text for part in request.parts if isinstance(part, InstructionText | QuotedText)]
     texts = [request.instructions, *written]

@@ -1,4 +1,4 @@
-"""The interface of a provider."""
+"""The interface that all model providers implement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from octavo.ai.faults import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete answer. An incomplete answer raises `ProviderFault`."""
+    """A complete answer of a model. If an answer is incomplete, `ProviderFault` is raised instead."""
 
     text: str
     usage: TokenUsage
@@ -22,7 +22,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingReply:
-    """Embeddings of texts: one unit vector per text, in order."""
+    """The embeddings of texts: one vector of length 1 per text, in order."""
 
     vectors: list[list[float]]
     usage: TokenUsage
@@ -30,7 +30,9 @@ class EmbeddingReply:
 
 @dataclass(frozen=True, slots=True)
 class VisionLimits:
-    """Limits for one call: the longest side of a picture in pixels, the page count, and whether PDFs can be sent."""
+    """Limits on the pictures and PDFs in one call: the longest side of a picture in pixels, the page count, and whether
+    PDFs can be sent.
+    """
 
     pixels: int
     pages: int

@@ -1,4 +1,4 @@
-"""Task: answer a question from chunks, with verbatim citations for each statement."""
+"""Model task: answer a question from chunks, with verbatim citations for each statement."""
 
 from __future__ import annotations
 

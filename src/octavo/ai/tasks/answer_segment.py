@@ -1,4 +1,4 @@
-"""Task: answer a prompt from some pages of a large document, with verbatim citations."""
+"""Model task: answer a prompt from some pages of a large document, with verbatim citations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NOTHING = "The offline search found no sentence that matches this prompt. Set u
 
 
 class SegmentAnswer(Output):
-    """The answer from one segment of a document. `found` is true if the pages contain an answer.
+    """The answer from one segment (some pages) of a document.
 
-    `summary` is context for the call about the next segment.
+    `found` is true if the pages contain an answer. `summary` is passed as context to the call about the next segment.
     """
 
     found: bool
@@ -34,7 +34,7 @@ class SegmentAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentToAnswer:
-    """A prompt and the segment to answer it from.
+    """A prompt and the pages of a document to answer it from.
 
     `texts` contains the numbered pages of the segment, and `context` contains the pages before it. If `file` is set, it
     contains all of these pages in order. Remote models then receive the file, and only the provider `local` uses the

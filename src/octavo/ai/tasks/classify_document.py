@@ -1,4 +1,4 @@
-"""Task: find the title, author, summary, date, language, type and tags of a document from its text."""
+"""Model task: find the title, author, summary, date, language, type and tags of a document from its text."""
 
 from __future__ import annotations
 

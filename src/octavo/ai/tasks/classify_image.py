@@ -1,4 +1,4 @@
-"""Task: find the title, summary, type and tags of a picture."""
+"""Model task: find the title, summary, type and tags of a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Task: restore Markdown structure that was lost in extraction. The raw text is always kept as well."""
+"""Model task: restore Markdown structure that was lost when the text was extracted.
+
+The extracted text is always kept as well.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task: combine the answers of all segments of a document into one."""
+"""Model task: combine the answers from all parts of a long document into one answer."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def consolidate_offline(given: AnswersToConsolidate) -> ConsolidatedAnswer:
 def _combine_found(given: AnswersToConsolidate, parts: Sequence[SegmentResult]) -> ConsolidatedAnswer:
     """Combine answers that were made without a model.
 
-    The rules are applied to all pages together. If no rules fit the prompt, the best quotes are listed in page order.
+    The offline rules are applied again, to all pages together. If no rules fit the prompt, the best quotes are listed
+    in page order.
     """
     from octavo.language import find_subject
 

@@ -1,4 +1,4 @@
-"""Task: find themes, concepts, tone, importance and a summary for each of up to 50 chunks in one call."""
+"""Model task: find themes, concepts, tone, importance and a summary for each of up to 50 chunks in one call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ class NumberedInsight(ChunkInsight):
 
 
 class ChunkInsights(Output):
-    """One insight for each chunk, in order. In each insight, `passage` is the index of the chunk."""
+    """The themes, concepts, tone, importance and summary of each chunk, in order.
+
+    `passage` is the index of the chunk.
+    """
 
     chunks: list[NumberedInsight]
 

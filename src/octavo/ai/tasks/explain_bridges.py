@@ -1,4 +1,4 @@
-"""Task: decide whether two chunks on different subjects share an idea, and explain that idea.
+"""Model task: decide whether two chunks on different subjects share an idea, and explain that idea.
 
 Each call handles several pairs.
 """

@@ -1,4 +1,4 @@
-"""Task: transcribe pages that are too difficult for a parser, with a vision model."""
+"""Model task: transcribe pages that are too difficult for a parser, with a vision model."""
 
 from __future__ import annotations
 

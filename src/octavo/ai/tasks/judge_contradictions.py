@@ -1,4 +1,4 @@
-"""Task: decide whether two statements can both be true. Each call handles several pairs."""
+"""Model task: decide whether two statements can both be true. Each call handles several pairs."""
 
 from __future__ import annotations
 

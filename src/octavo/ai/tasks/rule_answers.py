@@ -44,7 +44,10 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
 
 
 def _share(found: Extraction) -> list[int]:
-    """Return how many items to list for each group: an equal share, plus the unused shares of other groups."""
+    """Return how many items to list for each group.
+
+    Every group gets an equal share, plus the shares that other groups do not use.
+    """
     sizes = [len(entries) for _, entries in found.groups]
     equal = MAX_LISTED // len(sizes)
     return [max(equal, MAX_LISTED - sum(min(other, equal) for other in sizes) + min(size, equal)) for size in sizes]
@@ -55,7 +58,7 @@ def _cite(finding: Finding, numbers: Sequence[int]) -> PageCitation:
 
 
 def _describe(same: Sequence[Finding], pages: Sequence[int], unit: str) -> str:
-    """Format a value with the words around it and its page numbers."""
+    """Format a found value as one list entry: the value, the words around it, and its page numbers."""
     value, quote = _escape(same[0].value), _escape(_shorten(same[0].quote, same[0].value))
     words = quote if same[0].value == same[0].quote else f"**{value}**: {quote}"
     unique = list(dict.fromkeys(pages))

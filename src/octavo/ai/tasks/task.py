@@ -1,4 +1,4 @@
-"""A task for a model: its prompt, its input, the type of its answer, and its limits."""
+"""Defines tasks for models. A task consists of a prompt, its input, the type of its answer, and limits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def _read(name: str) -> Prompt:
 
 
 class UnusableAnswer(Exception):
-    """An answer was rejected. The model receives the reason and one chance to correct its answer."""
+    """Raised when a model's answer is rejected.
+
+    The model then receives the reason and one chance to correct its answer.
+    """
 
 
 class MarkdownText(Output):
@@ -95,7 +98,7 @@ class Task(Generic[In, Out]):
         )
 
     def read(self, answer: str, given: In) -> Out:
-        """Parse and validate an answer. Raises `UnusableAnswer`."""
+        """Parse and validate a model's answer. Raises `UnusableAnswer`."""
         fenced = _FENCE.match(answer)
         text = clean_text(fenced[1] if fenced else answer).strip()
         value: JSON = {"markdown": text} if self.output is MarkdownText else _parse(text, whole_schema(self.output))
@@ -119,7 +122,7 @@ def _explain(error: ValidationError) -> str:
 
 
 class Tasks:
-    """All tasks by name. Two tasks cannot have the same name."""
+    """A registry of all tasks by name. Two tasks cannot have the same name."""
 
     def __init__(self, *tasks: Task[Any, Any]) -> None:
         self._tasks = {task.name: task for task in tasks}

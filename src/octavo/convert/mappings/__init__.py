@@ -1,1 +1,1 @@
-"""Mappings: the fields of a type of document, how to find them, and their names in XML."""
+"""Mappings are rules for converting a type of document: its fields, how to find them, and their names in XML."""

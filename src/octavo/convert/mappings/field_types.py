@@ -1,4 +1,4 @@
-"""Field types: how their values are found in a text, their canonical form, and their XML Schema type.
+"""Field types: how their values are found in a text, their standard form, and their XML Schema type.
 
 To add a type, add its finder to `FINDERS` and a line to `_TYPES`.
 """
@@ -14,10 +14,10 @@ from octavo.facts.typed_values import FINDERS, Find
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A type of field.
+    """A type of field, such as date.
 
     `find` returns all values of this type in a text. `schema` is the XML Schema type. `pattern` is a regular expression
-    that values in canonical form match.
+    that matches values in standard form, such as 2024-08-15.
     """
 
     name: str
@@ -26,14 +26,14 @@ class FieldType:
     pattern: str | None = None
 
     def accepts(self, value: str) -> bool:
-        """Whether a value has the canonical form of this type. Other values would make the XML invalid."""
+        """Whether a value is in the standard form of this type. Other values would make the XML invalid."""
         if not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
             return False
         return self.name != "date" or _is_day(value)
 
 
 def _is_day(value: str) -> bool:
-    """Whether the date exists. A pattern cannot check the number of days in a month."""
+    """Whether the date exists, unlike 2024-02-30. A pattern cannot check this."""
     try:
         date.fromisoformat(value)
     except ValueError:

@@ -1,4 +1,7 @@
-"""Reads invoice2data templates as mappings. A template contains patterns for the documents of one sender."""
+"""Reads templates of the program invoice2data as mappings.
+
+A template contains patterns for the documents of one sender.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The parts of a mapping: the fields of a type of document, how to find them, their names in XML, and cross-checks.
-
-Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
+"""Data structures for mappings: the fields of a type of document, how to find them, their names in XML, and
+cross-checks. Examples of checks: `net + tax = total`, `sum(lines.amount) = net or total`, `date <= due_date`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Lookup = Callable[[str], "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A term of a check. `name` is a field, or `table.column` for the sum of a column."""
+    """One term of a check such as `net + tax = total`. `name` is a field, or `table.column` for the sum of a column."""
 
     name: str
     minus: bool = False
@@ -36,7 +35,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check on values.
+    """A check such as `net + tax = total`.
 
     It passes if the left side equals one of the alternatives on the right. With `at_most`, it also passes if the left
     side is smaller.
@@ -102,7 +101,10 @@ def _add(terms: tuple[Term, ...], lookup: Lookup) -> Decimal | None:
 
 
 def _in_order(first: str | None, second: str | None) -> bool | None:
-    """Whether the first value is at most the second. Numbers are compared as numbers, and dates as strings."""
+    """Whether the first value is less than or equal to the second.
+
+    Numbers are compared as numbers, and dates as strings.
+    """
     if not first or not second:
         return None
     try:
@@ -113,7 +115,7 @@ def _in_order(first: str | None, second: str | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class UserPattern:
-    """A regular expression as written in a mapping.
+    """A regular expression from a mapping file.
 
     It is compiled on first use, which happens only in the sandbox, because compiling a hostile pattern can take
     minutes.
@@ -136,7 +138,7 @@ def _compile(text: str) -> re.Pattern[str]:
 
 
 class Otherwise(StrEnum):
-    """How to guess a value that was not found by a label or pattern. Guesses always have low confidence."""
+    """Ways to guess a value that was not found by a label or pattern. Guesses always have low confidence."""
 
     FIRST = "first"
     LARGEST = "largest"
@@ -145,14 +147,16 @@ class Otherwise(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Whether the first or the last candidate in the document is used if several are equally likely."""
+    """Which candidate to use if several are equally likely: the first or the last in the document."""
 
     FIRST = "first"
     LAST = "last"
 
 
 class Group(StrEnum):
-    """How several matches of one pattern are combined."""
+    """Which value to use if a pattern matches several times: the first or last match, all matches joined, their sum,
+    the smallest or the largest.
+    """
 
     FIRST = "first"
     LAST = "last"
@@ -173,9 +177,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds table rows with patterns for their lines. The table lies between matches of `start` and `end`.
+    """Finds the rows of a table with patterns for its text lines.
 
-    Each named group in a pattern is a column.
+    The table is between the matches of `start` and `end`. Each named group in a pattern is a column.
     """
 
     start: UserPattern
@@ -220,7 +224,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The number and date formats in one sender's documents, and text changes to make before patterns are applied."""
+    """The number and date formats in one sender's documents, and replacements to make in the text before patterns are
+    applied.
+    """
 
     decimal: str | None = None
     date_formats: tuple[str, ...] = ()
@@ -263,7 +269,7 @@ class Mapping:
 
     @property
     def patterns(self) -> Iterator[tuple[str, UserPattern]]:
-        """All patterns, each with its key in the mapping file."""
+        """All patterns of the mapping, each with its key in the mapping file."""
         yield from (("keywords", one) for one in self.keywords)
         yield from (("exclude_keywords", one) for one in self.exclude_keywords)
         yield from (("options.replace", one) for one, _ in self.options.replace)

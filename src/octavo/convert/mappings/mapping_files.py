@@ -97,7 +97,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
 
 
 def load_yaml(text: str, file: str) -> Settings:
-    """Parse a YAML file. The top level must be a mapping of keys to values."""
+    """Parse a YAML file. The top level must consist of keys and values."""
     if len(text) > MOST_BYTES:
         raise BadMapping(f"{file}: larger than {MOST_BYTES} bytes")
     try:
@@ -111,7 +111,7 @@ def load_yaml(text: str, file: str) -> Settings:
 
 
 def _refuse_bombs(text: str, file: str) -> None:
-    """Reject YAML that would expand to far more data than its size suggests.
+    """Reject YAML that would expand to far more data than its size suggests ("billion laughs").
 
     This is checked before any data is built.
     """

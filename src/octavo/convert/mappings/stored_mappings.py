@@ -34,7 +34,10 @@ DEFAULT_MAPPING = "pt_simon_invoice_v1"
 
 @dataclass(frozen=True, slots=True)
 class StoredMapping:
-    """A mapping file. `created_at` is None for a mapping that ships with Octavo."""
+    """A mapping file, which contains rules for converting a type of document.
+
+    `created_at` is None for a mapping that ships with Octavo.
+    """
 
     name: str
     file: str
@@ -49,8 +52,8 @@ class StoredMapping:
     def read(self) -> Mapping:
         """Parse the mapping, without compiling its patterns.
 
-        Raises `BadMapping` if an older version of Octavo accepted a mapping that is now invalid. The result has the
-        stored name. This name differs from the one in the text if the mapping was renamed when two accounts were
+        Raises `BadMapping` if the mapping was accepted by an older version of Octavo but is no longer valid. The result
+        has the stored name. It differs from the name in the text if the mapping was renamed when two accounts were
         merged.
         """
         return replace(parse_mapping(self.text, self.file), name=self.name)

@@ -1,6 +1,7 @@
-"""Finds the labels of fields, and chooses each field's value among the candidates to the right of or below its label.
+"""Finds the labels of fields in a document.
 
-If labels overlap, the longest one wins. For example, `due date` is not read as `date`.
+The value of a field is chosen from the candidates to the right of its label or below it. If labels overlap, the longest
+one wins. For example, `due date` is not read as `date`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ _AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label. `field` is the name of its field, or None if it does not belong to any field of the mapping."""
+    """A text that can be printed next to a value, such as "Invoice no".
+
+    `field` is the name of its field, or None if it does not belong to any field of the mapping.
+    """
 
     field: str | None
     weak: bool = False
@@ -45,7 +49,10 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class LabelHit:
-    """A label found in a text run. If its value is in the same run, the value starts at or after the offset `after`."""
+    """A label that was found in the document, and the piece of text that contains it.
+
+    If the value is in the same piece of text, it starts at or after the offset `after`.
+    """
 
     run: TextRun
     field: str | None
@@ -60,7 +67,10 @@ class LabelHit:
 
 
 class LabelFinder:
-    """Finds all labels with a single pattern. If several fields share a label, it is assigned to the first field."""
+    """Finds labels in a text, all with a single regular expression.
+
+    If several fields share a label, it is assigned to the first field.
+    """
 
     def __init__(self, labels: Iterable[tuple[str, Label]]) -> None:
         self._labels: dict[str, Label] = {}
@@ -111,7 +121,7 @@ Hits = Mapping[tuple[int, int], Sequence[LabelHit]]
 
 @dataclass(frozen=True, slots=True)
 class CandidateFinder:
-    """Finds candidates for field values in the lines of a document. `hits` contains the labels in each text run."""
+    """Finds candidates for field values in the lines of a document. `hits` contains the labels that were found."""
 
     lines: Sequence[Line]
     hits: Hits
@@ -139,13 +149,13 @@ class CandidateFinder:
         yield Candidate(value.value, run.place(value.start, value.end), max(confidence, 0.1))
 
     def _in_same_run(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the label's own text run, between this label and the next."""
+        """Find a value in the same piece of text as the label, between this label and the next one."""
         later = [other.start for other in self._hits(hit.run) if other.start >= hit.after]
         found = self._pick(hit.run, field, hit.after, min(later, default=len(hit.run.text)))
         return (hit.run, found, _SAME_RUN) if found else None
 
     def _right(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the text runs to the right of the label.
+        """Find a value to the right of the label.
 
         If there are several amounts, the last one is used, because it is usually the total.
         """
@@ -165,7 +175,7 @@ class CandidateFinder:
         return best
 
     def _below(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value below the label, in the nearest line that has text there."""
+        """Find a value below the label, in the nearest line with text at that position."""
         box = hit.box
         for line in self.lines[hit.run.line + 1 : hit.run.line + 1 + _LINES_BELOW]:
             down = line.box.top - box.bottom
@@ -194,14 +204,16 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Whether the label introduces a value: it is the whole text run, or the run starts with the label and a colon."""
+    """Whether a value is expected after the label: the label is printed alone, or at the start of a text and followed
+    by a colon.
+    """
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """Whether the value is in the same text run as the label, or is the only text in another run.
+    """Whether the value is in the same piece of text as the label, or alone in another piece of text.
 
-    If a label is marked as weak, identifiers that do not meet this condition are ignored.
+    An identifier after a weak label is used only if this is true.
     """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 
@@ -216,9 +228,10 @@ Candidates = Mapping[str, Sequence[Candidate]]
 
 
 def choose(candidates: Candidates, checks: Sequence[Check], sums: Mapping[str, str]) -> dict[str, Candidate]:
-    """Choose the best candidate for each field. Amounts that together pass the checks are preferred.
+    """Choose the best candidate for each field.
 
-    `sums` contains the totals of table columns.
+    Amounts that together pass the checks, such as net + tax = total, are preferred. `sums` contains the totals of table
+    columns.
     """
     ranked = {name: _distinct(found) for name, found in candidates.items() if found}
     chosen = {name: found[0] for name, found in ranked.items()}

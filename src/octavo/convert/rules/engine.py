@@ -100,7 +100,10 @@ def _outcomes(value: Value, checks: Sequence[Check], checked: Sequence[CheckResu
 
 
 def _settle(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]) -> Value:
-    """Set the status of a value. A confirmed value stays confirmed, even if a check fails."""
+    """Set the status of a value, such as `checked` or `needs_review`.
+
+    A confirmed value stays confirmed, even if a check fails.
+    """
     if value.status == Status.CONFIRMED:
         return value
     outcomes = _outcomes(value, checks, checked)
@@ -123,7 +126,7 @@ def _weigh(value: Value, checks: Sequence[Check], checked: Sequence[CheckResult]
 
 
 class _Document:
-    """One document, converted with one mapping."""
+    """Converts one document with one mapping."""
 
     def __init__(self, sheets: Sequence[Sheet], mapping: Mapping) -> None:
         self._sheets = sheets
@@ -165,7 +168,7 @@ class _Document:
         return read_document(self._sheets, self._mapping.fact_labels)
 
     def has_evidence(self, made: Conversion) -> bool:
-        """Whether there is enough evidence that the document is of the type that the mapping is for.
+        """Whether the document is of the type for which the mapping was made.
 
         If the mapping has `evidence`, the document must be recognised as an invoice. If it has keywords, no more
         evidence is needed. Otherwise, at least two required values must be found by their labels or patterns, not
@@ -183,7 +186,7 @@ class _Document:
     # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
-        """Yield the values of the embedded invoice, except those that are not in the canonical form of their type."""
+        """Yield the values of the embedded invoice, without those that are not in the standard form of their type."""
         for value, kind in self._exact_values(embedded):
             if FIELD_TYPES[kind].accepts(value.value):
                 yield value
@@ -232,9 +235,8 @@ class _Document:
         yield from self._weighed([*made, *rows])
 
     def _weighed(self, values: Sequence[Value]) -> Iterator[Value]:
-        """Adjust the confidence of values found by the mapping's own rules, depending on the checks.
-
-        Values that come from facts keep their confidence, because it was measured.
+        """Adjust the confidence of values found by the mapping's own rules: raise it if a check passes, lower it if one
+        fails. Values that come from facts keep their confidence, because it was measured.
         """
         checks = _run_checks(self._mapping, values)
         measured = {one.name for one in self._mapping.fields if one.fact}
@@ -273,7 +275,7 @@ class _Document:
     def _ends_table(self, line: Line) -> bool:
         """Whether a line ends a table.
 
-        True if it contains an amount, and a text run that starts with the label of an amount field.
+        True if it contains an amount and a text that starts with the label of an amount field, such as "Total".
         """
         amounts = {field.name for field in self._mapping.singles if field.type == "amount"}
         hits = (self._hits.get((line.number, index), ()) for index in range(len(line.runs)))
@@ -289,7 +291,9 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value without using labels or patterns: next to another field's value, or by the field's fallback."""
+        """Find a value without its label or a pattern: next to another field's value, or with the fallback that the
+        mapping defines.
+        """
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
         if found or field.otherwise is None:
@@ -310,7 +314,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find the value of the field's type that is nearest to this position, on the same line."""
+        """Find a value of the field's type on the same line as this position. The nearest one is returned."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:
@@ -327,9 +331,9 @@ class _Document:
         return Candidate(self._known_dollar(value, place), place, _COMMON)
 
     def _known_dollar(self, value: str, place: Place) -> str:
-        """Return the currency that was read, or the currency that a plain $ sign means.
+        """Return the currency of a value.
 
-        A $ sign means USD, unless the document names exactly one other dollar currency.
+        A plain $ sign means USD, unless the document names exactly one other dollar currency.
         """
         if value != "USD" or place.quote != "$":
             return value
@@ -342,7 +346,7 @@ class _Document:
         return found.most_common(1)[0][0] if found else None
 
     def _top(self) -> Candidate | None:
-        """Guess the sender's name: the largest text run at the top of the first page, ignoring labels."""
+        """Guess the sender's name: the largest text at the top of the first page that is not a label."""
         if not self._lines:
             return None
         border = self._sheets[0].height * _TOP_SHARE

@@ -75,7 +75,7 @@ class Finding:
 
 
 def prepare(text: PageText, options: Options) -> PageText:
-    """Apply the text changes that the mapping's options define."""
+    """Apply the replacements that the mapping's options define to the text."""
     if options.remove_whitespace:
         kept = [index for index, letter in enumerate(text.text) if letter not in " \t"]
         text = replace(
@@ -120,7 +120,7 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> 
 
 
 def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
-    """Return the ranges that are identical in both texts, or nothing for long texts, which take too long to compare."""
+    """Return the ranges that are identical in both texts, or nothing if the texts are too long to compare."""
     if max(len(old), len(new)) > _MOST_REPLACEMENT:
         return ()
     return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
@@ -157,7 +157,10 @@ def _findings(text: PageText, pattern: UserPattern, field: Field, notation: Nota
 
 
 def as_type(text: str, kind: str, notation: Notation) -> str | None:
-    """Convert matched text to the canonical form of the field's type."""
+    """Convert matched text to the standard form of the field's type, such as 2024-08-15 for a date.
+
+    Returns None if that is impossible.
+    """
     text = " ".join(text.split())
     match kind:
         case "amount" | "number":

@@ -81,7 +81,7 @@ def _add_value(parent: Element, mapping: Mapping, name: str, value: Value, *, pl
 def schema_of(mapping: Mapping) -> bytes:
     """Return the XML Schema of a mapping.
 
-    Provenance attributes, such as the position of a value, are always optional.
+    The attributes for the position and confidence of a value are always optional.
     """
     root = _etree.Element(f"{{{_XS}}}schema", nsmap={"xs": _XS, "m": mapping.namespace})
     root.set("targetNamespace", mapping.namespace)
@@ -101,7 +101,9 @@ def schema_of(mapping: Mapping) -> bytes:
 
 
 def _add_type(root: Element, kind: str) -> None:
-    """Add a simple type for the canonical form, and a complex type that allows provenance attributes."""
+    """Add the XML Schema types for one type of field: a simple type for its standard form, and a complex type that also
+    allows attributes for the position of a value.
+    """
     known = FIELD_TYPES[kind]
     base = _xs(_xs(root, "simpleType", name=f"{kind}Value"), "restriction", base=known.schema)
     if known.pattern:
@@ -170,9 +172,9 @@ class SchemaMismatch(Exception):
 
 
 def read_xml(document: bytes, mapping: Mapping, source: str) -> Conversion:
-    """Parse XML from a remote service. Raises `SchemaMismatch`.
+    """Parse XML from a remote service.
 
-    A value without provenance attributes has no position and is not verified.
+    Raises `SchemaMismatch`. A value without attributes for its position has no position and is not verified.
     """
     root = parse_safely(document)
     if root is None:

@@ -37,10 +37,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """A table. `taken` contains the numbers of the lines in the table.
-
-    These lines are not searched for other fields.
-    """
+    """A table in the document. `taken` contains the numbers of its lines, which are not searched for other fields."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])
@@ -99,7 +96,7 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Return the header that the labels of a line form, or None.
+    """Recognise a table header by the labels in a line, or return None.
 
     A header names at least two columns, including an amount column. If it names only two columns, one of them must be
     the first column in the mapping. If it names a column twice, the first position is used.
@@ -117,7 +114,8 @@ def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
 def _row(line: Line, head: _Head, notation: Notation) -> Row:
     """Read the cells of a line.
 
-    A number belongs to the column it is aligned with. Other text belongs to the column with the nearest left edge.
+    A number belongs to the column with which it is aligned. Other text belongs to the column with the nearest left
+    edge.
     """
     taken: dict[str, list[Word]] = {}
     missed: dict[str, float] = {}
@@ -139,7 +137,7 @@ def _row(line: Line, head: _Head, notation: Notation) -> Row:
 
 
 def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list[Word]]:
-    """Split a text run into cells. A number below the header of a number column is a separate cell."""
+    """Split a group of words into cells. A number below the header of a number column is a separate cell."""
     parts: list[list[Word]] = []
     text: list[Word] = []
     for word in words:
@@ -154,7 +152,7 @@ def _tokens(words: Sequence[Word], head: _Head, notation: Notation) -> list[list
 
 
 def _column(words: Sequence[Word], head: _Head, notation: Notation) -> tuple[Column | None, float]:
-    """Return the column that these words belong to, and how far they are from its header."""
+    """Return the column to which these words belong, and their distance from its header."""
     box = enclosing_box(word.box for word in words)
     if _is_number(words, notation) and head.numbers:
         column, distance = _nearest(box, head.numbers)
@@ -201,7 +199,7 @@ Patterns = Sequence[UserPattern]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
-    """Find the rows of a table by applying each of its rules in turn."""
+    """Find the rows of a table by applying its rules one after the other."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:
@@ -237,7 +235,7 @@ def _blocks(text: str, rule: LineRule) -> Iterator[tuple[int, int]]:
 
 
 class _Block:
-    """Reads table rows from the lines between the start and end patterns of a rule."""
+    """Reads table rows from the text lines between the start and end patterns of a rule."""
 
     def __init__(self, text: PageText, rule: LineRule) -> None:
         self._text = text

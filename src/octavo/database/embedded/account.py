@@ -1,4 +1,4 @@
-"""The system account that runs PostgreSQL: the current account or, if that is root, an unprivileged one."""
+"""Chooses the system account that runs PostgreSQL: the current account or, if that is root, an unprivileged one."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Binaries:
 
 
 def find_binaries(major: int) -> Binaries:
-    """Find the installed PostgreSQL programs."""
+    """Find the installed programs of this major version of PostgreSQL."""
     if major not in TREES:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(

@@ -59,7 +59,7 @@ class DataFolder:
 
 
 def make_folder(path: Path, mode: int) -> None:
-    """Create a folder with this mode. If it already exists, its mode stays unchanged."""
+    """Create a folder with these permissions. If it already exists, its permissions stay unchanged."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode, exist_ok=True)
@@ -107,7 +107,7 @@ class FileLock:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a live process holds the lock exclusively."""
+    """Whether a running process holds an exclusive lock on this file."""
     if not path.exists():
         return False
     lock = FileLock(path)

@@ -61,7 +61,10 @@ def write_state(descriptor: int, pid: int, state: str) -> None:
 
 
 def keep(order: dict[str, Any], held: int) -> int:
-    """Run the server until no process uses it any more, a stop is requested, or the server ends."""
+    """Run the server until no process uses it any more, a stop is requested, or the server ends.
+
+    Returns the exit code.
+    """
     users = os.open(order["users_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     server = start_server(order)
 

@@ -23,7 +23,7 @@ _MARKER = re.compile(r"^[ \t]*<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->[ \t]*$", re
 
 
 class PageRange(NamedTuple):
-    """A range of page numbers, including `first` and `last`."""
+    """A range of page numbers. `first` and `last` are included."""
 
     first: int
     last: int
@@ -34,8 +34,8 @@ class CallLimits:
     """Limits for planning model calls.
 
     A document of up to `single_pages` pages is read in one call. A longer one is split into calls of `batch_pages`
-    pages, and consecutive calls share `overlap_pages` pages. `output_tokens` is the model's output limit. Calls are
-    planned to fill only the fraction `filled` of that limit, because page lengths are estimates.
+    pages, and neighbouring calls share `overlap_pages` pages. `output_tokens` is the largest number of tokens that the
+    model can return. Calls are planned to use only the fraction `filled` of it, because page lengths are estimates.
     """
 
     single_pages: int = 200
@@ -59,10 +59,9 @@ def estimate_tokens(text: str) -> int:
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """Plan one call for all pages if they fit, or else several overlapping calls.
-
-    `tokens` contains the estimated output tokens of each page. A page whose estimate exceeds the limit still gets a
-    call. That call contains only this page.
+    """Plan the model calls that read a document: one call for all pages if they fit, or else several overlapping calls.
+    `tokens` contains the estimated output tokens of each page. A single page that exceeds the limit still gets its own
+    call.
     """
     limits = limits or CallLimits()
     if not tokens:
@@ -91,7 +90,10 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
 
 
 def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
-    """Split a call whose answer was cut off into two calls. Raises `TokenLimit` if the call has only one page."""
+    """Split a call whose answer was too long, and therefore cut off, into two calls.
+
+    Raises `TokenLimit` if the call has only one page.
+    """
     count = pages.last - pages.first + 1
     if count == 1:
         raise TokenLimit(f"Affected: page {pages.first}.")
@@ -105,7 +107,7 @@ def page_marker(page: int) -> str:
 
 
 def find_page_markers(markdown: str) -> dict[int, int]:
-    """Map each page number to the offset of its marker in the text."""
+    """Find the page markers that the model wrote. Maps each page number to the offset of its marker in the text."""
     places: dict[int, int] = {}
     for found in _MARKER.finditer(markdown):
         places.setdefault(int(found[1]), found.start())

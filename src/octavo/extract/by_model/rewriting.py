@@ -70,10 +70,11 @@ def rewrite_document(task: Task, *, made_by: str) -> None:
 
 
 def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extracted:
-    """Replace sections of a document with a model's text. `texts` maps indexes into `sections_of(plain)` to new texts.
+    """Replace sections of a document with a model's text.
 
-    A section keeps its extracted text if it has no new text, or if the new text is not faithful. These sections are
-    listed in `metadata.extra`, unless they are empty or are never rewritten (`fixed`).
+    `texts` maps indexes into `sections_of(plain)` to new texts. A section keeps its extracted text if there is no new
+    text for it, or if the new text changes too many words. Such sections are listed in `metadata.extra`, unless they
+    are empty or must never be rewritten (`fixed`).
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -147,7 +148,9 @@ class _Document:
         self.moments: list[Moment] = []
 
     def keep(self, section: Section) -> None:
-        """Add a section with its extracted text, instead of the text that the model wrote."""
+        """Add a section with the text that was extracted from the file, because the model's text is missing or not
+        usable.
+        """
         start = self._write(section, self._plain.markdown[section.start : section.end])
         shift = start - section.start
         for block in self._blocks_of(section):
@@ -155,7 +158,7 @@ class _Document:
         self.moments += [replace(one, start=one.start + shift) for one in self._moments_of(section)]
 
     def add(self, section: Section, text: str) -> None:
-        """Add a section as the model wrote it."""
+        """Add a section with the text that the model wrote."""
         start = self._write(section, text)
         blocks = list(read_blocks(text))
         boxes = _find_boxes(blocks, self._blocks_of(section))
@@ -194,9 +197,9 @@ class _Document:
 
 
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
-    """Map the index of each new block to its box, the area that it covers on the page.
+    """Map the index of each new block to its box, which is the area that it covers on the page.
 
-    The box of each old block is assigned to the new block that shares the most words with it.
+    The boxes come from the old blocks: each is assigned to the new block that shares the most words with its old block.
     """
     if not any(block.box for block in before):
         return {}
@@ -221,10 +224,10 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Find the positions of the recording times in the new text.
+    """Find where each recording time belongs in the new text.
 
-    Each time moves to the first word after it that also occurs in the new text. It is dropped if there is no such word
-    before the next time.
+    A time belongs to the first word after it that also occurs in the new text. It is dropped if there is no such word
+    before the next time. `places` contains the offsets of shared words in the old and the new text.
     """
     lefts = [left for left, _ in places]
     last = -1
@@ -239,8 +242,8 @@ def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) 
 def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
     """Make the new outline.
 
-    If the old outline was made from the headings, so is the new one. Otherwise the old entries are kept, and each
-    points to the new start of its page.
+    If the old outline was made from the headings, the new one is made from the new headings. Otherwise the old entries
+    are kept, and each points to the new start of its page.
     """
     if plain.outline == outline_of(plain.blocks):
         return outline_of(document.blocks)
@@ -249,9 +252,9 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 
 
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
-    """Whether the new text keeps nearly all words of the original and adds only a few others.
+    """Whether a rewritten text keeps nearly all words of the original and adds only a few others.
 
-    Word order is ignored. If the original has no words, any text is accepted.
+    The order of words is ignored. If the original has no words, any text is accepted.
     """
     before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:

@@ -1,9 +1,9 @@
 """Joins a model's overlapping answers into one text without duplicates.
 
 Two answers never agree exactly on the pages they share, so they are compared word by word, ignoring case, markup and
-line breaks. Word sequences that occur once in each answer show where the answers match. The seam, where one answer is
-continued by the next, is in the middle of the match, because the start of an answer lacks context and its end may be
-cut off.
+line breaks. Word sequences that occur once in each answer show where the answers match. The seam is the position at
+which the text of one answer ends and the text of the next begins. It is placed in the middle of the matching text,
+because the start of an answer lacks context and its end may be cut off.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ class Seam:
 
 @dataclass(frozen=True, slots=True)
 class StitchedText:
-    """The joined text. `seams` contains None for two overlapping answers that do not match.
+    """The joined text.
 
-    Both are then kept in full.
+    `seams` contains the position at which each two neighbouring answers were joined, or None if they overlap but do not
+    match. Such answers are both kept in full.
     """
 
     markdown: str
@@ -58,7 +59,10 @@ class StitchedText:
 
 
 def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
-    """Join answers in page order. Answers without shared pages are concatenated."""
+    """Join the answers for consecutive page ranges into one text, in page order.
+
+    Text that two answers share is written once, if a matching position is found.
+    """
     if not answers:
         return StitchedText("", ())
     kept: list[str] = []
@@ -78,9 +82,9 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 
 
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
-    """Find the seam in the pages that both answers contain.
+    """Find the position at which to join two answers, in the pages that both contain.
 
-    If there is no seam in these pages, search both texts in full, because page markers can be wrong.
+    If there is none, search both texts in full, because page markers can be wrong.
     """
     begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
     end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
@@ -93,8 +97,8 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    Set `moved` if `before` starts with pages that `after` does not contain. Then a match must come later in `before`
-    than in `after`. Any other match is only a phrase with which all answers start.
+    Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words must then come later
+    in `before` than in `after`. Otherwise they are only a phrase with which all answers start.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:
@@ -112,9 +116,9 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """Yield the stretches of text that both answers contain.
+    """Find passages that both texts contain.
 
-    Each stretch is given as the positions of its matching words in both answers.
+    For each passage, yields the index of each word in the left text and in the right text.
     """
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
@@ -125,7 +129,10 @@ def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator
 
 
 def _shared_sequences(left: Sequence[str], right: Sequence[str], size: int) -> list[Pair]:
-    """Return the positions, in both texts, of the sequences of `size` words that occur exactly once in each text."""
+    """Find the sequences of `size` words that occur exactly once in each of two texts.
+
+    Returns the position of each in both texts.
+    """
     right_places = _unique_sequences(right, size)
     return [(place, right_places[run]) for run, place in _unique_sequences(left, size).items() if run in right_places]
 
@@ -153,9 +160,9 @@ def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], 
 
 
 def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the longest subsequence of `pairs` with increasing right positions.
+    """Return the longest selection of pairs in which the second value always increases.
 
-    `pairs` must be sorted by left position.
+    `pairs` must be sorted by the first value.
     """
     ends: list[int] = []  # the lowest right position that ends a subsequence of this length
     last: list[int] = []  # and the index of that pair
@@ -174,7 +181,10 @@ def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
-    """Expand matching word sequences into pairs of matching words. Sequences may overlap; each word is yielded once."""
+    """Convert matching word sequences to pairs of matching words.
+
+    Sequences may overlap, but each word is yielded once.
+    """
     last = (-1, -1)
     for left, right in runs:
         for pair in zip(range(left, left + size), range(right, right + size), strict=True):
@@ -196,7 +206,9 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 
 
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
-    """Choose the seam, preferably at the start of a block, because answers often format the same table differently."""
+    """Choose where to join two texts, preferably at the start of a block, because models often format the same table
+    differently.
+    """
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
     chosen = _best_candidate(blocks or pairs, pairs, middle)
@@ -206,9 +218,9 @@ def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
 
 
 def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
-    """Return the candidate nearest to `middle`.
+    """Choose the candidate nearest to `middle`.
 
-    Candidates are preferred if at least half of the words around them match.
+    Candidates with many matching words around them (at least half) are preferred.
     """
     places = [left for left, _ in pairs]
 
@@ -228,9 +240,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True)
 class WordIndex:
-    """The words of a text. `starts` contains the offset of each word.
+    """The words of a text.
 
-    `blocks` maps the index of each block's first word to the offset of the line that contains it.
+    `starts` contains the offset of each word. `blocks` contains an entry for the first word of each block: its index,
+    and the offset of its line.
     """
 
     words: Sequence[str]
@@ -254,7 +267,10 @@ def _folded(word: str) -> str:
 
 
 def _block_lines(markdown: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each heading and of each line after an empty line, except in fenced code."""
+    """Find the lines at which blocks begin: headings, and lines after an empty line, but not in fenced code.
+
+    Yields the start and end of each line.
+    """
     fence, after_blank = "", True
     for match in _LINE.finditer(markdown):
         line = match.group()
@@ -277,7 +293,7 @@ class Answer:
 
 
 class PageReader(Protocol):
-    """A model that reads pages. It writes a marker line before each page."""
+    """A model that reads pages and writes a marker line before the text of each page."""
 
     async def read(self, pages: PageRange) -> Answer: ...
 

@@ -19,9 +19,9 @@ MOST_CODE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text `markdown[start:end]`. `page` is None if the document has no pages.
+    """A part of the text, `markdown[start:end]`, that a model rewrites as a whole.
 
-    A `fixed` section is never rewritten.
+    `page` is None if the document has no pages. A `fixed` section is never rewritten.
     """
 
     start: int
@@ -62,7 +62,7 @@ def _trimmed(markdown: str, section: Section) -> Section:
 def group_into_calls(sections: Sequence[Section]) -> list[list[int]]:
     """Group section indexes into model calls.
 
-    Only pages can share a call, because page markers separate them in the answer.
+    Only sections that are pages can share a call, because page markers separate them in the answer.
     """
     calls: list[list[int]] = []
     remaining = 0
@@ -79,7 +79,7 @@ def group_into_calls(sections: Sequence[Section]) -> list[list[int]]:
 
 
 def write_sections(plain: str, sections: Iterable[Section]) -> str:
-    """Return the text of a group of sections, as it is sent to a model."""
+    """Return the text of several sections, as it is sent to a model."""
     texts = ((section.page, plain[section.start : section.end]) for section in sections)
     return "\n\n".join(text if page is None else f"{page_marker(page)}\n\n{text}" for page, text in texts)
 

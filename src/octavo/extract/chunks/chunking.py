@@ -19,7 +19,7 @@ _MOST_BETWEEN = 18.0  # points: a line of text and the space above it
 
 
 class BoxedLike(Protocol):
-    """The fields of a block that this module needs; `octavo.extract.extracted.Block` provides them."""
+    """Protocol for a block with a position on a page. `octavo.extract.extracted.Block` implements it."""
 
     @property
     def start(self) -> int: ...
@@ -36,7 +36,7 @@ class BlockOnPage(BlockLike, BoxedLike, Protocol):
 
 
 class PageLike(Protocol):
-    """The fields of a page that this module needs; `octavo.extract.extracted.Page` provides them."""
+    """Protocol for a page. `octavo.extract.extracted.Page` implements it."""
 
     @property
     def number(self) -> int: ...
@@ -47,9 +47,9 @@ class PageLike(Protocol):
 
 
 class MomentLike(Protocol):
-    """The fields of a moment (a text position and its time in a recording) that this module needs.
+    """Protocol for a moment, which is a position in the text with its time in a recording.
 
-    `octavo.extract.extracted.Moment` provides them.
+    `octavo.extract.extracted.Moment` implements it.
     """
 
     @property
@@ -134,7 +134,9 @@ def chunk(
 
 
 def _range(text: str, start: int, end: int) -> tuple[int, int]:
-    """Remove white space at both ends of a range, but keep the indentation of the first line, which matters in code."""
+    """Remove white space at both ends of a range of text, but keep the indentation of the first line, which matters in
+    code.
+    """
     before = text[max(start - _LONGEST_INDENT, 0) : start]
     indent = before[before.rfind("\n") + 1 :] if "\n" in before or len(before) == start else ""
     return start - len(indent) * indent.isspace(), start + len(text[start:end].rstrip())
@@ -169,23 +171,23 @@ class _MomentFinder:
 
 
 class BoxFinder:
-    """Finds the areas of the pages (boxes) that show a range of text."""
+    """Finds the areas of pages (boxes) on which a range of text is printed."""
 
     def __init__(self, blocks: Iterable[BoxedLike]) -> None:
         self._blocks = sorted(_placed(blocks), key=lambda placed: placed[0])
         self._starts = [start for start, _, _ in self._blocks]
 
     def boxes_in(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """Return the boxes of all blocks that overlap this range of text. Adjacent boxes are joined.
+        """Return the boxes of all blocks that overlap this range of text.
 
-        If a block is only partly in the range, its whole box is used.
+        Neighbouring boxes are joined. If a block is only partly in the range, its whole box is used.
         """
         first, last = max(bisect_right(self._starts, start) - 1, 0), bisect_left(self._starts, end)
         return tuple(_join(box for _, until, box in self._blocks[first:last] if until > start))
 
 
 def _join(boxes: Iterable[PageBox]) -> list[PageBox]:
-    """Join adjacent boxes, unless the joined box would be much larger than the two boxes together."""
+    """Join neighbouring boxes, unless the joined box would be much larger than the two boxes together."""
     joined: list[PageBox] = []
     for box in boxes:
         whole = box

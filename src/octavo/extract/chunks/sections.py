@@ -26,7 +26,7 @@ IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
 
 
 class Measure:
-    """A text divided into units. A unit is a word, or a part of a very long word."""
+    """A text divided into units, to measure its length. A unit is a word, or a part of a very long word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -36,7 +36,9 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """Return the offset at which a unit starts, or the end of the text if there is no such unit."""
+        """Return the offset at which the unit with this index starts, or the end of the text if there is no
+        such unit.
+        """
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
     def unit_at(self, position: int) -> int:
@@ -57,7 +59,7 @@ _MOST_TITLE = 200
 
 
 class BlockLike(Protocol):
-    """The fields of a block that this module needs; `octavo.extract.extracted.Block` provides them."""
+    """Protocol for a block of text. `octavo.extract.extracted.Block` implements it."""
 
     @property
     def kind(self) -> str: ...
@@ -135,7 +137,7 @@ def _belongs(current: Section, section: Section, following: Section | None) -> b
 
 
 def _is_remnant(section: Section, following: Section | None) -> bool:
-    """Whether the section is too short for a chunk and does not introduce subsections."""
+    """Whether a section is too short for a chunk and is not followed by a subsection."""
     return section.size < FRAGMENT and (following is None or following.level <= section.level)
 
 
@@ -154,7 +156,7 @@ _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff
 
 
 class Window(NamedTuple):
-    """The earliest, latest and preferred end of a chunk, as indexes of units."""
+    """The range in which a chunk can end: its earliest, latest and preferred end, as word indexes."""
 
     low: int
     high: int
@@ -170,7 +172,7 @@ class Cutter:
         self._starts = [measure.unit_at(block.start) for block in blocks]
 
     def cut(self, section: Section) -> Iterator[tuple[int, int]]:
-        """Split a section into ranges of `SHORTEST` to `LONGEST` units.
+        """Split a section into ranges of `SHORTEST` to `LONGEST` words.
 
         A range can be shorter, because a table or code listing that fits into one chunk is not split.
         """
@@ -211,8 +213,8 @@ class Cutter:
     def _at_word(self, window: Window) -> int | None:
         """Return the start of the word nearest to the preferred end of the chunk.
 
-        If no word starts within `window`, return the nearest position before an ideograph or, failing that, before any
-        character.
+        If no word starts in the allowed range (`window`), return the nearest position before an ideograph or, failing
+        that, before any character.
         """
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (
@@ -225,17 +227,16 @@ class Cutter:
         return next((unit for unit in found if unit), None)
 
     def _nearest(self, units: Iterable[int], window: Window) -> int | None:
-        """Return the candidate nearest to the preferred end of the chunk, or the first one if two are equally near.
-
-        Candidates are skipped if they are outside `window` or would split a table or code listing. Returns None if no
-        candidate is left.
+        """Choose where to end a chunk: return the candidate nearest to the preferred end, or the first one if two are
+        equally near. Candidates are skipped if they are outside `window` or would split a table or code listing.
+        Returns None if no candidate is left.
         """
         allowed = (unit for unit in units if window.low <= unit <= window.high)
         by_distance = sorted(allowed, key=lambda unit: abs(unit - window.target))
         return next((unit for unit in by_distance if not self._splits_whole(unit)), None)
 
     def _splits_whole(self, unit: int) -> bool:
-        """Whether a split before this unit would divide a table or code listing that fits into one chunk."""
+        """Whether a split before this word would divide a table or code listing that fits into one chunk."""
         start, end, kind = self._block_at(unit)
         return kind in _WHOLE and start < unit < end and end - start <= LONGEST
 
@@ -246,10 +247,10 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Return the end of a chunk if a table or code listing fills the window in which the chunk can end.
+        """Return the end of a chunk that contains a table or code listing.
 
-        The chunk ends after the table or listing, unless that makes it too long. If so, it ends before the table or
-        listing, even if that makes it short.
+        The chunk ends after it or, if that makes the chunk too long, before it, even if that makes the chunk short.
+        Called if the chunk cannot end anywhere else.
         """
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:

@@ -1,6 +1,6 @@
-"""The registry of processors, which read the file formats.
+"""The registry of processors.
 
-To add a format, write a module with a `PROCESSOR` and list it here.
+A processor reads one or more file formats. To add a format, write a module with a `PROCESSOR` and list it here.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ def known_processors() -> Processors:
 
 
 def read_figure(path: Path, source_type: SourceType, member: str) -> bytes:
-    """Return the bytes of the picture that `Figure.member` names, as stored in the file. Runs in the sandbox.
+    """Return the bytes of a picture inside a file.
 
-    The size is limited. The bytes are not checked and can be in any image format.
+    `member` names the picture and comes from `Figure.member`. Runs in the sandbox. The size is limited. The bytes are
+    not checked and can be in any image format.
     """
     reader = known_processors()[source_type].read_figure
     if reader is None:

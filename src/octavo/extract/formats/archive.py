@@ -1,7 +1,7 @@
-"""Lists and unpacks the members of archives (ZIP, TAR, compressed files).
+"""Lists and unpacks the files in archives (ZIP, TAR, compressed files).
 
-The members of an archive and the attachments of an email become documents. The unpacked bytes are counted and limited,
-and the names of members are never used as paths.
+The files in an archive and the attachments of an email become documents. The unpacked bytes are counted and limited,
+and names in the archive are never used as paths.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Member:
 
 
 def extract(path: Path, hints: Hints) -> Extracted:
-    """List the members as a table. Files that operating systems add, such as `.DS_Store`, are left out."""
+    """Return a table that lists the files in an archive.
+
+    Files that operating systems add, such as `.DS_Store`, are left out.
+    """
     grid = Grid()
     grid.add_rows([["File", "Size"]])
     refused = count = 0
@@ -129,7 +132,10 @@ def _zip_members(path: Path) -> Iterator[Member]:
 
 
 class _Counted:
-    """Reads a compressed file and limits the unpacked bytes, because a small file can unpack to a very large one."""
+    """A compressed file that is unpacked while it is read.
+
+    Limits the number of unpacked bytes, because a small file can unpack to a very large one.
+    """
 
     def __init__(self, file: _Readable) -> None:
         self._file = file
@@ -144,7 +150,7 @@ class _Counted:
 
 
 def _streamed_members(path: Path, filename: str, head: bytes) -> Iterator[Member]:
-    """Yield the members of a tar file. The content of any other compressed file is its only member."""
+    """Yield the files in a tar archive. For any other compressed file, yield its content as the only file."""
     with path.open("rb") as file:
         is_tar = _is_tar(_decompressed(file, head).read(tarfile.BLOCKSIZE))
         file.seek(0)
@@ -183,7 +189,7 @@ def _tar_members(stream: _Counted) -> Iterator[Member]:
 
 
 def _label(name: str) -> str:
-    """Clean a member's name for display: valid Unicode, on one line, without `..`."""
+    """Clean the name of a file in an archive for display: valid Unicode, on one line, without `..`."""
     shown = clean(name.encode("utf-8", "replace").decode("utf-8")).replace("\\", "/").replace("\n", " ")
     parts = [part for part in shown.split("/") if part.strip() not in {"", ".", ".."}]
     return "/".join(parts)[-MOST_NAME:] or "untitled"
@@ -194,10 +200,10 @@ def _label(name: str) -> str:
 
 @sandboxed
 def unpack(task: Task, *, source_type: str, filename: str, most: int, most_bytes: int, most_total: int) -> int:
-    """Write the members to the output file, each after a header with its number, name, type and size.
+    """Unpack the files of an archive into the output file, each after a header with its number, name, type and size.
 
-    Writes at most `most` members and at most `most_total` bytes. Also leaves out members that cannot be unpacked or are
-    longer than `most_bytes`. Returns the number of members that were left out, not counting empty ones.
+    Writes at most `most` files and at most `most_total` bytes. Files that are longer than `most_bytes` or cannot be
+    unpacked are left out. Returns the number of files that were left out, not counting empty ones.
     """
     left_out = written = count = 0
     for number, member in enumerate(members(Path(task.input_path), Hints(SourceType(source_type), filename))):
@@ -225,7 +231,7 @@ def _content(member: Member, most_bytes: int) -> bytes | None:
 
 
 class Part(NamedTuple):
-    """A member that was unpacked. `number` is its position in the archive."""
+    """A file that was unpacked from an archive. `number` is its position in the archive."""
 
     number: int
     name: str
@@ -234,7 +240,9 @@ class Part(NamedTuple):
 
 
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
-    """Read the members that `unpack` wrote, and validate them, because a hostile file may control the child process."""
+    """Read the unpacked files that `unpack` wrote, and validate them, because a hostile file may control the child
+    process.
+    """
     last = -1
     while size := unpacked.read(_HEADER.size):
         length = _HEADER.unpack(size)[0] if len(size) == _HEADER.size else MOST_HEADER + 1

@@ -46,7 +46,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
 class _Number(str):
-    """A number, spelled exactly as in the file."""
+    """A JSON number as text, spelled exactly as in the file."""
 
     __slots__ = ()
 
@@ -71,7 +71,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _records(text: str) -> list[dict[str, str]] | None:
-    """Read a list of flat records, or one record per line. Returns None if the file contains anything else."""
+    """Read JSON as a list of flat records, or as one record per line.
+
+    Returns None if the file contains anything else.
+    """
     try:
         found = _parse(text)
     except (ValueError, RecursionError):
@@ -200,7 +203,7 @@ class _CellPictures:
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
 
     def attached(self, markdown: str, attachments: dict[str, Any]) -> str:
-        """Replace references to attached pictures with figures."""
+        """Replace references to pictures that are attached to a notebook cell with figures."""
         return _ATTACHED.sub(
             lambda found: (
                 self.figures.add(f"{self.cell}:attachment:{found[2]}", found[1])
@@ -266,7 +269,10 @@ def _cell_parts(cell: dict[str, Any], language: str, pictures: _CellPictures) ->
 
 
 def _closed(markdown: str) -> str:
-    """Close a code block that a cell leaves open. Otherwise the cells after it would become part of the block."""
+    """Close a code block that a notebook cell leaves open.
+
+    Otherwise the following cells would become part of the code block.
+    """
     opened = ""
     for found in _FENCE.finditer(markdown):
         mark = found[1]
@@ -357,9 +363,10 @@ def find_separator(sample: str) -> str:
 
 
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
-    """Return the share of rows that have the most common number of cells, and this number of cells.
+    """Find the most common number of cells per row.
 
-    If `strict` is true, counting stops at a misplaced quote.
+    Returns the share of rows that have this number of cells, and the number. If `strict` is true, counting stops at a
+    misplaced quote.
     """
     counts: Counter[int] = Counter()
     with suppress(csv.Error):

@@ -69,7 +69,10 @@ def from_message(message: Message, source_type: SourceType) -> Extracted:
 
 
 def _pictures_of(message: Message) -> dict[str, int]:
-    """Map the addresses of pictures, as used in the text, to the numbers of the message parts that contain them."""
+    """Find the pictures that the text of an email shows.
+
+    Maps the address of each picture to the number of the message part that contains it.
+    """
     found: dict[str, int] = {}
     for number, part in enumerate(islice(message.walk(), MOST_PARTS), 1):
         if part.get_content_maintype() == "image":
@@ -169,7 +172,7 @@ def read_message(data: bytes) -> Message:
 
 
 def header(message: Message, name: str) -> str:
-    """Read a header, decoded and on one line."""
+    """Return a header of the email, decoded and on one line."""
     value: Any = message.get(name)
     if value is None:
         return ""
@@ -209,7 +212,7 @@ def _parts(part: Message) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Whether this part is text of the message itself, and not an attached text file."""
+    """Whether this part of the email is text of the message itself, and not an attached text file."""
     is_attached = part.get_content_disposition() == "attachment"
     return part.get_content_type() in {"text/plain", "text/html"} and not is_attached
 

@@ -127,7 +127,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def _without_code(source: str) -> tuple[str, list[str]]:
-    """Replace code blocks with placeholders. Returns the text, and the code blocks in order."""
+    """Replace code blocks with placeholders, so that they are not parsed.
+
+    Returns the text, and the code blocks in order.
+    """
     parts: list[str] = []
     kept: list[str] = []
     place = 0
@@ -158,7 +161,7 @@ def _code(name: str, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Macro:
-    """A macro. `count` is the number of its arguments. The first argument is optional if there is a default."""
+    """A LaTeX macro. `count` is the number of its arguments. If there is a default, the first argument is optional."""
 
     body: str
     count: int = 0
@@ -191,7 +194,7 @@ _PARAMETER = re.compile(r"#([1-9])")
 
 
 def _short(text: str, start: int) -> tuple[str, int]:
-    """Return the text in braces, like `_balanced`, but read only a limited number of characters."""
+    """Return the text in braces, like `_balanced`, but give up after a limited number of characters."""
     content, end = _balanced(text[start : start + _LONGEST_MACRO], 0)
     return content, start + end
 
@@ -215,7 +218,7 @@ def _macros(text: str) -> tuple[str, dict[str, _Macro]]:
 
 
 def _expand(text: str, macros: dict[str, _Macro]) -> str:
-    """Replace macros with their bodies. The length of the result is limited."""
+    """Replace the names of macros with their definitions. The length of the result is limited."""
     if not macros:
         return text
     names = "|".join(sorted(macros, key=len, reverse=True))
@@ -312,7 +315,10 @@ class _LatexReader:
             self.blocks.append(Quote(text) if self.quotes else Paragraph(text))
 
     def runs(self, style: TextRun) -> Iterator[TextRun]:
-        """Yield the text runs up to the end of the text. Blocks found on the way are appended to `blocks`."""
+        """Yield the text, in pieces with uniform formatting, up to the end.
+
+        Blocks such as headings and tables are appended to `blocks` instead.
+        """
         while self.place < len(self.text):
             found = _TOKEN.match(self.text, self.place)
             if found is None:
@@ -522,9 +528,10 @@ class _LatexReader:
         self.blocks += [Table(rows)] if rows else []
 
     def _row(self, parts: Sequence[str], down: dict[int, tuple[int, str]]) -> list[str]:
-        """Return the cells of a row. A cell that spans several columns or rows is repeated in all of them.
+        """Return the cells of a table row.
 
-        `down` maps a column to the cell from an earlier row that covers it: how many more rows it covers, and its text.
+        A cell that covers several columns or rows is repeated in all of them. `down` contains the cells that extend
+        down from earlier rows: for each column, the number of remaining rows and the text.
         """
         cells: list[str] = []
         for part in parts:

@@ -85,7 +85,9 @@ def read_outlook(path: Path) -> EmailMessage:
 
 
 class _Properties:
-    """The properties of a message or, if `prefix` is given, of the attachment that is stored under that path."""
+    """Reads the properties of an Outlook message or, if `prefix` is given, of the attachment that is stored under that
+    path.
+    """
 
     def __init__(self, ole: Any, prefix: tuple[str, ...] = ()) -> None:  # noqa: ANN401 - an untyped library
         self.ole = ole

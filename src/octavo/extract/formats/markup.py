@@ -1,6 +1,7 @@
-"""Code shared by the readers of lightweight markup, and the reader of reStructuredText.
+"""Reads reStructuredText.
 
-All readers convert the markup to Markdown.
+Also contains the code that it shares with the readers of other lightweight markup, such as AsciiDoc. All of them
+convert the markup to Markdown.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ _BULLET = re.compile(r"([ \t]*)([-*+\u2022]|(?:\d{1,4}|#|[a-zA-Z])[.)])[ \t]+(?=
 
 @dataclass(slots=True)
 class MarkupReader:
-    """The state of a markup reader: all lines, the position of the next line, and the blocks read so far."""
+    """Reads lines of markup and collects blocks.
+
+    Contains all lines, the position of the next line, and the blocks read so far.
+    """
 
     lines: Sequence[str]
     about: dict[str, str] = field(default_factory=dict[str, str])
@@ -82,7 +86,10 @@ class MarkupReader:
             self.blocks.append(Paragraph(fence(list(lines), re.sub(r"[^\w+#.-]", "", language)[:30])))
 
     def nested(self, lines: Sequence[str], convert: Callable[[MarkupReader], None]) -> list[DocumentBlock]:
-        """Read the blocks of lines inside another block. Lines that are nested too deeply become one paragraph."""
+        """Read lines that are inside another block, such as a quote, and return their blocks.
+
+        Lines that are nested too deeply become one paragraph.
+        """
         inner = MarkupReader(lines, self.about, self.links, levels=self.levels, depth=self.depth + 1)
         if inner.depth > _DEEPEST:
             return [Paragraph(inline([TextRun(" ".join(lines))], one_line=True))] if any(lines) else []
@@ -115,7 +122,7 @@ def write_inline(text: str, pattern: re.Pattern[str], links: dict[str, str] | No
 
 
 def _runs(text: str, pattern: re.Pattern[str], links: dict[str, str]) -> Iterator[TextRun]:
-    """Split a text into runs at its markup. The group names in `pattern` are the types of markup."""
+    """Split a text into pieces with uniform formatting. The group names in `pattern` are the types of markup."""
     end = 0
     for found in pattern.finditer(text):
         yield TextRun(text[end : found.start()])
@@ -242,7 +249,7 @@ def _rst_text(reader: MarkupReader, text: str) -> str:
 
 
 def _rst_role(found: re.Match[str]) -> str:
-    """Format text that has a role, such as an abbreviation, a reference or an identifier."""
+    """Convert text with a role, such as `:abbr:` or `:ref:`, to Markdown."""
     role, text = found[1].lower().rpartition(":")[2], found[2] or found[3]
     if role in {"pep", "rfc"}:
         return f"{role.upper()} {text}"
@@ -331,7 +338,7 @@ def _rst_directive(reader: MarkupReader, name: str, argument: str, body: list[st
 
 
 def _listed_rows(lines: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a table that is written as a list of lists."""
+    """Return the rows of a reStructuredText table that is written as a list of lists."""
     rows: list[list[str]] = []
     for line in lines:
         row, cell = _RST_ROW.fullmatch(line), _RST_CELL.fullmatch(line)
@@ -363,9 +370,9 @@ def _rst_table(reader: MarkupReader) -> None:
 
 
 def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a table that is drawn with lines.
+    """Return the rows of a table that is drawn with characters such as `+---+`.
 
-    If a cell spans several columns or rows, its text is repeated in all of them.
+    If a cell covers several columns or rows, its text is repeated in all of them.
     """
     edges = sorted({place for line in lines if line.startswith("+") for place, sign in enumerate(line) if sign == "+"})
     columns = list(pairwise(edges))[:_MOST_GRID_COLUMNS]
@@ -390,7 +397,7 @@ def _grid_rows(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _spans(line: str, columns: Sequence[tuple[int, int]], borders: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last column of each cell in one text line of a grid table."""
+    """Yield the first and last column of each cell in one text line of a table. Cells can cover several columns."""
     first = 0
     for number, (_, right) in enumerate(columns):
         if borders[number]:
@@ -436,9 +443,9 @@ def _simple_cells(line: str, edges: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def _simple_table_continues(reader: MarkupReader) -> bool:
-    """Whether the simple table continues after an empty line.
+    """Whether a simple table continues after an empty line.
 
-    It does if another border follows before the next empty line.
+    It does if another line of `=` characters follows before the next empty line.
     """
     rest = reader.lines[reader.place + 1 : reader.place + 40]
     until = next((place for place, line in enumerate(rest) if not line.strip()), len(rest))

@@ -91,9 +91,10 @@ def convert(archive: Archive, figures: Figures) -> str:
 
 @dataclass(slots=True)
 class _BodyReader:
-    """Reads the blocks of the body. `depth` is the number of lists, tables and notes around the current block.
+    """Reads the blocks of the document body.
 
-    `boxes` and `comments` belong to the block that is being read, and are written after it.
+    `depth` is the number of lists, tables and notes around the current block. `boxes` and `comments` contain the text
+    boxes and comments of the current block, and are written after it.
     """
 
     styles: Styles
@@ -159,7 +160,10 @@ class _BodyReader:
         return Quote(inline(runs)) if self.styles.is_named(style, *_QUOTE_STYLES) else Paragraph(inline(runs))
 
     def _runs(self, element: Element, formatting: TextRun) -> Iterator[TextRun]:
-        """Yield the text in document order, as runs with the formatting of the spans around them."""
+        """Yield the text in document order, in pieces with uniform formatting.
+
+        The formatting comes from the elements around the text.
+        """
         yield self._run(element.text, formatting)
         for one in element:
             name = name_of(one)
@@ -269,10 +273,10 @@ class _BodyReader:
             yield Table(rows)
 
     def _row(self, row: Element, spans: dict[int, tuple[int, str]]) -> list[str]:
-        """Read the cells of a row.
+        """Read the cells of a table row.
 
-        `spans` maps a column to the cell from an earlier row that covers it: how many more rows it covers, and its
-        text.
+        `spans` contains the cells that extend down from earlier rows: for each column, the number of remaining rows and
+        the text.
         """
         cells: list[str] = []
         is_marked = any(name_of(cell) == "table:covered-table-cell" for cell in row)
@@ -303,7 +307,7 @@ class _BodyReader:
         return cells
 
     def _cover(self, cells: list[str], spans: dict[int, tuple[int, str]]) -> None:
-        """Fill the next position of the row with the text of the cell that covers it, from above or from the left."""
+        """Append a cell that is covered by a larger cell. Its text is copied from the cell above it or to its left."""
         left, text = spans.get(len(cells), (0, ""))
         if left:
             spans[len(cells)] = (left - 1, text)

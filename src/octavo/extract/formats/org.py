@@ -270,7 +270,10 @@ def _adoc_items(reader: MarkupReader) -> None:
 
 
 def _adoc_list_goes_on(reader: MarkupReader) -> bool:
-    """Skip the lines between two items, and read an attached block, if any. Returns whether the list continues."""
+    """Skip the lines between two list items, and read a block that is attached to the first item, if any.
+
+    Returns whether the list continues.
+    """
     line = reader.line.strip()
     reader.place += line in {"", "+"}
     if line == "+" and reader.place < len(reader.lines) and reader.line.strip():

@@ -1,6 +1,7 @@
 """Reads PowerPoint files from before 2007. Each slide is a page with its title, text, tables, pictures and notes.
 
-The file is a list of records. Saving a file appends new copies of many records. A directory lists the valid records.
+The file is a list of records. PowerPoint appends new copies of changed records when it saves a file. A directory in the
+file says which copies are valid.
 """
 
 from __future__ import annotations
@@ -139,7 +140,10 @@ class _Slide:
     shapes: int = 0
 
     def blocks(self, group: bytes, depth: int = 0) -> Iterator[DocumentBlock]:
-        """Yield the blocks of a group of shapes. The first shape record describes the group itself and is skipped."""
+        """Yield the blocks of a group of shapes.
+
+        The first shape in the group describes the group itself and is skipped.
+        """
         shapes = [one for one in records(group) if one.kind in {_GROUP, _SHAPE}][1:]
         self.shapes += len(shapes)
         if depth > _MOST_DEPTH or self.shapes > _MOST_SHAPES:
@@ -214,7 +218,7 @@ class _Slide:
 
 
 def _area(shape: Record) -> Area | None:
-    """Return the area of a shape on the slide or, if the shape is in a group, its area in the group."""
+    """Return the position and size of a shape on the slide or, if the shape is in a group, in the group."""
     own = inside(shape.data, _SHAPE) if shape.kind == _GROUP else shape.data
     child = inside(own, _CHILD_AREA)
     if len(child) >= 16:  # noqa: PLR2004 - four numbers

@@ -75,7 +75,7 @@ def _slide(package: Package, part: str | None, authors: dict[str, str], figures:
 
 
 def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """Add "(hidden)" to a slide that is hidden in the presentation."""
+    """Add "(hidden)" to the title of a slide that is not shown in the presentation."""
     first = blocks[0] if blocks else None
     if isinstance(first, Heading):
         return [replace(first, text=f"{first.text} (hidden)"), *blocks[1:]]
@@ -107,13 +107,19 @@ def _placeholder(shape: Element) -> Element | None:
 
 
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
-    """Return the number and type that identify a placeholder in the layout."""
+    """Return the number and the type of a placeholder.
+
+    They identify the placeholder in the slide layout from which it inherits.
+    """
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)
 
 
 def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], Element]:
-    """Return the placeholders of a layout or master. Each has two keys: `(number, type)` and `(number, None)`."""
+    """Return the placeholders of a slide layout or master.
+
+    Each can be found by two keys: `(number, type)` and `(number, None)`.
+    """
     found: dict[tuple[str | None, str | None], Element] = {}
     for one in descendants(root, "p:sp"):
         mark = _placeholder(one)
@@ -163,7 +169,7 @@ def _is_above(area: Area | None, own: Area | None) -> bool:
 
 
 def _is_left(area: Area | None, own: Area | None) -> bool:
-    """Whether the shape `area` is to the left of the shape `own`, in the same row.
+    """Whether the shape `area` is to the left of the shape `own`, in the same row of the slide.
 
     Two shapes are in the same row if they overlap vertically by at least half the height of the smaller one.
     """
@@ -203,7 +209,10 @@ class _Slide:
                 yield from self._picture(one)
 
     def _area(self, shape: Element) -> Area | None:
-        """Return the area of a shape on the slide. A placeholder without a position inherits it from the layout."""
+        """Return the position and size of a shape on the slide.
+
+        A placeholder without a position inherits it from the layout.
+        """
         for one in (shape, *self._inherited(shape)):
             frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
             numbers = [

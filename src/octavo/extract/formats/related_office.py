@@ -54,7 +54,10 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def _checked_container(path: Path) -> Metadata:
-    """Check an XLS workbook and return its metadata. Raises `Encrypted` if the workbook has a password."""
+    """Check an XLS workbook before it is read, and return its metadata.
+
+    Raises `Encrypted` if the workbook has a password.
+    """
     with path.open("rb") as file:
         if file.read(len(_CONTAINER)) != _CONTAINER:
             return Metadata()  # workbooks from before 1995 have no container
@@ -66,9 +69,9 @@ def _checked_container(path: Path) -> Metadata:
 
 
 def _check_records(stream: bytes) -> None:
-    """Reject workbooks with a password, or with cells that are too far apart.
+    """Reject a workbook that has a password, or cells that are very far apart.
 
-    calamine would also allocate memory for all empty cells in between.
+    The library calamine allocates memory for all empty cells between them.
     """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):
@@ -88,7 +91,10 @@ def _check_records(stream: bytes) -> None:
 
 
 def _checked(archive: Archive) -> Metadata:
-    """Check the unpacked size of all XML parts, because calamine unpacks without limits. Returns the metadata."""
+    """Check the unpacked size of all XML parts, because the library calamine unpacks without limits.
+
+    Returns the metadata.
+    """
     _reject_encrypted(archive)
     for name in archive:
         if name.endswith(".xml"):
@@ -98,7 +104,10 @@ def _checked(archive: Archive) -> Metadata:
 
 
 def _displayed_cells(archive: Archive) -> dict[str, xlsx.SheetCells]:
-    """Return the displayed texts of cells such as percentages, by sheet. calamine returns only their raw numbers."""
+    """Return the displayed texts of cells such as percentages, by sheet.
+
+    The library calamine returns only their raw numbers.
+    """
     data = archive.find("content.xml") if "content.xml" in archive else None
     if not data or len(data) > _MOST_DISPLAYED:
         return {}

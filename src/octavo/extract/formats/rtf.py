@@ -65,13 +65,13 @@ def _joined(text: str) -> str:
 
 
 def _fonts(head: str) -> dict[int, str]:
-    """Map each font to the encoding that it declares. Symbol fonts are mapped to `SYMBOLS`."""
+    """Map the number of each font to the text encoding that the font declares. Symbol fonts are mapped to `SYMBOLS`."""
     fonts = {int(font): _CHARSETS[int(charset)] for font, charset in _FONT.findall(head) if int(charset) in _CHARSETS}
     return fonts | {int(font): SYMBOLS for font in _SYMBOL_FONT.findall(head)}
 
 
 def _styles(head: str) -> dict[int, int]:
-    """Map each heading style to its heading level."""
+    """Map the number of each heading style to its heading level."""
     levels: dict[int, int] = {}
     start = head.find("{\\stylesheet")
     for number, content in _STYLE.findall(head, start) if start >= 0 else ():
@@ -111,7 +111,10 @@ def _heading(block: DocumentBlock | Line, levels: dict[int, int]) -> Heading | N
 
 
 def _typed(block: DocumentBlock | Line) -> DocumentBlock:
-    """Convert a paragraph to a block. A paragraph that starts with a typed bullet or number becomes a list item."""
+    """Convert a paragraph to a block.
+
+    If it starts with a bullet or number that the author typed, it becomes a list item.
+    """
     found = _TYPED_ITEM.match(plain(block.runs)) if isinstance(block, Line) else None
     if not isinstance(block, Line) or not found:
         return finished(block)
@@ -134,7 +137,7 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _group_end(source: str, start: int) -> int:
-    """Return the position of the brace that closes the group around `start`."""
+    """Return the position of the closing brace of the RTF group that contains the position `start`."""
     depth = 0
     for found in _BRACE.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(found.group(), 0)

@@ -89,7 +89,9 @@ def _seconds(timing: re.Match[str], first: int) -> float:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove lines that repeat the last line of the previous cue, as in captions that scroll up."""
+    """Remove the first line of a caption if it repeats the last line of the caption before, as in captions that scroll
+    up.
+    """
     last, end = "", 0.0
     for cue in cues:
         shown = [_FORMATTING.sub("", line).strip() for line in cue.lines]
@@ -102,7 +104,7 @@ def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
 
 
 def _snippets(cues: Iterable[_Cue]) -> Iterator[Snippet]:
-    """Convert cues to snippets. The speaker's name is added where the speaker changes."""
+    """Convert captions to snippets of text with times. The speaker's name is added where the speaker changes."""
     speaker = ""
     for cue in cues:
         text = " ".join(cue.lines)

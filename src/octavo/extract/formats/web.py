@@ -283,9 +283,8 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
 
 def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
     """Remove parts of the page that do not belong to the article: hidden elements, dialogs, forms, and boxes about
-    cookies and newsletters.
-
-    A part with a large share of the text is kept, because some pages are a single form or hide the article at first.
+    cookies and newsletters. A part that contains much of the page's text is kept, because some pages are a single form
+    or hide the article at first.
     """
     most = _MOST_ASIDE * len(text_of(tree))
     for element in list(tree.iter("*")):
@@ -303,7 +302,9 @@ def _is_aside(element: Any) -> bool:  # noqa: ANN401
 
 
 def without_links_at_end(markdown: str, url: str) -> str:
-    """Remove the links to other pages of the site below the article, and the heading above these links."""
+    """Remove the links below an article that lead to other pages of the same site, and the heading above these
+    links.
+    """
     host = _host(url)
     parts = _EMPTY_LINES.split(markdown)
     end = len(parts)
@@ -339,17 +340,20 @@ def _host(address: str) -> str:
 
 
 def _site(host: str) -> str:
-    """Return the last two labels of a host name, which all pages of a site share."""
+    """Return the last two parts of a host name, such as `example.org`. They are the same for all pages of a site."""
     return ".".join(host.split(".")[-2:])
 
 
 def _is_caption(part: str) -> bool:
-    """Whether a short paragraph or heading introduces the next block."""
+    """Whether a short paragraph or heading only introduces the block that follows, such as "Related articles:"."""
     return len(part) <= _MOST_CAPTION and (part.startswith(("#", "**")) or part.endswith(":"))
 
 
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
-    """Turn text between double line breaks into paragraphs. Otherwise every link in the text would end a paragraph."""
+    """Turn text between double line breaks into paragraphs.
+
+    Without paragraphs, the text would be divided at every link.
+    """
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)
         if any(_is_end(one, after) for one, after in pairwise(children)):
@@ -357,7 +361,7 @@ def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
 
 
 def _is_end(one: Any, after: Any) -> bool:  # noqa: ANN401
-    """Whether `one` is the first of two line breaks that have no text between them."""
+    """Whether `one` and `after` are two line breaks without text between them, which end a paragraph."""
     return one.tag == after.tag == "br" and not (one.tail or "").strip()
 
 
@@ -380,7 +384,7 @@ def _wrap(element: Any, children: list[Any]) -> None:  # noqa: ANN401
 
 
 def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
-    """Append a paragraph with this text to an element. Returns the paragraph, or None if there is no text."""
+    """Append a paragraph with this text to an element and return the paragraph. Returns None if there is no text."""
     if not text:
         return None
     paragraph = element.makeelement("p", {})
@@ -390,11 +394,9 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def without_additions(markdown: str, words: str) -> str:
-    """Remove text that is not in the article: short paragraphs, such as keywords and calls to action, and lists whose
-    items are all headings.
-
-    `words` is the article extracted without links and bold type. Only short paragraphs that do not occur in it are
-    removed.
+    """Remove text that is not part of the article: short paragraphs, such as keywords and "Read more", and lists whose
+    items are all headings. `words` is the same article, extracted without links and bold type. Only short paragraphs
+    that do not occur in it are removed.
     """
     known = _letters(words)
     parts = [part for part in _EMPTY_LINES.split(markdown) if not _BOX_NAMES.fullmatch(part)]

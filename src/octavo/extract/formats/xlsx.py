@@ -78,10 +78,11 @@ _BELOW = (1 << 30, 0)
 
 
 class SheetCells(NamedTuple):
-    """Data of cells that calamine does not read. Rows and columns are numbered from 0.
+    """Details of cells that the library calamine does not read.
 
-    `formats` maps cells to their number formats. `formulas` maps rows to the formulas whose result is not in the file.
-    `texts` maps cells to their displayed texts. It contains only errors, unless the file stores displayed texts.
+    Rows and columns are numbered from 0. `formats` maps cells to number formats. `formulas` maps rows to formulas whose
+    result is not in the file. `texts` maps cells to displayed texts. It contains only error values, unless the file
+    stores displayed texts.
     """
 
     formats: dict[tuple[int, int], str]
@@ -129,7 +130,7 @@ def read_additions(package: Package, figures: Figures) -> Additions:
 
 
 def read_cells(package: Package) -> dict[str, SheetCells]:
-    """Read the number formats of each sheet, and the formulas whose result is not in the file."""
+    """Read the number formats of each sheet, and the formulas whose results are not stored in the file."""
     name, root = package.main("xl/workbook.xml")
     codes = _format_codes(package.part(package.related(name, "styles")))
     found: dict[str, SheetCells] = {}
@@ -141,7 +142,7 @@ def read_cells(package: Package) -> dict[str, SheetCells]:
 
 
 def _format_codes(styles: Element | None) -> dict[bytes, str]:
-    """Return the number format of each cell style that has one, keyed by the position of the style in the file."""
+    """Return the number formats of the cell styles that have one. The key is the position of the style in the file."""
     if styles is None:
         return {}
     own = {one.get("numFmtId"): one.get("formatCode") or "" for one in styles.iter() if local_name(one) == "numFmt"}
@@ -328,10 +329,10 @@ def _sheet(
 
 
 def _texts(row: Sequence[Value], number: int, first: int, known: SheetCells) -> list[str]:
-    """Return the texts of the cells of a row.
+    """Return the text of each cell in a row.
 
-    `number` is the row number in the sheet, and `first` the column of the first cell. A formula whose result is not in
-    the file is shown as a formula.
+    `number` is the row number in the sheet, and `first` the column of the first cell. If the file does not contain the
+    result of a formula, the formula itself is returned.
     """
     if not known.formats and not known.texts:
         texts = [_text(value) for value in row]
@@ -385,9 +386,8 @@ def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """If the text of a merged cell is short, repeat it in every cell that it covers.
-
-    Then each row can be understood alone.
+    """If the text of a merged cell is short, repeat it in every cell that it covers, so that each row can be understood
+    alone.
     """
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):

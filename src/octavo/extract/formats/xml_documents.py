@@ -224,9 +224,9 @@ class _Converter:
     vocabulary: _Vocabulary
 
     def convert(self, source: Element, parent: Element, level: int) -> None:
-        """Convert an element to HTML and append it to `parent`, without the text after the element.
+        """Convert an element to HTML and append it to `parent`.
 
-        `level` is the heading level.
+        Text that follows the element is not included. `level` is the heading level.
         """
         name = local_name(source)
         target = self._target(source, name)
@@ -265,7 +265,7 @@ class _Converter:
 
 
 def _label(title: Element) -> str:
-    """Return the section number that precedes the title."""
+    """Return the section number that the XML contains before this title."""
     before = title.getprevious()
     return _words(before) if before is not None and local_name(before) == "label" else ""
 
@@ -373,7 +373,7 @@ def _book_metadata(root: Element) -> Metadata:
 
 
 def _values(root: Element) -> Extracted | None:
-    """List the values of all elements.
+    """Make a list of the values of all elements.
 
     Returns None if the file is too long, or if it is prose in an unknown vocabulary.
     """

@@ -72,7 +72,7 @@ def write_comment(author: str, text: str, place: str = "") -> list[DocumentBlock
 
 
 def one_line(blocks: Iterable[DocumentBlock]) -> str:
-    """Write all blocks on one line, because a table cell cannot contain blocks."""
+    """Write blocks on a single line, because a Markdown table cell cannot contain blocks."""
     return " ".join(filter(None, (_as_line(block) for block in blocks))).replace("  \n", " ").replace("\n", " ")
 
 
@@ -145,9 +145,10 @@ def _row(cells: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Level:
-    """A list that is not finished.
+    """One level of a nested list that is being written.
 
-    `indent` is the column of the markers, `inner` the column of the text. `kind` and `number` describe the last marker.
+    `indent` is the column of the markers, and `inner` the column of the text. `kind` and `number` describe the last
+    marker.
     """
 
     depth: int
@@ -161,7 +162,7 @@ class _Level:
 class _List:
     """Writes lists.
 
-    Where numbering restarts, the marker changes from "1." to "1)" or back, so that Markdown starts a new list.
+    If the numbering restarts, the markers change from "1." to "1)" or back, so that Markdown starts a new list.
     """
 
     levels: list[_Level] = field(default_factory=list[_Level])

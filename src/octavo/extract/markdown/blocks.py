@@ -166,13 +166,13 @@ _READERS: dict[str, Callable[[str, int], Span]] = {
 
 @dataclass(slots=True)
 class OpenContent:
-    """The code fence or paragraph that is still open inside a quote or list item."""
+    """The code block or paragraph that is still open inside a quote or list item, while its lines are read."""
 
     fence: str | None = None
     paragraph: bool = False
 
     def read(self, content: str) -> None:
-        """Process one line, without the markers of the quote or list item around it."""
+        """Process one line inside a quote or list item. The markers of the quote or item are already removed."""
         if self.fence:
             closing = line_syntax.CLOSING_FENCE.match(content)
             self.fence = None if closing and closing[1].startswith(self.fence) else self.fence
@@ -262,7 +262,7 @@ def _list_end(text: str, position: int) -> int:
 def _has_mark(line: str, mark: str) -> bool:
     """Whether the line starts another item of the same list.
 
-    `mark` is the bullet of the list, or the character after its numbers.
+    `mark` is the list's bullet, or the character after its numbers, such as "." or ")".
     """
     found = _ITEM_MARK.match(line)
     return found is not None and found[1][-1] == mark and line_syntax.begins(line) == "list"

@@ -33,7 +33,10 @@ def escape_inside(text: str) -> str:
 
 
 def escape_start(escaped: str) -> str:
-    """Escape the start of a line so that it does not start a block. The rest of the line must be escaped already."""
+    """Escape the start of a line, so that it is not read as a heading, list item or other block.
+
+    The rest of the line must already be escaped.
+    """
     if not _starts_block(escaped):
         return escaped
     number = _NUMBER.match(escaped)
@@ -59,7 +62,7 @@ def fence(content: list[str], language: str = "") -> str:
 
 
 def escape_places(line: str) -> list[int]:
-    """Return the positions where `escape` inserts a backslash, for callers that also insert formatting."""
+    """Return the positions at which `escape` would insert a backslash, for callers that also insert formatting."""
     places = [found.start() for found in _SPECIAL.finditer(line)]
     if places[:1] != [0] and _starts_block(line):
         number = _NUMBER.match(line)
@@ -68,5 +71,5 @@ def escape_places(line: str) -> list[int]:
 
 
 def escape_inline(text: str, mark: str) -> str:
-    """Like `escape_inside`, but insert `mark` instead of a backslash."""
+    """Escape text like `escape_inside`, but insert `mark` instead of each backslash."""
     return _SPECIAL.sub(rf"{mark}\g<0>", text)

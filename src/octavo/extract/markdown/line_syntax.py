@@ -43,10 +43,7 @@ IMAGE = re.compile(r"!\[[^\]\n]{0,1000}\]\([^()\n]{0,2000}\)\s*")
 
 
 class Markup(NamedTuple):
-    """The patterns for the start and the end of a kind of HTML block.
-
-    If `end` is None, an empty line ends the block.
-    """
+    """Patterns for the start and the end of one type of HTML block. If `end` is None, an empty line ends the block."""
 
     start: re.Pattern[str]
     end: re.Pattern[str] | None
@@ -78,9 +75,8 @@ LONE_TAG = Markup(
 
 
 def begins(text: str, position: int = 0) -> str:
-    """Return the kind of block that the line at `position` starts.
-
-    The result is a group name of `LINE`, or "html", or "tag" for a tag alone on its line.
+    """Return the kind of block that the line at `position` starts: a group name of the pattern `LINE`, "html", or "tag"
+    for an HTML tag alone on its line.
     """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"
@@ -93,7 +89,7 @@ def begins(text: str, position: int = 0) -> str:
 
 
 def markup_at(text: str, position: int) -> Markup | None:
-    """Return the kind of HTML block that the first tag of the line starts, if any."""
+    """Return the type of HTML block that the line's first tag starts, or None."""
     tag = text.find("<", position)
     return next((markup for markup in (*INTERRUPTING_MARKUP, LONE_TAG) if markup.start.match(text, tag)), None)
 

@@ -18,14 +18,14 @@ MOST_PARTS = 200
 
 
 class Repeated(str):
-    """The text of a merged cell, repeated in another column that the cell covers."""
+    """The text of a merged cell, repeated in the other columns that the cell covers."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class CellBudget:
-    """The number of cells that can still be written, counted over all sheets of a file."""
+    """Counts how many more cells may be written for a file. All sheets of the file share this limit."""
 
     cells: int = MOST_CELLS
 
@@ -60,7 +60,7 @@ class Grid:
         return self.rows_left_out > 0 or self.cells_cut > 0 or self.widest > MOST_COLUMNS
 
     def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-        """Yield the tables of a sheet, each with its first row and column.
+        """Yield the tables of a sheet, each with the row and column at which it starts.
 
         Tables are separated by empty rows and empty columns. An empty column does not separate a single column from a
         table beside it.
@@ -106,9 +106,9 @@ Part = tuple[int, int, int, int]
 
 
 def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
-    """Find the areas of connected cells.
+    """Find the areas of connected filled cells.
 
-    Each area is given as top, left, bottom and right. Overlapping areas are merged.
+    Returns the top, left, bottom and right of each area. Overlapping areas are merged.
     """
     parts: list[Part] = []
     above: list[tuple[int, int, int]] = []  # first and last column of each run of cells in the row above, and its area
@@ -131,7 +131,7 @@ def _find_parts(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _join_rows(parts: list[Part]) -> list[Part]:
-    """Join areas that are beside each other and form one table."""
+    """Join areas of cells that are side by side and form one table."""
     merged: dict[int, int] = {}
     for first, one in enumerate(parts):
         for second, other in enumerate(parts[:first]):
@@ -145,10 +145,10 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 
 
 def _is_beside(one: Part, other: Part) -> bool:
-    """Whether two areas of cells form one table.
+    """Whether two areas of filled cells form one table.
 
-    They do if one empty column separates them, one of them is a single column, and all rows of the shorter area are
-    also rows of the longer one. The longer one must have several rows.
+    One empty column must separate them, one of them must be a single column, and all rows of the shorter area must also
+    be rows of the longer one. The longer one must have several rows.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
     if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between

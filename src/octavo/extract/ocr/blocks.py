@@ -1,4 +1,7 @@
-"""Joins recognised lines into paragraphs, and converts the paragraphs to the block type used for embedded text."""
+"""Joins recognised lines into paragraphs.
+
+The paragraphs are converted to the same block type that is used for text that a PDF contains.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +37,10 @@ _SENTENCE_END = (".", "!", "?", ":")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph. `text` contains only intended line breaks. `size` is the font size, and `lines` is the line count.
+    """A paragraph.
 
-    `runs` is true for horizontal running text, and false for table cells and vertical text.
+    `text` contains only line breaks that the author intended. `size` is the font size, and `lines` is the number of
+    lines. `runs` is true for horizontal running text, and false for table cells and vertical text.
     """
 
     text: str
@@ -48,7 +52,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Lines that are side by side, from left to right. Most rows have only one line."""
+    """Recognised lines that are side by side, from left to right. Most rows have only one line."""
 
     lines: list[Line]
 
@@ -114,7 +118,7 @@ def _cut(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _pitch(rows: Sequence[Row]) -> float:
-    """Return the usual distance between the baselines of two rows."""
+    """Return the usual line spacing: the distance between the baselines of two neighbouring rows."""
     most = MOST_PITCH * median(row.height for row in rows)
     steps = [row.base - before.base for before, row in pairwise(rows) if row.base > before.base]
     return min(median(steps), most) if steps else most
@@ -159,7 +163,7 @@ _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,4}\.?\s+[^\W\d_a-z].*[^\s.,;:\d]")
 
 
 def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
-    """Return the blocks of a page.
+    """Convert recognised lines to the blocks of a page.
 
     Boxes stay in pixels. Font sizes are divided by `scale`, the number of pixels per page unit.
     """
@@ -171,7 +175,7 @@ def blocks_of(lines: Sequence[Line], scale: float = 1.0) -> list[PageBlock]:
 def _paragraphs(lines: Sequence[Line]) -> list[Paragraph]:
     """Return the paragraphs in reading order.
 
-    A page in a right-to-left script is mirrored before its columns are ordered.
+    A page in a right-to-left script is mirrored first, so that its columns are found like those of other pages.
     """
     mirrored = is_right_to_left("".join(line.text for line in lines))
     seen = [replace(line, box=_mirrored(line.box)) for line in lines] if mirrored else lines
@@ -184,7 +188,7 @@ def _mirrored(box: Box) -> Box:
 
 
 def _usual(paragraphs: Sequence[Paragraph]) -> float:
-    """Return the median font size, weighted by the amount of text."""
+    """Return the usual font size: the median, weighted by the amount of text."""
     sizes = [paragraph.size for paragraph in paragraphs for _ in range(1 + len(paragraph.text) // 20)]
     return median(sizes) if sizes else 0.0
 
@@ -205,7 +209,7 @@ def _mark(paragraph: Paragraph) -> str:
 
 
 def _counts(items: Sequence[Paragraph]) -> bool:
-    """Whether there are at least two numbered paragraphs and their numbers are consecutive, as in a list."""
+    """Whether there are at least two numbered paragraphs with consecutive numbers, as in a list."""
     numbers = [int(found[1]) for item in items if (found := _NUMBER.match(item.text))]
     return len(numbers) > 1 and all(after == before + 1 for before, after in pairwise(numbers))
 

@@ -27,10 +27,10 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 
 
 class GreySheet(NamedTuple):
-    """A picture for OCR. `scale` is the number of its pixels per pixel of the original.
+    """A picture that is prepared for OCR.
 
-    `sharp` is the picture before grain was smoothed out. It shows the shapes of letters better. If the grain is heavy,
-    `sharp` is smoothed too.
+    `scale` is the number of its pixels per pixel of the original. `sharp` is the picture before its grain was smoothed
+    out, and shows the shapes of letters better. If the grain is heavy, `sharp` is smoothed too.
     """
 
     picture: Image.Image
@@ -63,9 +63,9 @@ def _on_white(picture: Image.Image) -> Image.Image:
 
 
 def grain_of(grey: Image.Image) -> int:
-    """Measure the grain of a picture by a median.
+    """Measure how grainy a picture is.
 
-    Letters do not affect it, because they cover less than half the page.
+    The median that is used ignores letters, because they cover less than half the page.
     """
     counts = ImageChops.difference(grey, grey.filter(ImageFilter.GaussianBlur(1))).histogram()
     half, level = sum(counts) / 2, 0
@@ -91,9 +91,9 @@ _LEAST_POINTS = 12
 
 
 def has_ink(picture: Image.Image) -> bool:
-    """Whether the page is not blank. This check is much faster than OCR.
+    """Whether the page is not blank.
 
-    Faint print counts as ink. Paper grain and the shadows on an empty sheet do not.
+    This check is much faster than OCR. Faint print counts as ink. Paper grain and the shadows on empty paper do not.
     """
     small = picture.convert("L")
     small.thumbnail((_SIDE, _SIDE), reducing_gap=2.0)
@@ -114,10 +114,10 @@ _LEAST_SIDE = 100  # smaller pictures have too few rows of pixels
 
 def tilt_of(picture: Image.Image) -> float:
     """Return the angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
+    Returns 0 if they are already level, or if the angle is unclear.
 
-    Returns 0 if the rows are already level, or if the tilt is unclear. The rows of text are level at the angle at which
-    the amount of ink differs most between neighbouring rows of pixels. For a page on its side, columns of pixels are
-    compared instead.
+    The rows of text are level at the angle at which the amount of ink differs most between neighbouring rows of pixels.
+    If the page is on its side, columns of pixels are compared instead.
     """
     if min(picture.size) < _LEAST_SIDE:
         return 0.0
@@ -154,9 +154,9 @@ def straightened(picture: Image.Image, tilt: float) -> Image.Image:
 
 
 def before_straightening(box: Box, tilt: float, size: tuple[int, int], turned: tuple[int, int]) -> Box:
-    """Convert a box on a straightened picture to a box on the original.
+    """Convert a box on a rotated picture to a box on the original.
 
-    `size` is the size of the original, and `turned` the size of the straightened picture.
+    `size` is the size of the original, and `turned` the size of the rotated picture.
     """
     angle = math.radians(tilt)
     corners = [(x - turned[0] / 2, y - turned[1] / 2) for x in (box.left, box.right) for y in (box.top, box.bottom)]
@@ -197,7 +197,7 @@ class InkSheet(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A group of connected pixels: its box and its pixel count."""
+    """A group of connected pixels, with its bounding box and its number of pixels."""
 
     left: int
     top: int
@@ -211,11 +211,11 @@ class Blob(NamedTuple):
 
 
 def ink_sheet(picture: Image.Image) -> InkSheet:
-    """Draw text of any colour as dark strokes on white.
+    """Draw text of any colour as dark letters on white.
 
     Each pixel shows how much the original differs from its background, in the colour channel with the largest
     difference. So light letters on a dark or coloured background look like dark letters on paper. A median filter
-    computes the background, because it keeps the edges of coloured areas sharp. Blurred edges would look like strokes.
+    computes the background, because it keeps the edges of coloured areas sharp. Blurred edges would look like letters.
     """
     colours = picture.convert("RGB")
     scale = min(1.0, _INK_SIDE / max(colours.size))

@@ -1,7 +1,7 @@
-"""When imported, loads the OCR models that every page needs.
+"""Loads the OCR models that every page needs, when it is imported.
 
-The parent process of a sandbox that only runs OCR imports this module, so its child processes inherit the models. The
-models of other scripts are loaded by the child processes that need them, which takes less than a fifth of a second.
+It is imported by the parent process of the sandbox that runs OCR, so that the child processes inherit the models. A
+child process that needs the model of another script loads it, which takes less than a fifth of a second.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Puts recognised lines in reading order: column by column, with full-width lines in between.
 
-OCR returns lines from top to bottom, which mixes columns. So the page is cut into horizontal bands at the lines that
-cross a gutter (the space between columns). Each band is then cut into columns at the gutters that none of its lines
-crosses. Tables look like columns too: if the lines of neighbouring columns are side by side all the way down, they are
-read row by row.
+OCR returns lines from top to bottom, which mixes columns. So the page is first cut into horizontal bands: a heading
+across the page separates the columns above it from the columns below it. Each band is then cut into columns at its
+gutters, the vertical white spaces that none of its lines crosses. Tables look like columns too: if the lines of
+neighbouring columns are side by side all the way down, they are read row by row.
 """
 
 from __future__ import annotations
@@ -121,7 +121,10 @@ def _from_top(line: Line) -> tuple[float, float]:
 
 
 def _bands(lines: list[Line], height: float) -> list[list[Line]]:
-    """Split the lines of a page into horizontal bands. A band ends where lines start or stop crossing a gutter."""
+    """Split the lines of a page into horizontal bands, so that each band has the same columns from top to bottom.
+
+    For example, a heading across two columns is a separate band.
+    """
     left, right = min(line.box.left for line in lines), max(line.box.right for line in lines)
     narrow = [line for line in lines if line.width < SPANNING * (right - left)]
     gutters = _gutters(narrow, height)
@@ -152,7 +155,7 @@ def _columns(band: list[Line], height: float) -> list[list[Line]]:
 
 
 def _gutters(lines: Sequence[Line], height: float) -> list[tuple[float, float]]:
-    """Find the gutters. A gutter is a horizontal range that no line touches, with lines on both sides."""
+    """Find the vertical white spaces between columns. Returns the left and right edge of each space."""
     if not lines:
         return []
     covered: list[list[float]] = []
@@ -187,7 +190,10 @@ def _has_near(middles: list[float], middle: float, distance: float) -> bool:
 
 
 def _across(band: list[Line], height: float) -> list[Line]:
-    """Order the lines row by row, from left to right. Lines whose middles are at about the same height form a row."""
+    """Sort lines row by row, and from left to right within a row.
+
+    Lines whose middles are at about the same height form a row.
+    """
     rows: list[list[Line]] = []
     for line in sorted(band, key=_from_top):
         if rows and line.middle - rows[-1][0].middle < height / 2:

@@ -91,10 +91,9 @@ def recognise_page(
 
 
 def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line], int]:
-    """Read text that the first reading missed: very large text, and text on dark or coloured backgrounds or in
-    diagrams.
-
-    Returns all lines, and the number of letters that are still unread. A page that was read well is not read again.
+    """Read text that the first OCR run missed: very large text, and text on dark or coloured backgrounds or in
+    diagrams. Returns all lines, and the number of letters that are still unread. A page that was read well is not read
+    again.
     """
     ink, lines = ink_sheet(turned), upright.lines
     unread = unread_letters(ink, (line.box for line in lines if line.score >= LEAST_LINE))
@@ -108,9 +107,9 @@ def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line],
 
 
 def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
-    """Yield copies of the page in two sizes, each in grey and with the background removed.
+    """Yield four copies of the page: in two sizes, each in grey and with the background removed.
 
-    A word that is hidden in one copy can be visible in another.
+    A word that OCR misses in one copy can be readable in another.
     """
     for side in COPY_SIDES:
         scale = min(1.0, side / max(turned.size))
@@ -120,9 +119,9 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 
 
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
-    """Add lines from other readings of the page, if they were read with enough confidence.
+    """Add the lines in `found`, from further OCR runs on the same page, if their confidence is high enough.
 
-    If two lines overlap, the better one is kept, depending on its letter count and its confidence.
+    If two lines overlap, the line with more letters and a higher confidence is kept.
     """
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:

@@ -82,7 +82,7 @@ class UprightSheet:
 
 
 class Reading(NamedTuple):
-    """The lines that an OCR model read, and the script of the model."""
+    """The result of one OCR run: the lines, and the script (writing system) of the model that was used."""
 
     script: str
     lines: list[Line]
@@ -156,9 +156,10 @@ def scaled(line: Line, scale: float) -> Line:
 
 
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
-    """Return the scripts to try first: the scripts of the given language or, without a language, the detected script.
+    """Return the scripts (writing systems) to try first.
 
-    Latin is added if the detected script is uncertain and easily confused with Latin, as Cyrillic is.
+    These are the scripts of the given language or, without a language, the detected script. Latin is added if the
+    detected script is uncertain and easily confused with Latin, as Cyrillic is.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -187,7 +188,7 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
 
 
 def _with_accents(upright: Image, first: Reading) -> Reading:
-    """Read the picture with the Vietnamese model if that fits better than the Latin model.
+    """If the text seems to be Vietnamese, read the picture again with the Vietnamese model.
 
     The Latin model reads Vietnamese accents wrong, but with high confidence.
     """
@@ -244,9 +245,9 @@ def _is_latin(lines: Sequence[Line]) -> bool:
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:
-    """Return the area around the beginning of a line.
+    """Return the area of a picture around the beginning of a line, for a sample.
 
-    It has a margin, because Tesseract misreads letters at the edge of a picture.
+    It includes a margin, because Tesseract misreads letters at the edge of a picture.
     """
     left, top, right, bottom = box
     margin = _LINE_MARGIN * (bottom - top)
@@ -255,9 +256,9 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """Return the mean confidence of lines, weighted by length, or 0 if there are no lines.
+    """Return the average confidence of the lines, weighted by length, or 0 if there are no lines.
 
-    The value is halved if most words have only one letter.
+    It is halved if most words have only one letter.
     """
     letters = sum(len(line.text) for line in lines)
     mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)

@@ -61,7 +61,7 @@ class Orientation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A loaded Tesseract model."""
+    """A loaded OCR model. Recognises text in pictures."""
 
     script: str
     handle: int
@@ -71,13 +71,13 @@ class Reader:
         return list(self._lines(picture, _WHOLE_PAGE))
 
     def read_line(self, picture: Image) -> list[Line]:
-        """Recognise a picture of one line."""
+        """Recognise the text in a picture of a single line."""
         return list(self._lines(picture, _ONE_LINE))
 
     def read_sparse(self, picture: Image) -> list[Line]:
-        """Recognise single words anywhere, such as labels in a diagram.
+        """Recognise single words anywhere in a picture, such as the labels in a diagram.
 
-        The result can contain shapes in pictures that Tesseract mistook for letters.
+        The result can contain shapes that Tesseract mistook for letters.
         """
         return list(self._lines(picture, _SPARSE))
 
@@ -114,7 +114,7 @@ class Reader:
         return Line(text, _box(place, level), library.TessResultIteratorConfidence(place, level) / 100, margin=0.0)
 
     def _split(self, line: Line, words: Sequence[Line]) -> Iterator[Line]:
-        """Split a line at wide gaps, because Tesseract sometimes joins the lines of neighbouring columns."""
+        """Split a line at wide spaces, because Tesseract sometimes joins the lines of neighbouring columns."""
         gap = WIDE_GAP * line.height
         parts = [[words[0]]]
         for before, word in pairwise(words):

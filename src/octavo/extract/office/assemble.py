@@ -1,4 +1,4 @@
-"""Assembles the result of a processor from finished Markdown: blocks, pages, outline, figures and metadata."""
+"""Builds the result of reading a file from finished Markdown: blocks, pages, outline, figures and metadata."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class Figures:
     found: list[Figure] = field(default_factory=list[Figure])
 
     def add(self, member: str | None, alternative: str = "", *, kind: str = "picture", caption: str = "") -> str:
-        """Add a picture and return its Markdown. Beyond the limit, only the alternative text is kept."""
+        """Add a picture and return its Markdown.
+
+        If there are too many pictures, only the alternative text is returned.
+        """
         alternative = clean_line(_BOILERPLATE.sub("", alternative)) or ""
         if len(self.found) >= MOST_FIGURES:
             return alternative.translate(_ALTERNATIVE_ESCAPES)
@@ -62,7 +65,7 @@ class Figures:
 
 
 def is_picture(data: bytes) -> bool:
-    """Whether the bytes are a picture that shows something, and not a spacer of a few pixels."""
+    """Whether the bytes are a picture with content, and not a spacer of a few pixels."""
     if data[:6] in {b"GIF87a", b"GIF89a"}:
         size = struct.unpack_from("<HH", data, 6) if len(data) > _GIF_HEAD else (0, 0)
     elif data.startswith(b"\x89PNG"):
@@ -151,7 +154,7 @@ def take_page_breaks(text: str) -> tuple[str, list[int]]:
 
 
 def pages_between(breaks: Sequence[int], length: int) -> list[Page]:
-    """Make the pages of a text: one starts at the beginning, and one at each page break."""
+    """Make the pages of a text. The first page starts at the beginning, and each further page at a page break."""
     starts = [0, *breaks]
     ends = [*breaks, length]
     return [Page(number, str(number), *ends_of) for number, ends_of in enumerate(zip(starts, ends, strict=True), 1)]

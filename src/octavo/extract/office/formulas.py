@@ -64,9 +64,9 @@ def _join(parts: Iterable[str]) -> str:
 
 
 def _touch(line: str, part: str) -> bool:
-    """Whether two parts, such as two names, need a space between them so that they are not read as one.
+    """Whether two parts of a formula, such as two names, need a space between them so that they are not read as one.
 
-    A square bracket also needs a space, because without one it is read as an index.
+    A square bracket also needs a space, because otherwise it is read as an index.
     """
     is_name = part[0].isalnum() or part[0] in '"√∑∏∫['
     return is_name and (line[-1].isalnum() or line[-1] in ')]"∑∏∫' or _is_mark(line[-1]))
@@ -86,10 +86,7 @@ def _words(text: str) -> str:
 
 
 def _group(line: str) -> str:
-    """Put an operand in brackets if it has several parts.
-
-    The brackets are notation and not part of the original formula.
-    """
+    """Put an operand in brackets if it has several parts, so that the fraction of x + 1 and 2 becomes "(x + 1)/2"."""
     return line if _ATOM.fullmatch(line) else f"({line})"
 
 

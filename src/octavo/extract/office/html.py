@@ -192,7 +192,7 @@ def _simplify_power(element: Element) -> None:
 
 
 def _simplify_span(element: Element) -> None:
-    """Insert a space between a line number at the end of a line and the word before it."""
+    """If the element is a line number at the end of a line, insert a space between it and the word before it."""
     after = element.getnext()
     is_last = not (element.tail or "").strip() and (after is None or after.tag == "br")
     before = text_before(element)[-1:]
@@ -210,13 +210,18 @@ def _simplify_ruby(element: Element) -> None:
 
 
 def _simplify_caption(element: Element) -> None:
-    """Keep headings and paragraphs of a caption apart. Otherwise the whole caption would be one line of italics."""
+    """Keep the headings and paragraphs in a caption as separate blocks.
+
+    Otherwise the whole caption would be one line of italics.
+    """
     if any(BLOCK_TAGS.fullmatch(one.tag) for one in element.iter() if one is not element):
         element.tag = "div"
 
 
 def _simplify_object(element: Element) -> None:
-    """Keep the fallback content of an object element, which is shown if the object itself cannot be displayed."""
+    """Show the fallback content of an `object` element, which browsers show if they cannot display the object
+    itself.
+    """
     element.tag = "div"
 
 
@@ -252,7 +257,10 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Before this cell, insert the cells that span down from earlier rows. Returns the column of this cell."""
+    """Insert the cells that extend down from earlier rows before this cell.
+
+    Returns the column of this cell. `reach` maps each column to the remaining rows and the text of such a cell.
+    """
     while column in reach:
         left, text = reach.pop(column)
         _insert_cell(row, cell, text)
@@ -310,7 +318,7 @@ def _is_layout(table: Element, rows: Sequence[Element]) -> bool:
 
 
 def _drawing_texts(drawing: Element) -> Iterator[str]:
-    """Yield the text of a drawing without its style sheet. A text with a position begins a new line."""
+    """Yield the texts of a vector drawing, without its style sheet. A text with a position begins a new line."""
     hidden = {inside for one in drawing.iter(*_NOT_DRAWN) for inside in one.iter()}
     line: str | None = None
     for event, element in etree.iterwalk(drawing, events=("start", "end")):
@@ -323,7 +331,10 @@ def _drawing_texts(drawing: Element) -> Iterator[str]:
 
 
 def _separator(element: Element, line: str | None) -> str:
-    """Return the separator before a text in a drawing. `line` is the vertical position of the previous text."""
+    """Return the separator before a text in a drawing: a line break, a space or nothing.
+
+    `line` is the vertical position of the previous text.
+    """
     if element.tag in _DRAWN_LINES:
         return "\n"
     if element.tag != "tspan" or not any(element.get(name) for name in ("x", "y", "dy")):
@@ -380,7 +391,10 @@ def _escape_texts(body: Element) -> None:
 
 
 def _escaped(text: str, before: str, *, in_link: bool) -> str:
-    """Escape a text. `before` is the preceding text, which matters because both together could look like a link."""
+    """Escape the Markdown characters in a text.
+
+    `before` is the preceding text, which matters because both together could look like a link.
+    """
     text = _WRAPPED.sub("", _CONTROL.sub("", text))
     if _EASTERN.match(before[-1:]) and _WRAPPED_START.match(text):
         text = text.lstrip()

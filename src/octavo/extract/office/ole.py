@@ -1,4 +1,4 @@
-"""OLE containers, the file format of Outlook and of Office before 2007."""
+"""Reads OLE containers, the file format of Outlook and of Office before 2007."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Container:
 
 
 def _summary(data: bytes) -> dict[int, str]:
-    """Return the texts and dates in the first section of a property set, keyed by property id."""
+    """Return the texts and dates in the first section of an OLE property set, keyed by property id."""
     if len(data) < _SECTION_AT + 4:
         return {}
     (start,) = struct.unpack_from("<I", data, _SECTION_AT)

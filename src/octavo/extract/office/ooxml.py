@@ -1,4 +1,4 @@
-"""Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships, charts and metadata."""
+"""Reads Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships, charts and metadata."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHART_NAMES = {"ofPie": "Pie", "stock": "Stock", "surface3D": "Surface", "dough
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relationship from one part of a package to another part or to a URL.
+    """A relationship from one part (file) of a package to another part or to a URL.
 
     `target` is the name of a part, or a URL if `external` is true. `kind` is the last segment of the relationship type.
     """
@@ -37,7 +37,7 @@ class Relation:
 
 @dataclass(slots=True)
 class Package:
-    """An office document, stored as a package of parts.
+    """An office document, which is a ZIP package of parts (files).
 
     A missing part is read as None, because most parts are optional.
     """
@@ -69,13 +69,17 @@ class Package:
         return self._relations[part]
 
     def related(self, part: str, kind: str) -> str | None:
-        """Return the name of the first internal part to which `part` has a relationship of this kind."""
+        """Follow the first relationship of this kind from `part` to another part of the package.
+
+        Returns that part's name, or None.
+        """
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
 
     def target(self, part: str, identifier: str | None) -> str | None:
-        """Return the name of the part that a relationship of `part` points to, or None if the target is outside the
-        file.
+        """Return the name of the part to which the relationship with this id points.
+
+        Returns None if the target is outside the file.
         """
         relation = self.relations(part).get(identifier or "")
         return relation.target if relation and not relation.external else None
@@ -136,9 +140,9 @@ def _chart_title(root: Element) -> str:
 
 
 def _points(series: Element, *names: str) -> dict[int, str]:
-    """Return stored values of a chart series, such as its categories, by index.
+    """Return the stored values of a chart series, such as its categories, by index.
 
-    `names` are the names of the elements that contain these values.
+    `names` are the names of the XML elements that contain these values.
     """
     found: dict[int, str] = {}
     for part in (one for one in series if local_name(one) in names):
@@ -170,7 +174,9 @@ _LONGEST_FORMAT = 200
 
 @dataclass(frozen=True, slots=True)
 class _NumberFormat:
-    """One section of a number format: the text before and after the number, and the pattern of its digits."""
+    """One section of a spreadsheet number format such as `0.00 €`: the text before and after the number, and the
+    pattern of its digits.
+    """
 
     before: str
     pattern: str
@@ -225,7 +231,7 @@ def _read_format(code: str) -> tuple[_NumberFormat, ...]:
 
 
 def _is_unsupported(condition: str | None, sign: str) -> bool:
-    """Whether a part of a format is unsupported: a condition, a fraction, a date or text."""
+    """Whether a number format contains something that is not supported: a condition, a fraction, a date or text."""
     return bool(condition and not _COLOURS.fullmatch(condition)) or sign.isalpha() or sign in {"/", "@"}
 
 

@@ -25,7 +25,7 @@ class Style:
 
 @dataclass(slots=True)
 class Styles:
-    """Text styles by name, and the numbered levels of each list style."""
+    """The styles of an OpenDocument file: text styles by name, and the numbered levels of each list style."""
 
     texts: dict[str, Style] = field(default_factory=dict[str, Style])
     numbered: dict[str, set[int]] = field(default_factory=dict[str, set[int]])

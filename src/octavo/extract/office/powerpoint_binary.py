@@ -44,7 +44,7 @@ def records(data: bytes) -> Iterator[Record]:
 
 
 def inside(data: bytes, *path: int) -> bytes:
-    """Return the content of the first record at a path of record types, or empty bytes if there is no such record."""
+    """Follow a path of record types into nested records. Returns the content of the first match, or empty bytes."""
     for kind in path:
         data = next((one.data for one in records(data) if one.kind == kind), b"")
     return data
@@ -59,9 +59,9 @@ def all_of(data: bytes, kind: int) -> list[Record]:
 
 @dataclass(slots=True)
 class PresentationFile:
-    """A presentation. `places` maps the number of each valid record to its offset.
+    """A presentation file.
 
-    `pictures` is the stream that contains the pictures.
+    `places` maps the number of each valid record to its offset. `pictures` is the stream that contains the pictures.
     """
 
     stream: bytes
@@ -141,7 +141,10 @@ class SlideText:
 
 
 class SlidePlace(NamedTuple):
-    """An entry in the list of slides. Contains the texts that are stored in the list itself."""
+    """An entry in the presentation's list of slides.
+
+    Contains the texts that the file stores in this list instead of in the slide.
+    """
 
     number: int
     identifier: int
@@ -214,7 +217,9 @@ def _size(mask: int, fields: tuple[tuple[int, int], ...]) -> int:
 
 
 def read_numbered(about: bytes) -> list[int]:
-    """Return the start number of each additional paragraph style that numbers its paragraphs, and 0 for the others."""
+    """Return one number for each additional paragraph style: the start number if the style numbers its paragraphs,
+    otherwise 0.
+    """
     data = inside(about, TAGS, TAG, TAG_DATA, _NUMBERED)
     found: list[int] = []
     at = 0

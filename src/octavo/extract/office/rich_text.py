@@ -66,9 +66,9 @@ _DRAWINGS = frozenset({"emfblip", "wmetafile", "pmmetafile", "dibitmap", "wbitma
 
 @dataclass(slots=True)
 class State:
-    """The state of an RTF group.
+    """The formatting inside an RTF group.
 
-    `collector` receives the text of the group if it is not part of the body, such as a footnote.
+    If the text of the group is not part of the body, for example a footnote, it is collected in `collector`.
     """
 
     bold: bool = False
@@ -96,7 +96,10 @@ class ParagraphFormat:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A paragraph with its font size. Used until the reader knows which sizes are headings."""
+    """A paragraph with its font size.
+
+    It becomes a heading or an ordinary paragraph when all font sizes of the file are known.
+    """
 
     runs: list[TextRun]
     size: int

@@ -1,7 +1,8 @@
-"""The structures of Word files from before 2007: text in pieces, and properties of paragraphs, characters and styles.
+"""Reads the structures of Word files from before 2007: pieces of text, and the properties of paragraphs, characters and
+styles.
 
 Properties are stored by offset in the file, and text by position in the document. The piece table maps positions to
-offsets. All counts are bounded by the size of the file, because every character needs at least one byte.
+offsets. All counts are limited by the size of the file, because every character needs at least one byte.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ Modifier = tuple[int, bytes]
 
 
 class Counts(NamedTuple):
-    """The lengths of the parts of the text, such as footnotes and headers, in the order in which they are stored."""
+    """The lengths of the sections of the text, such as main text, footnotes and headers, in the order in which they are
+    stored.
+    """
 
     text: int
     footnotes: int
@@ -50,7 +53,7 @@ class Counts(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A range of characters with the same properties. `style` is set only for paragraphs."""
+    """A range of text with the same properties. `style` is set only for paragraphs."""
 
     start: int
     end: int
@@ -89,14 +92,17 @@ class WordFile:
     styles: list[Style] = field(default_factory=list[Style])
 
     def part(self, index: int) -> bytes:
-        """Return one structure of the table stream. `index` is its index in the header's list of offsets and sizes."""
+        """Return the bytes of one structure in the table stream.
+
+        `index` is its position in the list of structures in the file header.
+        """
         start, size = self._place(index)
         return self.table[start : start + size]
 
     def after(self, index: int) -> bytes:
         """Return all bytes of the table stream that follow a structure.
 
-        Used for list levels, which are stored after the lists.
+        Used for the levels of lists, which are stored there.
         """
         return self.table[sum(self._place(index)) :]
 
@@ -111,9 +117,9 @@ class WordFile:
         return _at(self.paragraphs, position)
 
     def runs_between(self, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-        """Split the range from `start` to `end` into runs with the same properties.
+        """Split the range from `start` to `end` into ranges with the same properties.
 
-        Yields the start, end and properties.
+        Yields the start, end and properties of each.
         """
         place = max(bisect_right(self.characters, start, key=lambda run: run.start) - 1, 0)
         while start < end:
@@ -159,7 +165,7 @@ def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
 
 
 def positions(data: bytes, entry_bytes: int) -> tuple[list[int], list[bytes]]:
-    """Parse a table of n + 1 positions, followed by n entries of `entry_bytes` bytes each."""
+    """Parse a binary table that consists of n + 1 positions, followed by n entries of `entry_bytes` bytes each."""
     count = max(len(data) - 4, 0) // (4 + entry_bytes)
     if not count:
         return [], []
@@ -186,7 +192,10 @@ def _pieces(file: WordFile) -> Iterator[Piece]:
 
 
 def _piece_table(data: bytes) -> bytes:
-    """Return the piece table, skipping the property lists that are stored before it."""
+    """Return the piece table, which says where in the file each piece of the text is stored.
+
+    Skips the property lists before it.
+    """
     at = 0
     while at + 3 <= len(data) and data[at] == 1:
         at += 3 + struct.unpack_from("<H", data, at + 1)[0]
@@ -249,7 +258,10 @@ def _character_page(page: bytes) -> Iterator[Run]:
 
 
 def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
-    """Convert the byte ranges of runs in the file to character ranges in the text."""
+    """Convert ranges of bytes in the file to ranges of characters in the text.
+
+    `pieces` says where each piece of text is stored.
+    """
     placed: list[Run] = []
     starts = [run.start for run in runs]
     for piece in pieces:
@@ -263,10 +275,7 @@ def _placed(pieces: list[Piece], runs: list[Run]) -> list[Run]:
 
 
 def modifiers(data: bytes) -> Iterator[Modifier]:
-    """Yield the changes in a list of properties.
-
-    Each change is the code of a property and the bytes of its new value.
-    """
+    """Parse a list of property changes. Yields the code of each property and the bytes of its new value."""
     at = 0
     while at + 2 < len(data):
         (what,) = struct.unpack_from("<H", data, at)

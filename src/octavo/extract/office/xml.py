@@ -108,8 +108,10 @@ def secure_parser() -> object:
 
 
 def parse(data: bytes) -> Element:
-    """Parse XML. Rejects damaged XML, and XML that declares entities, because office programs do not declare entities
-    but attacks such as entity bombs do.
+    """Parse XML.
+
+    Rejects damaged XML. Also rejects XML that declares entities: office programs never declare them, but attacks such
+    as entity bombs do.
     """
     try:
         root: Any = etree.fromstring(data, secure_parser())
@@ -140,7 +142,7 @@ def local_name(element: Element) -> str:
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """Follow a path of tag names down from an element. Returns the first match, or None."""
+    """Find an element by a path of tag names, starting below this element. Returns the first match, or None."""
     for name in path:
         if element is None:
             return None
@@ -302,7 +304,10 @@ def caption_of(image: Element) -> str:
 
 
 def text_before(element: Element) -> str:
-    """Return the text directly before an element. If there is none, return the end of the previous element's text."""
+    """Return the text directly before an element.
+
+    If there is none, return the text at the end of the previous element.
+    """
     before: Element | None = element.getprevious()
     if before is None:
         parent = element.getparent()
@@ -311,12 +316,12 @@ def text_before(element: Element) -> str:
 
 
 def remove(element: Element) -> None:
-    """Remove an element with everything in it."""
+    """Remove an XML element with everything in it."""
     replace(element, "")
 
 
 def replace(element: Element, text: str) -> None:
-    """Replace an element with text."""
+    """Replace an XML element with text."""
     parent = element.getparent()
     if parent is None:
         return

@@ -1,6 +1,7 @@
-"""Finds tables without a grid: their words are aligned in columns, and horizontal lines may separate the rows.
+"""Finds tables without a drawn grid. Their words are aligned in columns, and horizontal lines may separate the rows.
 
-A ruling is a printed line. A segment is a group of words on one line without a wide gap.
+A "ruling" is a straight line drawn on the page. A "segment" is a group of words on one text line without a wide space
+between them, usually one table cell.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ _TITLE = re.compile(r"(table|tab\.|exhibit|figure|fig\.|chart|tabelle|tableau|ta
 
 
 class Area(NamedTuple):
-    """Consecutive lines that may be a table. `ruled` is true if they are between rulings of the same width."""
+    """Consecutive text lines that may be a table.
+
+    `ruled` is true if drawn lines of the same width are above and below them.
+    """
 
     lines: tuple[Line, ...]
     ruled: bool
@@ -82,8 +86,9 @@ def _touches(part: Segment, box: Box) -> bool:
 
 
 def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
-    """Yield groups of lines between wide rulings that look like a table, with the adjacent lines that continue the
-    table.
+    """Yield groups of text lines that look like a table between wide drawn lines.
+
+    Neighbouring lines with several cells are included.
     """
     parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
     near = [line for line in parts if line]
@@ -102,9 +107,10 @@ def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[
 
 
 def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
-    """Whether a table ends between two lines.
+    """Whether a table ends between two neighbouring text lines.
 
-    It ends if the lines are far apart without a ruling between them, or if the lower line is a heading in larger type.
+    It ends if the lines are far apart and no line is drawn between them, or if the lower text is a heading in larger
+    letters.
     """
     gap = below[0].top - above[0].bottom
     if len(below) == 1 and below[0].height > _LARGER * above[0].height and gap > below[0].height:
@@ -113,9 +119,9 @@ def _ends_table(above: Line, below: Line, ys: Sequence[float]) -> bool:
 
 
 def _first_row(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the index of the table's first row, which may be above the first ruling.
+    """Return the index of the table's first row.
 
-    Some tables have a ruling below each row, but none above the first row.
+    It can be above the first drawn line, because some tables have a line below each row but none above the first row.
     """
     steps = [low[0].top - high[0].top for high, low in pairwise(lines[start:end])]
     if len(steps) < _FEW - 1 or max(steps) > 1.3 * min(steps):
@@ -137,7 +143,10 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Extend the range from `start` to `end` by the adjacent lines above and below that have several cells."""
+    """Extend a range of lines by the neighbouring lines above and below that also have several cells.
+
+    Returns the new start and end.
+    """
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -151,7 +160,10 @@ def _is_next(above: Line, below: Line) -> bool:
 
 
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
-    """Remove columns of prose beside other text. A column of prose has many long segments with the same left edge."""
+    """Remove paragraphs that are printed beside other text.
+
+    They are recognised by many long pieces of text with the same left edge.
+    """
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
         starts[round(part.left / _SAME_START)].append(part)
@@ -173,7 +185,10 @@ def _without_prose(lines: Sequence[Line]) -> list[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Yield groups of consecutive lines with several segments each. A few lines with one segment may be in between."""
+    """Yield groups of neighbouring text lines in which most lines have several cells.
+
+    A few lines with a single cell may be in between.
+    """
     start = end = -1
     for place, line in enumerate(lines):
         if start >= 0:
@@ -198,7 +213,7 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _is_heading(part: Segment, below: Line, left: float) -> bool:
-    """Whether a line with one segment is part of the table header below it.
+    """Whether a line with a single piece of text belongs to the table header below it.
 
     Such a line is short, close to the header, and not above the first column.
     """
@@ -229,11 +244,10 @@ def _aligned_table(area: Area, rulings: Rulings) -> Table | None:
 
 
 def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: bool) -> bool:
-    """Whether the lines may be a table. Enough lines must have several cells, and few may contain code, formulas or
-    prose.
+    """Quickly check whether the lines may be a table, before searching for columns.
 
-    This quick check comes before the search for columns. It is less strict than `_is_table`, because that search can
-    still split and join segments.
+    Enough lines must have several cells, and only a few may contain code, formulas or prose. `_is_table` later checks
+    more strictly.
     """
     several = sum(len(line) > 1 for line in lines)
     if several < 2 or 3 * sum(bool(_CODE.search(part.text)) for part in parts) > len(parts):  # noqa: PLR2004
@@ -247,9 +261,10 @@ def _may_be_table(lines: Sequence[Line], parts: Sequence[Segment], *, ruled: boo
 
 
 def _without_notes(lines: Sequence[Line], rulings: Rulings | None) -> Sequence[Line]:
-    """Remove notes below a table: trailing lines that have one segment, or that have a long segment and no number.
+    """Remove the last lines of a table if they are notes, such as "Source: ...".
 
-    If rulings divide the table into many rows, nothing is removed, because these lines can belong to the last row.
+    A note has only one cell, or it has a long cell and no number. If drawn lines divide the table into many rows,
+    nothing is removed, because the last lines can then belong to the last row.
     """
     box = box_of([part for line in lines for part in line])
     if rulings and len(_full_rules(box, rulings)) > _FEW:
@@ -267,14 +282,17 @@ def _is_note(line: Line) -> bool:
 
 
 def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
-    """Let a label span only the first column, if it starts there and is the only text in its row."""
+    """If the only text in a row is a label that starts in the first column, assign it to the first column only."""
     if list(row.parts) == [0] and row.parts[0][1].left < columns[0][0] + 3 * row.height:
         return row._replace(parts={0: (0, row.parts[0][1])})
     return row
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """Return the vertical positions of rulings that span the width of a box. They may have gaps between columns."""
+    """Return the vertical positions of the drawn lines that are as wide as the box.
+
+    A line may be interrupted between columns.
+    """
     slack = 0.2 * (box.right - box.left)
     rules: dict[float, tuple[float, float, float]] = {}
     for rule in rulings.horizontal:
@@ -299,7 +317,9 @@ def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segm
 
 
 def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
-    """Split a segment that contains the headings of several columns, printed with hardly any space between them."""
+    """Split a group of words that contains the headings of several columns, printed close together, such as "Price
+    Total".
+    """
     start = 0
     for place in overlapped(columns, part)[:-1]:
         low, high = columns[place][1], columns[place + 1][0]
@@ -333,9 +353,9 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
 
 
 def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
-    """Whether the cells are lines of prose: they are long, or often start in lower case.
+    """Whether the cells are lines of running text: many are long, or often start in lower case.
 
-    Long cells are not prose if there are many rulings and the first column contains labels.
+    Long cells are allowed if many drawn lines separate the rows and the first column contains labels.
     """
     parts = [part for row in rows for _, part in row.parts.values()]
     if sum(len(part.words) > _LONG for part in parts) > 0.2 * len(parts):
@@ -354,9 +374,9 @@ def _has_labels(rows: Sequence[Row]) -> bool:
 
 
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
-    """Whether cells of text form a table.
+    """Whether cells with words instead of numbers form a table.
 
-    They must be well aligned. They must also be very short, or be short and mostly start with a capital letter or
+    They must be well aligned. They must also be very short, or be short and mostly start with a capital letter or a
     digit.
     """
     words = _mean_words(parts)
@@ -377,9 +397,9 @@ def _column(rows: Sequence[Row], place: int) -> list[Segment]:
 
 
 def _is_list(rows: Sequence[Row], columns: int) -> bool:
-    """Whether the lines are a list, code, formulas or a form, and not a table.
+    """Whether the lines are a list, code, formulas or a form instead of a table.
 
-    In lists, code and formulas, one column contains only markers, line numbers or equation numbers. In a form, the
+    In lists, code and formulas, one column contains only bullets, line numbers or equation numbers. In a form, the
     labels in the first column end with a colon.
     """
     first, last = _column(rows, 0), _column(rows, columns - 1)
@@ -403,7 +423,7 @@ def _is_contents(rows: Sequence[Row]) -> bool:
 
 
 def _is_formula(rows: Sequence[Row]) -> bool:
-    """Whether many lines overlap the line above them, as in fractions, sums and indices."""
+    """Whether many lines overlap vertically with the line above them, as in fractions, sums and indices."""
     overlaps = sum(low.top < high.bottom - 0.25 * min(high.height, low.height) for high, low in pairwise(rows))
     return overlaps > 0.3 * len(rows)
 
@@ -413,7 +433,7 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """Return the share of cells that are aligned with most cells in their column, by left edge, right edge
+    """Return the share of cells that are aligned with the other cells in their column, by their left edge, right edge
     or middle.
     """
     aligned = total = 0

@@ -77,7 +77,10 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the annotation is part of the page's text, unlike a comment."""
+        """Whether the annotation shows text at its position on the page, as a filled-in form field does.
+
+        Comments do not.
+        """
         return self.kind in {"field", "tick", "free_text"}
 
 
@@ -193,7 +196,7 @@ def _cleaned(text: str) -> str:
 
 
 def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
-    """Return the text of the page under a highlight."""
+    """Return the text of the page that a highlight covers."""
     count = min(_raw.FPDFAnnot_CountAttachmentPoints(handle), _MOST_QUADS) if text_page else 0
     quads = [(index, _raw.FS_QUADPOINTSF()) for index in range(count)]
     read = [quad for index, quad in quads if _raw.FPDFAnnot_GetAttachmentPoints(handle, index, quad)]
@@ -205,7 +208,7 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
 
 
 def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
-    """Whether two highlighted areas touch on the same line. Some programs highlight every letter separately."""
+    """Whether two highlighted areas touch on the same line. Some programs store one highlight for every letter."""
     (_, _, end, high), (start, low, _, top) = _bounds(before), _bounds(quad)
     return max(abs(start - end), abs(top - high)) < _TOUCHING * (top - low)
 
@@ -233,7 +236,7 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add check boxes and radio buttons to the text runs of a page, if they have a label to their right.
+    """Add check boxes and radio buttons to the text of a page if they have a label to their right.
 
     Skips those that the text already contains.
     """
@@ -248,7 +251,7 @@ def _is_label(label: Box, box: Box) -> bool:
 
 
 def _is_shown(one: Annotation, runs: Sequence[TextRun]) -> bool:
-    """Whether the page already contains the value as text at this position."""
+    """Whether the text of the page already contains the value of this annotation at the same position."""
     inside = "".join("".join(run.text.split()) for run in runs if _is_over(run.box, one.box))
     return bool(inside) and "".join(one.value.split()) in inside
 
@@ -298,9 +301,9 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """Return the index of the one-line block that labels a field, or None if there is no such block.
+    """Return the index of the one-line block that labels a form field, or None.
 
-    A label is to the left of a value, or to the right of a check box.
+    The label of a text field is to its left, and the label of a check box is to its right.
     """
     beside = [
         (gap, index)
@@ -334,9 +337,10 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """Return the index at which to insert a comment: after the last block that overlaps the comment's box.
+    """Return the index at which to insert a comment into the blocks of a page.
 
-    If no block overlaps it, insert after the last block that begins above it.
+    It is inserted after the last block that its box overlaps or, if there is none, after the last block that begins
+    above it.
     """
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]
@@ -360,7 +364,7 @@ def _note(one: Annotation) -> PageBlock:
 
 
 def field_regions(page: int, annotations: Sequence[Annotation], first_order: int = 0) -> tuple[Region, ...]:
-    """Make a region with a name and a value from each form field of a page."""
+    """Make a region, with the name and the value of the field, from each form field of a page."""
     return tuple(
         Region(page, RegionKind.FIELD, one.box, first_order + index, 1.0, f"{one.name}: {one.value}".lstrip(": "))
         for index, one in enumerate(one for one in annotations if one.kind in {"field", "tick"})

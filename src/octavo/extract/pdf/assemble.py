@@ -70,9 +70,9 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 
 
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
-    """Rejoin words that are divided at line ends.
+    """Rejoin words that are divided at line ends, so that "exam-" and "ple" become "example".
 
-    Other words in the document show whether a joined word keeps its hyphen.
+    Compounds such as "well-known" keep their hyphen. Other words of the document help to decide.
     """
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages

@@ -1,7 +1,8 @@
-"""Finds the columns of a page. Follows each gap up and down until a line of text crosses it (XY-cut).
+"""Finds the columns of a page, so that they can be read one after the other.
 
-A gutter is the space between two columns. A band is a horizontal strip of the page with text. A side is the text on one
-side of a gutter.
+A gutter is the white space between two columns. To find gutters, each wide space between words is followed up and down
+the page until a line of text crosses it (XY-cut). In this module, a band is a horizontal strip of the page with text,
+usually one line across the page, and a side is the text on one side of a gutter.
 """
 
 from __future__ import annotations
@@ -46,16 +47,17 @@ Gap = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Continuous text in a single column."""
+    """Text in a single column, which is read from top to bottom."""
 
     segments: tuple[Segment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Columns side by side, in reading order. `beside` contains narrow columns next to them.
+    """Columns that are side by side, in reading order.
 
-    If `leading` is true, each block in a narrow column is read before the main text at the same height.
+    `beside` contains narrow columns with text such as margin notes. If `leading` is true, each block in a narrow column
+    is read before the main text at the same height.
     """
 
     columns: tuple[Layout, ...]
@@ -65,7 +67,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Layouts that are placed one below the other."""
+    """Parts of a page that are one below the other. Each part can itself have columns."""
 
     parts: tuple[Layout, ...]
 
@@ -75,7 +77,10 @@ Layout = Flow | Columns | Stack
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A strip of the page that contains text. White space separates it from the strips above and below."""
+    """A horizontal strip of the page with text, usually one line across the page.
+
+    White space separates it from the strips above and below.
+    """
 
     top: float
     bottom: float
@@ -83,7 +88,7 @@ class Band:
 
 
 def find_columns(segments: Sequence[Segment], *, backwards: bool = False, depth: int = 0) -> Layout:
-    """Find the columns in the segments of a page. If `backwards` is true, columns are read from right to left."""
+    """Arrange the text of a page into columns. If `backwards` is true, the columns are read from right to left."""
     # Two columns have at least two lines each, or contain tables, pictures or boxes.
     few = len(segments) < 4 and sum(one.block is not None for one in segments) < 2  # noqa: PLR2004
     if few or depth > _DEEPEST:
@@ -120,7 +125,7 @@ def segments_in(layout: Layout) -> Iterator[Segment]:
 
 
 def _has_paragraph(side: Sequence[Segment]) -> bool:
-    """Whether one side of a gutter has a paragraph: three or more long lines of words, one directly below the other."""
+    """Whether a column contains a paragraph: three or more long lines of words, one directly below the other."""
     least = _LONG_LINE * _width(side)
     long = [one for one in side if one.right - one.left > least and _is_wordy(one.text)]
     long.sort(key=lambda one: (round(one.left / 8), one.bottom))
@@ -142,9 +147,9 @@ def _box(side: Sequence[Segment]) -> Box:
 
 
 def _parts(bands: Sequence[Band], least: float, *, backwards: bool, depth: int) -> Iterator[Layout]:
-    """Split the page at its longest gutter.
+    """Split a page at the longest white space between two columns.
 
-    Yields the layout above the gutter, its columns, and the layout below it.
+    Yields the text above the columns, the columns, and the text below them.
     """
     ranked = sorted(_gutters(bands, least), key=lambda one: (one.rows, one.end - one.start), reverse=True)[:_MOST_TRIED]
     for one, facing in [(one, facing) for facing in (False, True) for one in ranked]:
@@ -171,10 +176,10 @@ def _flow(bands: Sequence[Band]) -> Flow:
 
 
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """Return the index of the band where the two columns beside a gutter really begin.
+    """Return the index of the line at which two columns really begin.
 
-    A gutter can start too high. The last lines of the text above the columns can be short, and then look like lines of
-    the left column.
+    The white space between columns can start too high: if the text above the columns ends with short lines, they look
+    like lines of the left column.
     """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
@@ -186,9 +191,8 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
-    """Whether a short gutter is only a few wide spaces in justified text.
-
-    If so, the lines around it are close together and equally long.
+    """Whether a presumed space between columns only consists of a few wide word spaces, one below the other, in
+    justified text. If so, the lines around it are close together and equally long.
     """
     start, end = gutter.start, gutter.end
     if end - start > _FEW_LINES or start == 0 or end == len(bands):
@@ -201,10 +205,10 @@ def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
 
 
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
-    """Return the index after the band where the two columns beside a gutter really end.
+    """Return the index after the line at which two columns really end.
 
-    A gutter can end too low. The first line of the text below the columns can be short, and then looks like a line of
-    the left column.
+    The white space between columns can end too low: if the text below the columns starts with a short line, it looks
+    like a line of the left column.
     """
     last = gutter.end - 1
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
@@ -235,7 +239,7 @@ def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
 
 
 def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
-    """Yield the gaps between segments, from left to right."""
+    """Yield the start and end of each wide horizontal space between pieces of text, from left to right."""
     ordered = sorted(segments, key=lambda one: one.left)
     end, size = ordered[0].right, ordered[0].size
     for one in ordered[1:]:
@@ -246,7 +250,9 @@ def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
 
 
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
-    """Return the part of a gutter that stays free of text in a band, or None if that part is too narrow."""
+    """Return the part of a horizontal space that is still free of text in this strip of the page, or None if that part
+    is too narrow to separate columns.
+    """
     left, right = gap
     sizes: list[float] = []
     for one in band.segments:
@@ -263,9 +269,9 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 
 
 class _Gutter(NamedTuple):
-    """A gutter from band `start` to band `end`.
+    """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` is the smaller of two counts: the bands with text to its left, and the bands with text to its right.
+    `rows` counts the strips with text to the left of it, or those with text to the right if there are fewer of them.
     """
 
     rows: int
@@ -275,7 +281,10 @@ class _Gutter(NamedTuple):
 
 
 def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
-    """Yield all gutters. Follows each gap up and down until a segment closes it."""
+    """Yield all vertical white spaces that may separate columns.
+
+    Each wide space between words is followed up and down until text closes it.
+    """
     found: list[_Gutter] = []
     for index, gap in _seeds(bands, least):
         if any(one.start <= index < one.end and one.gap[0] < gap[1] and gap[0] < one.gap[1] for one in found):
@@ -292,10 +301,10 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 
 
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
-    """Yield the gaps that may be part of a gutter: those inside a band, and those between the single segments of two
-    neighbouring bands.
+    """Yield wide spaces at which to start the search for column separators.
 
-    The lines of two columns can be at different heights, and then they are in different bands.
+    They are between two pieces of text on one line, or on two neighbouring lines with one piece each, because the lines
+    of two columns can be at different heights.
     """
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
@@ -306,14 +315,14 @@ def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
 
 
 def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
-    """Whether a line is part of the columns below it, and not part of the text above it."""
+    """Whether a line is closer to the columns below it than to the text above it."""
     return above is not None and below.top - band.bottom < 0.7 * (band.top - above.bottom)
 
 
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Yield the indexes of headings that divide columns into an upper and a lower group.
+    """Yield the indexes of headings that divide two columns into an upper and a lower part.
 
-    Such headings are on the left, with a lot of white space around them.
+    Such a heading is in the left column, with a lot of white space around it.
     """
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
@@ -328,7 +337,9 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Yield the indexes at which wide white space divides columns of short lines, such as addresses side by side."""
+    """Yield the indexes of lines above which a high white space divides columns of short lines, such as addresses side
+    by side.
+    """
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
@@ -341,7 +352,7 @@ def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _is_running(side: Sequence[Segment]) -> bool:
-    """Whether one side of a gutter is running text: several lines, most of them long and ending near the right edge."""
+    """Whether a column contains running text: several lines, most of them long and ending near the right edge."""
     lines = [one for one in side if one.block is None]
     if len(lines) < 3:  # noqa: PLR2004
         return False
@@ -366,9 +377,10 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 
 
 def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, depth: int) -> Layout | None:
-    """Return the two sides of a gutter as columns, or None if the gutter only separates table cells.
+    """Divide lines into a left and a right column at a horizontal space.
 
-    If `facing` is true, the two sides are columns only if they are groups of short lines side by side.
+    Returns None if the space only separates table cells. If `facing` is true, only groups of short lines side by side
+    count as columns.
     """
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)
@@ -406,9 +418,9 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines on one side of a gutter are table cells.
+    """Whether the lines in `side` are table cells of the rows in `main`.
 
-    Each must be level with a line on the other side, and they must be isolated lines or numbers.
+    Each must be at the same height as a line in `main`, and they must be numbers, or few and far apart.
     """
     if _has_block(side) or not _heads_lines(side, main):
         return False
@@ -417,16 +429,16 @@ def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _are_single(side: Sequence[Segment]) -> bool:
-    """Whether all lines on one side of a gutter are short and far from each other, as labels and cells are."""
+    """Whether all lines of a column are short and far apart, as labels and table cells are."""
     places = sorted({round(one.bottom) for one in side})
     apart = all(low - high > 1.7 * side[0].size for high, low in pairwise(places) if low - high > 2)  # noqa: PLR2004
     return apart and not _has_block(side) and all(len(one.text) <= _SHORT for one in side)
 
 
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether each block of a narrow column is read together with the main text at the same height.
+    """Whether each block of a narrow column is read next to the main text at the same height, as margin notes are.
 
-    Otherwise the column is read before or after the whole main text.
+    Otherwise the whole column is read before or after the main text.
     """
     is_drawn = all(one.block is not None for one in side)
     if is_drawn and _height_of(side) > _NARROW * _height_of(main) and _is_mostly_drawn(main):
@@ -446,9 +458,9 @@ def _has_block(side: Sequence[Segment]) -> bool:
 
 
 def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether both sides of a gutter are blocks of short lines, such as addresses, which are read one after the other.
+    """Whether two columns are blocks of short lines, such as addresses, and are therefore read one after the other.
 
-    A form is read row by row instead.
+    Forms and tables are read row by row instead.
     """
     if min(_rows(left), _rows(right)) < 3 or min(_letters_per_line(left), _letters_per_line(right)) < 6:  # noqa: PLR2004
         return False
@@ -458,10 +470,10 @@ def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]
 
 
 def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two groups of short lines face each other across a wide gap, such as the addresses of a letter.
-
-    The cells of a table row look similar. So the lines of each group must be close together, unless both groups are
-    addresses. Also, both groups must contain an address line or a label, or one must be much longer than the other.
+    """Whether two groups of short lines are side by side with a wide space between them, such as the addresses in a
+    letter. Table rows look similar. So the lines of each group must be close together, unless both groups contain a
+    postcode. Also, both groups must contain a label or a line of an address, or one group must be much longer than the
+    other.
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
@@ -481,7 +493,7 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
 
 
 def _is_close_set(side: Sequence[Segment]) -> bool:
-    """Whether the lines are close together, and at least half of them share a left or right edge."""
+    """Whether the lines are close together and at least half of them have the same left edge or the same right edge."""
     places = sorted({round(one.bottom): one.size for one in side}.items())
     if any(low - high > _CLOSE * max(size, other) for (high, size), (low, other) in pairwise(places)):
         return False
@@ -490,9 +502,9 @@ def _is_close_set(side: Sequence[Segment]) -> bool:
 
 
 def _has_values(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether a line on the right is the value of a label on the left.
+    """Whether a line on the right is the value of a label on the left, such as "Date:" and "3 May".
 
-    Such a line is level with the label, contains no colon, and is not directly below another label.
+    Such a line is at the same height as the label, contains no colon, and is not directly below another label.
     """
     labels = [one.bottom for one in left if _LABEL.search(one.text) and not _has_right_neighbour(one, left)]
     ordered = sorted(right, key=attrgetter("bottom"))
@@ -510,9 +522,10 @@ def _has_right_neighbour(one: Segment, side: Sequence[Segment]) -> bool:
 
 
 def _line_texts(side: Sequence[Segment]) -> list[str]:
-    """Return the text of each line on one side of a gutter.
+    """Return the text of each line of a column.
 
-    Joins the segments of each line, because typed lines are split at every wide space.
+    A line can consist of several pieces of text, because typed lines are split at every wide space. The pieces are
+    joined.
     """
     ordered = sorted(side, key=lambda one: (round(one.bottom), one.left))
     lines = groupby(ordered, key=lambda one: round(one.bottom))
@@ -520,25 +533,25 @@ def _line_texts(side: Sequence[Segment]) -> list[str]:
 
 
 def _names_something(side: Sequence[Segment]) -> bool:
-    """Whether a group of lines contains an address line or a label."""
+    """Whether a group of lines contains a label or a line of an address."""
     return any(_ADDRESS.search(one.text) or _LABELLED.match(one.text) for one in side)
 
 
 def _are_aligned(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether most lines on one side of a gutter are level with a line on the other side."""
+    """Whether most lines of one column are at the same height as a line of the other column."""
     heights = {round(one.bottom) for one in right}
     level = sum(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in left)
     return level > 0.7 * min(len(left), len(right))
 
 
 def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether every line of a narrow column is level with a line of the main column, as in a glossary."""
+    """Whether every line of a narrow column is at the same height as a line of the main column, as in a glossary."""
     heights = {round(one.bottom) for one in main}
     return all(any(round(one.bottom) + shift in heights for shift in (-1, 0, 1)) for one in beside)
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether one side of a gutter is much narrower than the main text, or than a single column of the main text."""
+    """Whether a column is much narrower than the main text, or than a single column of the main text."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

@@ -1,6 +1,5 @@
-"""Reads the contents of PDF pages with liteparse: text runs, words, rulings and other shapes, with their positions.
-
-Other modules turn these contents into lines, regions and tables.
+"""Reads the contents of PDF pages with the library liteparse: words, text runs, drawn lines and other shapes, with
+their positions. Other modules turn these contents into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -46,9 +45,10 @@ class Word(NamedTuple):
 
 
 class TextRun(NamedTuple):
-    """Words on one line in one font. `tag` is the id of the run's marked content, if the PDF is tagged.
+    """Words on one line in one font.
 
-    `white` is true if the letters are white. Such letters can be seen only on a darker background.
+    `tag` is the id of the marked content to which they belong, if the PDF is tagged. `white` is true if the letters are
+    white. Such letters can be seen only on a darker background.
     """
 
     box: Box
@@ -64,9 +64,10 @@ class TextRun(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A filled or stroked shape. A thin shape is a ruling: a line of a table, an underline, or the edge of a frame.
+    """A filled or stroked shape.
 
-    `colour` is the fill colour, if the shape has no stroke.
+    A thin shape is a straight line: a line of a table, an underline, or the edge of a frame. `colour` is the fill
+    colour, if the shape has no stroke.
     """
 
     box: Box
@@ -173,8 +174,8 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Correct the bold flags of a page's text runs.
 
-    Many fonts declare a wrong weight, and no headings can be found on a page of bold text. If more than half of the
-    text is bold only because of declared weights, these weights are ignored.
+    Many fonts declare a wrong weight. If more than half of the text is bold only because of declared weights, these
+    weights are ignored. Otherwise no headings could be found on the page.
     """
     heavy = {font for font in {run.font for run in runs if run.bold} if not _style(font)[0]}
     letters = sum(len(run.text) for run in runs)
@@ -184,10 +185,10 @@ def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
 
 
 def with_signs(run: TextRun) -> TextRun | None:
-    """Replace the letters of a symbol font with the symbols that they show. Returns None if the run contains only
-    icons.
+    """Replace the letters of a symbol font with the symbols that they show.
 
-    liteparse reports only the font of a run's first letter, so longer words are treated as text in another font.
+    Returns None if the run contains only icons. liteparse reports only the font of a run's first letter. So if the run
+    contains ordinary words, only its first letter is replaced.
     """
     signs = signs_of(run.font)
     if signs is None:
@@ -212,8 +213,8 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     """Return the rotation of a text run.
 
-    liteparse also reports slanted (italic) letters as rotated. They are recognised by their low box, and their rotation
-    is 0.
+    liteparse also reports italic letters as rotated. They are recognised by the small height of their box, and 0 is
+    returned for them.
     """
     rotation = item.rotation or 0.0
     is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
@@ -221,7 +222,10 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether a box is many times higher than its letters are wide, which indicates a font with a wrong ascent."""
+    """Whether the box of a text run is many times higher than its letters are wide.
+
+    This happens if the font declares a wrong height.
+    """
     wide = max(item.width / len(text), size)
     return not item.rotation and len(text) > 1 and item.height > _TOO_HIGH * wide
 

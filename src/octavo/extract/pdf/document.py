@@ -54,7 +54,7 @@ _raw: Any = pypdfium2_raw
 def _quick(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:  # noqa: ANN401
     """Return a PDFium function that takes handles as plain numbers.
 
-    In a loop, this is faster than pypdfium2, which makes an object for each handle.
+    This is faster in loops than pypdfium2, which creates an object for each handle.
     """
     place = ctypes.cast(getattr(_raw, name), ctypes.c_void_p).value
     return ctypes.CFUNCTYPE(result, *arguments)(place or 0)
@@ -230,7 +230,10 @@ class OpenPage:
 
     @contextmanager
     def turned(self, turn: int) -> Generator[None]:
-        """Rotate the page by `turn` degrees within the `with` block. Boxes then match a rotated copy of the page."""
+        """Rotate the page by `turn` degrees within the `with` block.
+
+        All positions that are read there are those on the rotated page.
+        """
         rotation = self._page.get_rotation()
         self._page.set_rotation((rotation + turn) % 360)
         self._characters = None
@@ -277,10 +280,10 @@ class OpenPage:
         return name.value
 
     def raised(self, text: str) -> frozenset[int]:
-        """Return the indexes of superscript digits and symbols, which are smaller and higher than the letter before
-        them.
+        """Return the indexes of superscript digits and symbols.
 
-        `text` must contain one character for each PDFium character.
+        These are smaller and higher than the letter before them. `text` must contain one character for each PDFium
+        character.
         """
         found: set[int] = set()
         with self._text_page() as text_page:
@@ -293,7 +296,7 @@ class OpenPage:
         return frozenset(found)
 
     def right_text(self) -> Callable[[Box], str]:
-        """Return a function that takes a box and returns its text in logical order.
+        """Return a function that takes a box and returns the text in it, in reading order.
 
         The page is read on the first call.
         """
@@ -330,9 +333,7 @@ class OpenPage:
                 yield letter, place(box.left, bottom, box.right, top)
 
     def placed(self) -> Callable[[float, float, float, float], Box]:
-        """Return a function that converts file coordinates (left, bottom, right, top) to a box on the
-        displayed page.
-        """
+        """Return a function that converts PDF coordinates (left, bottom, right, top) to a box on the displayed page."""
         left, bottom, right, top = self._page.get_cropbox()
         match self._page.get_rotation():
             case 90:
@@ -357,7 +358,7 @@ class OpenPage:
     def images(self) -> list[Box]:
         """Return the boxes of the images on the displayed page.
 
-        If there are very many, only the first ones are returned.
+        If there are very many images, only the first ones are returned.
         """
         place = self.placed()
         shown = islice(_raw_images(self._page.raw), _MOST_IMAGES)
@@ -415,14 +416,14 @@ class OpenPage:
 
     @contextmanager
     def _text_page(self) -> Generator[Any]:
-        """Open PDFium's text page. It is loaded when first needed, and closed together with the page."""
+        """Open PDFium's text layer of the page. It is loaded when first needed, and closed together with the page."""
         if self._read_text is None:
             self._read_text = self._page.get_textpage()
         yield self._read_text
 
 
 def _line_of(text_page: Any, index: int) -> tuple[float, float]:  # noqa: ANN401
-    """Return the baseline and the size of a letter."""
+    """Return the vertical position of a letter's baseline, and the font size of the letter."""
     bottom, top = _by_size(text_page, index) or (0.0, 0.0)
     size = (top - bottom) / (_ABOVE_BASE + _BELOW_BASE)
     return bottom + _BELOW_BASE * size, size
@@ -449,10 +450,10 @@ Sides = tuple[float, float, float, float]
 
 
 def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
-    """Yield the left, bottom, right and top of each image on a page, in file coordinates.
+    """Yield the left, bottom, right and top of each image on a page, in PDF coordinates.
 
-    pypdfium2 is not used for this, because it makes a Python object for each path and letter, and ignores where form
-    objects are placed on the page.
+    pypdfium2 is not used for this, because it creates a Python object for each path and letter, and ignores the
+    positions of form objects.
     """
     left = _MOST_OBJECTS
     waiting: list[tuple[Any, list[Any]]] = [(page, [])]
@@ -477,9 +478,9 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
-    """Return the bounds of an object on the page.
+    """Return the left, bottom, right and top of an object on the page.
 
-    `matrices` contains the matrices of the enclosing form objects, outermost first.
+    `matrices` contains the transformation matrices of the form objects around it, outermost first.
     """
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     if not _raw.FPDFPageObj_GetBounds(shown, left, bottom, right, top):

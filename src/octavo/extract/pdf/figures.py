@@ -78,10 +78,11 @@ _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
 @dataclass(frozen=True, slots=True)
 class FigureArea:
-    """A picture on a page. `kind` is `figure`, `chart`, `formula`, `photo` or `cover`.
+    """The area of a picture on a page.
 
-    Text inside the area is part of the picture if `confidence` is at least 0.75. `framed` is true if all text in the
-    area is known to be labels, for example because a frame surrounds the picture.
+    `kind` is `figure`, `chart`, `formula`, `photo` or `cover`. If `confidence` is at least 0.75, text inside the area
+    is treated as part of the picture. `framed` is true if all text in the area is known to be labels, for example
+    because a frame surrounds the picture.
     """
 
     kind: str
@@ -93,7 +94,10 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Text runs on one line without a wide gap between them. `math` is the share of letters that belong to formulas."""
+    """Text runs on one line without a wide space between them.
+
+    `math` is the share of letters that belong to formulas.
+    """
 
     box: Box
     text: str
@@ -126,7 +130,7 @@ def find_figures(page: PageContent, images: Sequence[Box], turned: Sequence[Box]
 
 
 def find_captioned(page: PageContent, images: Sequence[Box], taken: Sequence[Box]) -> Iterator[FigureArea]:
-    """Find figures above a figure caption.
+    """Find figures by their captions, such as "Figure 3: ...".
 
     A figure consists of all images and shapes between the caption and the text above it, except those that overlap the
     boxes in `taken`.
@@ -201,7 +205,7 @@ def _reaches_sideways(box: Box, other: Box) -> bool:
 
 
 def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
-    """Whether searching for figures is worthwhile. Most pages have no image, few shapes and no mathematics."""
+    """Quickly check whether the page may contain figures. Most pages have no image, few shapes and no mathematics."""
     if images or len(page.shapes) >= _FEWEST_SHAPES:
         return True
     return any(map(_is_math_font, {run.font for run in page.runs}))
@@ -232,7 +236,10 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 
 
 def _joined(boxes: Sequence[Box]) -> list[Box]:
-    """Join images that are stored in strips: boxes with the same left and right edges, stacked without gaps."""
+    """Join images that are stored in several horizontal strips.
+
+    The strips have the same left and right edges and are stacked without space between them.
+    """
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
     for box in sorted(boxes, key=lambda box: box.top):
@@ -257,10 +264,10 @@ def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 class _Strokes(NamedTuple):
-    """The shapes on a page.
+    """The shapes on a page by purpose.
 
-    `ink` contains shapes that can only be part of a drawing. `rulings` contains the boxes of thin lines. `bars`
-    contains groups of chart bars.
+    `ink` contains shapes that can only be part of a drawing. `rulings` contains the boxes of thin straight lines.
+    `bars` contains groups of chart bars.
     """
 
     ink: list[Shape]
@@ -311,8 +318,9 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 
 
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
-    """Whether a rectangle is a table cell or a background: its upper edge is a printed line, or it is very wide or
-    white.
+    """Whether a rectangle is a table cell or a background, and not part of a drawing.
+
+    Its upper edge is a drawn line, or it is very wide or white.
     """
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
@@ -321,7 +329,10 @@ def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]
 
 
 def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find drawings. A drawing is a group of curves, diagonal lines and bars near each other, with axes and labels."""
+    """Find drawings by their shapes.
+
+    A drawing is a group of curves, diagonal lines and bars close together, with axes and labels.
+    """
     ink, rulings, bars = strokes
     for group in bars:
         if area := _drawing(group, rulings, segments, page):
@@ -362,7 +373,11 @@ def _is_white(colour: str | None) -> bool:
 
 
 def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
-    """Group boxes that cover the same or adjacent cells of a grid. Takes linear time."""
+    """Group boxes that are close to each other.
+
+    The page is divided into a grid, and boxes belong together if they cover the same grid cells or neighbouring ones.
+    Takes linear time.
+    """
     side = max(page.width, page.height, 1.0) / _GRID
     cells = [_cells(box, side) for box in boxes]
     grid = _covered(cells)
@@ -381,7 +396,7 @@ def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
 
 
 def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
-    """Count the boxes that cover each cell of the grid, with a two-dimensional prefix sum."""
+    """For each cell of the grid, count the boxes that cover it. Uses a two-dimensional prefix sum."""
     grid = [[0] * (_GRID + 1) for _ in range(_GRID + 1)]
     for left, top, right, bottom in cells:
         grid[top][left] += 1
@@ -395,7 +410,9 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Assign the number `name` to all covered cells that are connected to `start`."""
+    """Assign the number `name` to all grid cells that contain boxes and are connected to the cell `start`
+    (flood fill).
+    """
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -429,9 +446,9 @@ Tick = tuple[float, Segment]  # a number beside an axis, with its value
 
 
 def _plots(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find charts by the numbers on their axes.
+    """Find charts by the numbers on their two axes: a column of numbers and a row of numbers.
 
-    The numbers form a column and a row, each with equal steps at equal distances.
+    Both the numbers and the distances between them increase in equal steps, such as 10, 20, 30.
     """
     ticks = [(value, one) for one in segments if (value := _value(one.text)) is not None][:_MOST_TICKS]
     rises = list(_scales(ticks, lambda box: box.right, lambda box: box.top + box.bottom))
@@ -453,9 +470,9 @@ def _value(text: str) -> float | None:
 
 
 def _scales(ticks: Sequence[Tick], line: Callable[[Box], float], place: Callable[[Box], float]) -> Iterator[list[Box]]:
-    """Yield the boxes of each series of three or more numbers on one line.
+    """Yield groups of at least three numbers that can label a chart axis, such as 10, 20, 30.
 
-    In a series, both the values and the positions have equal steps.
+    The numbers of a group are on one line, with equal differences and equal distances. Yields the boxes of the numbers.
     """
     groups: list[list[Tick]] = []
     for tick in sorted(ticks, key=lambda tick: line(tick[1].box)):
@@ -479,7 +496,7 @@ def _is_same_step(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
-    """Whether a row of numbers begins just below a column of numbers, as the labels of two chart axes do."""
+    """Whether a row of numbers begins just below a column of numbers, where the two axes of a chart meet."""
     corner, first, high = rise[-1], row[0], _height(rise[-1])
     across = (first.left + first.right) / 2 - corner.right
     down = (first.top + first.bottom - corner.top - corner.bottom) / 2
@@ -487,7 +504,10 @@ def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
 
 
 def _are_labels_of_rows(rise: Sequence[Box], row: Sequence[Box], segments: Sequence[Segment]) -> bool:
-    """Whether most numbers in a column have another number to their right, as in a table."""
+    """Whether most numbers in a column have another number to their right.
+
+    The numbers are then part of a table, not a chart axis.
+    """
     right = row[-1].right
     cells = [one.box for one in segments if _NUMBER.fullmatch(one.text.strip())]
     level = sum(
@@ -558,9 +578,9 @@ def _is_label(segment: Segment) -> bool:
 
 
 def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
-    """Find formulas on separate lines.
+    """Find formulas that are printed on separate lines.
 
-    A formula inside a sentence is part of that sentence's segment and is not found.
+    Formulas inside a sentence are part of its text and are not returned.
     """
     group: list[Segment] = []
     numbers = [one for one in segments if _EQUATION_NUMBER.fullmatch(one.text.strip())]
@@ -574,7 +594,9 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a segment contains mathematical symbols, at most one word, and has an equation number to its right."""
+    """Whether a piece of text is a numbered formula: mathematical symbols, at most one word, and an equation number
+    such as "(3)" to its right.
+    """
     if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
         return False
     return any(
@@ -645,8 +667,9 @@ def _has_caption(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 def _gap(area: Box, caption: Box) -> float:
-    """Return the vertical distance between a caption and an area, or infinity if the caption is not above
-    or below it.
+    """Return the vertical distance between a picture and a caption.
+
+    Returns infinity if the caption is not above or below the picture.
     """
     if min(area.right, caption.right) <= max(area.left, caption.left):
         return float("inf")
@@ -668,7 +691,7 @@ def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> li
 
 
 def _segments(runs: Sequence[TextRun]) -> list[Segment]:
-    """Join text runs that are close together on a line into segments, sorted from top to bottom."""
+    """Join text runs that are close together on a line. The results are sorted from top to bottom."""
     found: list[Segment] = []
     for line in _lines(runs):
         part: list[TextRun] = []
@@ -682,7 +705,7 @@ def _segments(runs: Sequence[TextRun]) -> list[Segment]:
 
 
 def _lines(runs: Sequence[TextRun]) -> Iterator[list[TextRun]]:
-    """Yield groups of text runs whose vertical centres are at nearly the same height, from top to bottom."""
+    """Group text runs into lines, from top to bottom. The text runs of a line have nearly the same vertical centre."""
     line: list[TextRun] = []
     for run in sorted((run for run in runs if not run.rotation), key=lambda run: run.box.top + run.box.bottom):
         middle = (run.box.top + run.box.bottom) / 2
@@ -764,7 +787,7 @@ def _inside_any(box: Box, areas: Iterable[FigureArea]) -> bool:
 
 
 def _without_parts(areas: Iterable[FigureArea]) -> list[FigureArea]:
-    """Drop areas that are inside a larger area."""
+    """Remove areas that are inside a larger area."""
     kept: list[FigureArea] = []
     for area in sorted(areas, key=lambda area: -_area(area.box))[: 4 * _MOST_FIGURES]:
         if not _inside_any(area.box, kept):

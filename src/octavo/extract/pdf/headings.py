@@ -119,9 +119,10 @@ def _is_prose(block: PageBlock) -> bool:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """Map each heading to its level. Blocks that are missing from the result are not headings.
+    """Map each heading to its level.
 
-    `marked` contains the blocks that bookmarks point to, with the levels of the bookmarks.
+    Blocks that are not in the result are not headings. `marked` contains the blocks that bookmarks point to, with the
+    levels of these bookmarks. Blocks in `skipped` are ignored.
     """
     is_heading = partial(_is_title_of_form if is_form(pages) else _is_heading_of_prose, body)
     likely = {
@@ -141,7 +142,7 @@ def heading_levels(
 
 
 def is_likely(block: PageBlock, body: float) -> bool:
-    """Whether the block looks like a heading, compared with the font size of the body text."""
+    """Whether a block looks like a heading. `body` is the font size of the body text."""
     most_lines = _MOST_LINES_OF_TITLE if body and block.size > _TITLE * body else _MOST_LINES
     if len(block.text) > _MOST_CHARACTERS or block.lines > most_lines:
         return False
@@ -211,7 +212,7 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether another block is at the same height."""
+    """Whether another block of the page is at the same height as this block."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
     return box is not None and any(
@@ -220,7 +221,9 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether the block is directly above a table, or above text that is not bold and has the same left edge."""
+    """Whether the block can be the heading of a section: it is directly above a table, or above text that is not bold
+    and has the same left edge.
+    """
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
         return False
@@ -230,7 +233,10 @@ def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def join_headings(pages: Sequence[PageText], body: float) -> Sequence[PageText]:
-    """Join the lines of a heading, and join a heading with its number if they are printed separately."""
+    """Join the lines of headings that have several lines.
+
+    Also joins a heading with its number if they are separate blocks.
+    """
     if not body or is_form(pages):
         return pages
     return [replace(page, blocks=tuple(_joined(page.blocks, body))) for page in pages]
@@ -281,9 +287,10 @@ def _style(block: PageBlock) -> Style:
 
 
 def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
-    """Map styles to heading levels: each style gets the level that most of its bookmarks have.
+    """Find the heading level of each style (font size and weight) from bookmarks.
 
-    A style without bookmarks gets a level below all larger styles that have bookmarks.
+    The level of a style is the level that most bookmarks to headings in this style have. A style without bookmarks gets
+    a level below all larger styles that have bookmarks.
     """
     votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for place, level in marked.items():
@@ -299,9 +306,10 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Map styles to heading levels by font size. At the same size, bold text has a higher level than regular text.
+    """Find the heading level of each style from its font size: the larger, the higher.
 
-    If the largest style is used only on the first page, it is a title, and the next style also gets level 1.
+    At the same size, bold text has a higher level than regular text. If the largest style is used only on the first
+    page, it is the document title, and the next style also gets level 1.
     """
     places: defaultdict[Style, list[Place]] = defaultdict(list)
     for place, block in likely.items():
@@ -320,9 +328,9 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
 
 
 def _levels_by_number(likely: Headings) -> dict[Style, int]:
-    """Map styles to heading levels by section numbers: "2.1" means the second level.
+    """Find the heading level of each style from section numbers: "2.1" means level 2.
 
-    A style without numbers gets the level below the next larger style with numbers. The result is empty if too few
+    A style without numbers gets the level below the next larger style with numbers. Returns an empty dict if too few
     headings have numbers.
     """
     depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
@@ -345,7 +353,7 @@ def _depth(text: str) -> int:
 
 
 def _without_contents(likely: Headings) -> dict[Place, PageBlock]:
-    """Drop the lines of a printed table of contents. They look like headings, but end with page numbers."""
+    """Remove the lines of a printed table of contents. They look like headings, but end with page numbers."""
     lines = {place for place, block in likely.items() if _CONTENTS_LINE.search(block.text)}
     near = (Place(place.page, place.block + step) in lines for place in lines for step in (-1, 1))
     entries = Counter(place.page for place in lines) if any(near) else Counter[int]()
@@ -380,7 +388,10 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Match each bookmark with at most one block. If two blocks match equally well, the first is chosen."""
+    """Find the block to which each bookmark points, by its title.
+
+    If two blocks match equally well, the first is chosen.
+    """
     wanted: defaultdict[int, list[int]] = defaultdict(list)
     for number, bookmark in enumerate(bookmarks):
         if bookmark.page and bookmark.page <= len(pages):
@@ -410,7 +421,10 @@ def _score(title: str, words: str, block: PageBlock) -> float:
 
 
 def _shared_letters(one: str, other: str) -> int:
-    """Return twice the number of letters that the two texts share."""
+    """Count the letters that two texts have in common.
+
+    Returns twice this number, so that it can be divided by the total length of both texts.
+    """
     return 2 * (Counter(one) & Counter(other)).total()
 
 

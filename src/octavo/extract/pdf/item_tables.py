@@ -1,6 +1,6 @@
 """Finds tables of items, as on invoices: a header, and rows whose cells are below the cells of the header.
 
-Such tables often have no printed lines. Detail lines below an item belong to that item. The functions are pure.
+Such tables often have no drawn lines. Further text lines below an item belong to the same row. The functions are pure.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Cells = dict[int, list[Segment]]
 
 @dataclass(slots=True)
 class _Item:
-    """A row of the table. It contains all lines of one item, as segments by column."""
+    """One row of the table. `cells` maps each column to the pieces of text in it, from all text lines of the item."""
 
     top: float
     bottom: float
@@ -70,7 +70,7 @@ class _Item:
 
 
 def find_item_tables(page: PageContent) -> tuple[Table, ...]:
-    """Return the tables of items on a page, from top to bottom. The text of the page must be upright."""
+    """Return the tables of items on a page, from top to bottom. The text of the page must not be rotated."""
     words = [word for run in page.runs for word in run.words if word.text.strip()]
     if len(words) > _MOST_WORDS:
         return ()
@@ -100,9 +100,9 @@ def _is_header(line: Line) -> bool:
 
 
 def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
-    """Return the table whose longest header line is at index `place`, and the index after the table's last line.
+    """Read the table whose longest header line is at index `place`.
 
-    Returns None and `place` if there is no table.
+    Returns the table and the index after its last line. If there is no table, returns None and `place`.
     """
     start, body = _header_lines(lines, place)
     header = tuple(segment_of(words) for words in _over_each_other(lines[start:body]))
@@ -122,7 +122,7 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
 
 
 def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
-    """Return the columns of a header and its items.
+    """Return the left and right edge of each column, found from the header and the item lines.
 
     If a heading is printed beside its cells instead of above them, the two columns are merged.
     """
@@ -137,7 +137,10 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 
 
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
-    """Group the words of a header with several lines into cells. Words printed one above the other form one cell."""
+    """Group the words of a header with several lines into cells.
+
+    Words that are one above the other form one cell, such as "Unit" above "price".
+    """
     cells: list[tuple[float, list[Word]]] = []
     for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
         if cells and part.left < cells[-1][0]:
@@ -157,7 +160,7 @@ def _is_item(line: Line, header: Line) -> bool:
 
 
 def _near(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines up to the first wide gap or the next header."""
+    """Yield the lines up to the first high white space or the next header."""
     for above, line in zip([None, *lines], lines[:_MOST_LINES], strict=False):
         if above and (_gap(above, line) > 2 * _NEXT_ITEM * line[0].height or _is_header(line)):
             return
@@ -169,7 +172,10 @@ def _gap(above: Sequence[Segment], below: Sequence[Segment]) -> float:
 
 
 def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
-    """Return the start and end of a header: the line at `place`, and the nearby lines without numbers."""
+    """Return the index of the first header line and the index after the last one.
+
+    The header consists of the line at `place` and the nearby lines with words but without numbers.
+    """
     start, end = place, place + 1
     while start > 0 and place - start < _MOST_HEADER_LINES and _is_heading(lines[start - 1], lines[start:end]):
         start -= 1
@@ -181,9 +187,9 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 
 
 def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
-    """Whether the table body starts at the line with index `end`.
+    """Whether the header ends above the line with index `end`.
 
-    It does if the gap above this line is larger than the gap below it, or clearly larger than the gaps inside the
+    It does if the space above this line is higher than the space below it, or clearly higher than the spaces inside the
     header.
     """
     slack = _LEVEL * lines[end][0].height
@@ -193,7 +199,9 @@ def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
 
 
 def _is_heading(line: Line, header: Sequence[Line]) -> bool:
-    """Whether a line continues a header: it has short cells with words above, below or beside the header's cells."""
+    """Whether a line belongs to the header: it is close to the header lines found so far, and its short cells contain
+    words, not numbers.
+    """
     box = box_of([part for one in header for part in one])
     height = header[0][0].height
     gap = max(box.top - max(part.bottom for part in line), min(part.top for part in line) - box.bottom)
@@ -209,7 +217,7 @@ def _is_over(part: Segment, header: Sequence[Line]) -> bool:
 
 
 class _Reader:
-    """Groups the lines below a header into items, until a line does not fit."""
+    """Groups the text lines below a header into items. Stops at the first line that is not part of the table."""
 
     def __init__(self, columns: Sequence[Column], header: _Item) -> None:
         self._columns = list(columns)
@@ -228,7 +236,10 @@ class _Reader:
         self._header.add(cells, line)
 
     def _by_column(self, part: Segment) -> Iterator[tuple[int, list[Word]]]:
-        """Divide the words of a header cell among the columns that the cell spans."""
+        """Divide the words of a header cell that covers several columns.
+
+        Yields the index of each column and its words.
+        """
         hit = overlapped(self._columns, part)
         if len(hit) < 2:  # noqa: PLR2004
             yield self._place(part), list(part.words)
@@ -241,9 +252,9 @@ class _Reader:
         yield hit[-1], list(part.words[start:])
 
     def _end(self, words: Sequence[Word], start: int, column: int) -> int:
-        """Return the index of the word at which to divide a cell.
+        """Return the index of the word at which to divide a cell between this column and the next.
 
-        The cut is as close as possible to the end of this column or the start of the next.
+        The division is as close as possible to the end of this column or the start of the next.
         """
         ends, starts = self._columns[column][1], self._columns[column + 1][0]
         places = range(start + 1, len(words)) or [len(words) - 1]
@@ -273,15 +284,18 @@ class _Reader:
         return used
 
     def _is_sum_after_items(self, lines: Sequence[Line]) -> bool:
-        """Whether the first line is a label and amount in one cell, like a total below a table, and no item follows."""
+        """Whether the first line is a total such as "Total: 12.50", printed as one piece of text, and no other item
+        follows.
+        """
         first = lines[0]
         if len(first) != 1 or not _SUM.fullmatch(first[0].text):
             return False
         return not any((cells := self._cells(line)) and self._starts_item(cells) for line in lines[1:])
 
     def _free_lines(self, lines: Sequence[Line]) -> int:
-        """Add lines whose gaps do not match the columns to the last item, if another item follows. Returns the number
-        of lines added.
+        """Add lines of running text to the last item, if another item follows them.
+
+        The spaces in such lines do not match the columns of the table. Returns the number of lines added.
         """
         start = self._columns[0][1] - _SAME_START
         free = list(takewhile(lambda line: line[0].left > start and not _is_header(line), lines[:_MOST_FREE_LINES]))
@@ -299,7 +313,10 @@ class _Reader:
         return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
 
     def _cells(self, line: Line) -> Cells | None:
-        """Return the segments of a line by column, or None if the line is not part of the table."""
+        """Divide a text line into cells.
+
+        Returns the pieces of text of each column, or None if the line is not part of the table.
+        """
         cells: Cells = {}
         for part in line:
             hit = overlapped(self._columns, part)
@@ -311,7 +328,7 @@ class _Reader:
         return cells
 
     def _free_line(self, line: Line) -> Cells | None:
-        """Assign a detail line whose gaps do not match the columns to the column where it starts.
+        """Put a whole line of running text into the column where it starts, although the line covers several columns.
 
         Returns None if the line starts in the first column or in the middle of a column.
         """
@@ -336,7 +353,11 @@ class _Reader:
         return self._is_detail(line, cells, gap) and self._add_detail(line, cells, gap, following)
 
     def _add_detail(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
-        """Add a line to the item above it, or keep it for the next item if that item is closer."""
+        """Add a line with further text to the item above it.
+
+        If the line is closer to the item below it, keep the line for that item. Returns False if too many lines are
+        kept.
+        """
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
         if not self._items or gap > 1.3 * max(below, 0.2):
             self._waiting.append((line, cells))
@@ -346,7 +367,7 @@ class _Reader:
         return True
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
-        """Add a line that spans several columns, between the header and the first item, as a separate row.
+        """Add a line across several columns, between the header and the first item, as a separate row.
 
         Returns whether it is the only line between them.
         """
@@ -355,10 +376,10 @@ class _Reader:
         return len(self._notes) == 1 and not self._waiting
 
     def _starts_item(self, cells: Cells) -> bool:
-        """Whether a line starts an item.
+        """Whether a line starts a new item.
 
-        The first item must have at least two numbers. A later item must have text in the first item's leftmost column,
-        and in at least half of the first item's columns.
+        The first item must have at least two numbers. Later items must have text in at least half of the columns that
+        the first item fills, including the leftmost of them.
         """
         if not self._items:
             return sum(is_figure(part.text) for parts in cells.values() for part in parts) >= _LEAST_FIGURES
@@ -383,8 +404,7 @@ class _Reader:
     def _is_total(self, cells: Cells) -> bool:
         """Whether a line is a total.
 
-        A total has a label to the right of the first column, and a number in the last column, below a cell of the
-        previous item.
+        Its first column is empty, and its last column contains a number, as the last column of the item above does.
         """
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:
@@ -392,7 +412,7 @@ class _Reader:
         return is_figure(cells[last][0].text) and len(cells) > 1 and min(cells) > 0
 
     def _is_detail(self, line: Line, cells: Cells, gap: float) -> bool:
-        """Whether a line continues an item.
+        """Whether a line continues the item above it.
 
         A line with text only in the first column must be very close to the item.
         """
@@ -406,7 +426,10 @@ class _Reader:
         return gap < (_UNDER if len(cells) == 1 and 0 in cells and self._items else _DETAIL)
 
     def _is_filled(self, column: int, part: Segment) -> bool:
-        """Whether the cell above contains a number with the same right edge, as in a column of amounts."""
+        """Whether the same column of the item above contains a number with the same right edge.
+
+        Then both numbers are in a column of amounts, and the line below is not part of the item above.
+        """
         above = self._items[-1].cells.get(column, []) if self._items else []
         return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)
 
@@ -419,8 +442,8 @@ class _Reader:
         return Table(box, made, _CONFIDENCE, sure=self._is_sure())
 
     def _is_sure(self) -> bool:
-        """Whether the table is certainly correct: every column with numbers has one heading, and no cell in the last
-        column contains two numbers.
+        """Whether the table is probably read correctly: every column with numbers has one heading, and no cell in the
+        last column contains two numbers.
         """
         filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
         stacked = any(

@@ -82,7 +82,11 @@ _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
 class Vocabulary:
-    """The words of a document. They show whether a word that is divided at the end of a line keeps its hyphen."""
+    """All words of a document.
+
+    They are used to decide whether a word that is divided at the end of a line keeps its hyphen: "exam-" and "ple"
+    become "example", but "well-" and "known" become "well-known".
+    """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._words: set[str] = set()
@@ -91,7 +95,7 @@ class Vocabulary:
         self._first_parts = {word.split("-", 1)[0] for word in self._words if "-" in word}
 
     def undivided(self, text: str) -> str:
-        """Rejoin the words of a text that are divided at line ends."""
+        """Rejoin the words of a text that were divided at line ends."""
         return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
     def _whole(self, found: re.Match[str]) -> str:
@@ -110,9 +114,9 @@ class Vocabulary:
 
 
 def _is_compound(divided: re.Match[str], *, is_word: bool) -> bool:
-    """Whether a divided word is a compound.
+    """Whether a word that is divided at a hyphen is a compound, such as "state-of-the-art".
 
-    It has other hyphens, or shares its last part with another word, as in "light- and heavy-duty".
+    It has another hyphen, or shares its last part with the word before it, as in "light- and heavy-duty".
     """
     text, start, end = divided.string, divided.start(), divided.end()
     if text[end : end + 1] == "-" or (is_word and text[max(start - 1, 0) : start] == "-"):
@@ -126,7 +130,11 @@ def ends_in_hyphen(text: str) -> bool:
 
 
 def join_lines(texts: Sequence[str]) -> str:
-    """Join the lines of a paragraph. A word that is divided at the end of a line is marked with `HYPHEN`."""
+    """Join the lines of a paragraph into one line.
+
+    Where a word is divided at the end of a line, its hyphen is replaced with the character `HYPHEN`, so that the word
+    can be rejoined later.
+    """
     joined = texts[0]
     for text in texts[1:]:
         joined = _with_line(joined, text)
@@ -151,9 +159,9 @@ def _small_words(text: str) -> Iterable[str]:
 
 
 def clean_letters(text: str) -> str:
-    """Remove invisible characters and characters that the database rejects, and replace ligatures and loose accents.
+    """Remove invisible characters and characters that the database rejects.
 
-    Line breaks are kept.
+    Replace ligatures and separate accents with ordinary letters. Line breaks are kept.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -191,7 +199,7 @@ _MOST_SPACED = 0.4
 
 
 def without_wide_spaces(text: str) -> str:
-    """Remove the spaces between the characters of a line of Chinese or Japanese that is set with wide spacing."""
+    """Remove the spaces between characters if a line of Chinese or Japanese is printed with wide letter spacing."""
     if text.isascii() or len(_SPACED.findall(text)) < _MOST_SPACED * len(text):
         return text
     return _SPACED.sub("", text)
@@ -234,7 +242,7 @@ def signs_of(font: str) -> dict[int, str] | None:
 
 
 def as_signs(text: str, signs: dict[int, str]) -> str:
-    """Convert a word in a symbol font.
+    """Convert a word in a symbol font to the symbols that it shows.
 
     Codes that are not in `signs` become bullets, and characters above 255 are kept. Returns an empty string if `signs`
     is empty.
@@ -267,9 +275,9 @@ _MOST_UNREAD = 50  # words
 def has_unread_letters(own: str, found: str, signs: int) -> bool:
     """Whether the text of a page has unreadable characters.
 
-    `own` is PDFium's text and `found` is the text from liteparse. A character that is unreadable only in `own` is
-    ignored if `found` has readable characters in its place. `signs` is the number of symbols that were identified by
-    their font.
+    `own` is the text from PDFium, and `found` is the text from liteparse. If only `own` has an unreadable character,
+    and `found` has readable characters in its place, it is ignored. `signs` is the number of symbols that were
+    identified by their font.
     """
     if not found.isascii() and (_IMPLAUSIBLE.search(found) or _is_unreadable(found)):
         return True
@@ -283,7 +291,7 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
 
 
 def _is_unreadable(text: str) -> bool:
-    """Whether a text has unreadable characters, apart from the known symbols of office programs."""
+    """Whether a text has unreadable characters. Known symbols of office programs do not count."""
     return _NO_LETTERS.search(text) is not None and _NO_LETTERS.search(_STRANGE.sub(_usual_form, text)) is not None
 
 
@@ -314,11 +322,11 @@ _LEAST_ALPHANUMERIC = 0.5
 
 
 def is_garbled(text: str) -> bool:
-    """Whether a text is implausible, because its font maps glyphs to wrong characters.
+    """Whether a text is nonsense, because its font maps glyphs to wrong characters.
 
-    The checks assume that unassigned characters are never text, that plain letters are more common than accented ones,
-    and that eleven letters make up more than half of a text in Latin script. They also assume that Korean, Chinese and
-    Japanese texts hardly ever contain characters that are missing from the national character sets.
+    The checks assume that a real text contains no unassigned characters, has more plain letters than accented ones,
+    and, in Latin script, mainly consists of the eleven most common letters. Korean, Chinese and Japanese texts are
+    assumed to contain hardly any characters that are missing from the national character sets.
     """
     if is_meaningless(text) or _is_mostly_marks(text):
         return True
@@ -336,10 +344,10 @@ def is_garbled(text: str) -> bool:
 
 
 def _is_mostly_marks(text: str) -> bool:
-    """Whether a long text has more punctuation than letters and digits. Characters that draw lines or dot leaders are
-    ignored.
+    """Whether a long text has more punctuation than letters and digits.
 
-    All characters beyond ASCII are treated as letters, so that bytes can be counted, which is much faster.
+    Characters that draw lines or rows of dots are ignored. All characters beyond ASCII count as letters, so that bytes
+    can be counted, which is much faster.
     """
     dense = text.encode(errors="replace").translate(None, _FILLERS)
     marks = len(dense.translate(None, _NOT_MARKS))
@@ -347,7 +355,7 @@ def _is_mostly_marks(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    """Whether the most common letters of Latin script are rare in a text.
+    """Whether the letters that are most common in Latin script are rare in this text.
 
     Short words are ignored, because they may be the names of variables.
     """
@@ -394,7 +402,7 @@ def _has_rare_ideographs(text: str) -> bool:
 
 @cache
 def _is_rare(ideograph: str) -> bool:
-    """Whether the syllable or ideograph is missing from all national character sets."""
+    """Whether a Korean syllable or Chinese character is missing from all national character sets."""
     return not any(0 < len(ideograph.encode(name, "ignore")) <= _LONGEST_CODE for name in _NATIONAL_SETS)
 
 
@@ -456,7 +464,7 @@ def with_right_marks(text: str) -> str:
 
 
 def _unmatched(text: str) -> int:
-    """Return the number of brackets without a partner."""
+    """Return the number of brackets that are not closed or not opened."""
     opened: list[str] = []
     alone = 0
     for bracket in _ANY_BRACKET.findall(text):
@@ -484,7 +492,7 @@ def letter_of(high: int, code: int) -> str:
 
 
 def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
-    """Put lam before alef where they form a ligature, because PDFium returns these two letters in reverse order."""
+    """Swap alef and lam where the two Arabic letters form a ligature, because PDFium returns them in reverse order."""
     before: tuple[str, Box] | None = None
     for one in letters:
         if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:

@@ -1,4 +1,4 @@
-"""Turns the contents of a page into segments and lines with text and style. Also finds labels and frames."""
+"""Turns the contents of a page into lines of text with their style. Also finds labels and frames."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
 class Segment(NamedTuple):
-    """Words on one line in one font, without a wide gap.
+    """Words on one line in one font, without a wide space between them.
 
-    `block` is set if the segment represents a finished block, such as a table.
+    `block` is set if the segment is a placeholder for a finished block, such as a table.
     """
 
     left: float
@@ -74,9 +74,10 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line in one column. `marks` contains the superscript numbers and symbols that point to notes.
+    """A line of text in one column.
 
-    `has_cells` is true for a line with several wide gaps.
+    `marks` contains the superscript numbers and symbols that refer to footnotes. `has_cells` is true if the line has
+    several wide spaces, like a table row.
     """
 
     left: float
@@ -98,7 +99,7 @@ class Line:
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
-    """Split text runs at wide gaps, so that no segment crosses the space between two columns."""
+    """Split text runs at wide spaces, so that no piece extends from one column into the next."""
     found: list[Segment] = []
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
@@ -113,7 +114,7 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
-    """Join each bullet that is printed apart from its text with the segment to its right.
+    """Join each bullet that is stored separately with the text to its right.
 
     Otherwise the bullets would be read as a separate column.
     """
@@ -133,7 +134,7 @@ def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _has_equal_letters(words: Sequence[Word]) -> bool:
-    """Whether the letters of all words have about the same width.
+    """Whether the letters of all words have about the same width, as in a monospaced font.
 
     The font name is not enough, because a text run reports only the font of its first letter.
     """
@@ -155,9 +156,9 @@ def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
 
 
 def in_logical_order(words: Sequence[str]) -> str:
-    """Put words, which are given from left to right, into reading order.
+    """Put the words of a line, which are given from left to right, into reading order.
 
-    In a right-to-left line, neighbouring numbers and words in other scripts keep their order.
+    In a right-to-left line, neighbouring numbers and left-to-right words keep their order.
     """
     if not is_right_to_left(" ".join(words)):
         return " ".join(words)
@@ -179,15 +180,18 @@ def is_monospaced(font: str) -> bool:
 
 
 def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | None = None) -> list[Line]:
-    """Group the segments of one column into lines, from top to bottom.
+    """Group the text of one column into lines, from top to bottom.
 
-    `right_text` returns the text in a box in logical order. It is used for right-to-left lines.
+    `right_text` takes a box and returns the text in it in reading order. It is used for right-to-left lines.
     """
     return [_line(group, right_text) for group in _rows(segments)]
 
 
 def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Yield the segments of each line, from left to right. Segments that overlap vertically are on the same line."""
+    """Yield the pieces of text of each line, from left to right.
+
+    Pieces that overlap vertically are on the same line.
+    """
     rows: list[tuple[float, float, list[Segment]]] = []
     apart = _beside_several(segments)
     for one in sorted(segments, key=lambda one: 2 * one.bottom if apart and one in apart else one.top + one.bottom):
@@ -205,9 +209,9 @@ def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
-    """Whether a segment is on the same line as a row of segments.
+    """Whether a piece of text is on the same line as the pieces in `row`.
 
-    The row may so far contain only a superscript or subscript, which is smaller than the segment.
+    The row may contain only a superscript or subscript so far, which is smaller than the piece.
     """
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
@@ -216,7 +220,7 @@ def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
 
 
 def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
-    """Find large segments that are level with several lines of small text, such as a title beside an address."""
+    """Find text in large letters that has several lines of small text beside it, such as a title beside an address."""
     usual = size_of([one for one in segments if one.block is None])
     found: set[Segment] = set()
     for large in segments:
@@ -235,7 +239,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """Return the vertical range that the letters of a segment fill, which is smaller than its box."""
+    """Return the top and bottom of the letters in a piece of text. They are inside its box, which is higher."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top
@@ -290,13 +294,14 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
 
 
 def _has_cells(row: Sequence[Segment], size: float) -> bool:
-    """Whether a line has several wide gaps, as a table header has."""
+    """Whether a line has several wide spaces, as a table header has."""
     return sum(one.left - before.right > _CELL_GAP * size for before, one in pairwise(row)) > 1
 
 
 def _box(row: Sequence[Segment], size: float) -> Box:
-    """Return the box of a line. Only letters of the line's main size set its height, so that superscripts do not affect
-    the line spacing.
+    """Return the box of a line.
+
+    Its height is that of the letters in the line's main size, so that superscripts do not affect the line spacing.
     """
     main = [one for one in row if one.size == size]
     top, bottom = min(one.top for one in main), max(one.bottom for one in main)
@@ -327,9 +332,9 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 
 
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
-    """Return the text that PDFium finds in a box, in logical order.
+    """Return the text that PDFium finds in a box, in reading order.
 
-    If it has more or fewer letters than the text `own`, `own` is returned instead.
+    If it has more or fewer letters than the text `own`, return `own` instead.
     """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
@@ -354,7 +359,7 @@ def size_of(lines: Sequence[Line | Segment]) -> float:
 
 
 class LabelRows(NamedTuple):
-    """A group of labels with the values beside them. `texts` has one line for each label."""
+    """A group of labels with their values, such as "Date: 3 May". `texts` has one line for each label."""
 
     box: Box
     texts: tuple[str, ...]
@@ -362,8 +367,9 @@ class LabelRows(NamedTuple):
 
 
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Find groups of labels that end with a colon. All labels in a group have the same left edge, and so do
-    all values.
+    """Find groups of labels that end with a colon and are followed by values, such as "Date: 3 May".
+
+    In a group, all labels have the same left edge, and so do all values.
     """
     words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
@@ -447,7 +453,7 @@ def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:
 
 
 def line_frames(page: PageContent) -> list[Box]:
-    """Return the rectangles that are drawn as four lines and have no other horizontal line inside."""
+    """Return the rectangles that are drawn as four separate lines and have no other horizontal line inside."""
     if not 4 <= len(page.lines) <= _MOST_FRAME_LINES:  # noqa: PLR2004
         return []
     flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
@@ -477,7 +483,7 @@ def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -
 
 
 def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether text crosses the left or right edge of the area, as it does over a background picture."""
+    """Whether text crosses the left or right edge of the area. The area is then only a background."""
     return any(
         one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
         and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)

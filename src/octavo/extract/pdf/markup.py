@@ -55,7 +55,7 @@ def plain(text: str) -> str:
 def list_ends(items: Sequence[Item]) -> Iterator[int]:
     """Yield the index after the last item of each list.
 
-    A new list starts where top-level bullets change to numbers or back.
+    A new list starts where the top-level markers change from bullets to numbers, or from numbers to bullets.
     """
     numbered = items[0].is_numbered
     for index, item in enumerate(items):
@@ -78,7 +78,7 @@ def item_lines(items: Sequence[Item]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Write rows as a Markdown table. The first row becomes the header, because every Markdown table has a header."""
+    """Write rows as a Markdown table. The first row becomes the header, because a Markdown table must have one."""
     width = max(map(len, rows), default=0)
     if not any(any(row) for row in rows):
         return ""

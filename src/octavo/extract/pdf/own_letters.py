@@ -1,6 +1,5 @@
-"""Restores characters that liteparse replaces or leaves out, such as dashes, quotes, fractions and page numbers.
-
-The characters are taken from PDFium's text.
+"""Restores characters that the library liteparse replaces or leaves out, such as dashes, quotes, fractions and page
+numbers. They are taken from the text that PDFium reads from the same page.
 """
 
 from __future__ import annotations
@@ -58,11 +57,11 @@ _SAME_PLACE = 0.4  # as a share of the width and height of a letter
 
 
 class _Edits(NamedTuple):
-    """The corrections to apply, as indexes of PDFium's characters.
+    """Corrections to liteparse's text.
 
-    `signs` are dashes and quotes that liteparse replaced. `lost` are characters that liteparse left out. `doubled` are
-    second copies, which are removed. `raised` are superscript digits. `halved` maps the index of a ligature to its lost
-    first letters.
+    Characters are given by their index in PDFium's text. `signs` are dashes and quotes that liteparse replaced. `lost`
+    are characters that liteparse left out. `doubled` are characters that are drawn twice; the second copy is removed.
+    `raised` are superscript digits. `halved` maps the index of a ligature to its missing first letters.
     """
 
     signs: frozenset[int] = frozenset()
@@ -83,9 +82,9 @@ class _Edits(NamedTuple):
 
 
 class OwnLetters(NamedTuple):
-    """A page with PDFium's letters.
+    """A page after its text was completed with letters from PDFium.
 
-    `missing` is the number of letters that are still missing, and `misses_digits` is true if digits may be among them.
+    `missing` is the number of letters that are still missing. `misses_digits` is true if digits may be among them.
     """
 
     page: PageContent
@@ -94,9 +93,9 @@ class OwnLetters(NamedTuple):
 
 
 def with_own_letters(page: PageContent, own: str, read: Callable[[], Characters]) -> OwnLetters:
-    """Restore the dashes and quotes that liteparse replaces and the letters that it leaves out.
+    """Restore the dashes and quotes that liteparse replaced, and the letters that it left out.
 
-    `own` is PDFium's text. `read` returns its characters with their positions, and is called only if they are needed.
+    `own` is PDFium's text. `read` returns PDFium's characters with their positions, and is called only if needed.
     """
     unclear = _unclear_signs(own)
     page = _translated(page, own, unclear)
@@ -123,17 +122,19 @@ def with_raised_letters(page: PageContent, characters: Characters, raised: froze
 
 
 def may_have_halved_ligatures(own: str) -> bool:
-    """Whether "fi" and "fl" are so rare in a long text that a font may encode these ligatures as their
-    second letter.
+    """Whether a font may encode the ligatures "fi" and "fl" as their second letter only.
+
+    This is likely if "fi" and "fl" are very rare in a long text.
     """
     pairs = own.count("fi") + own.count("fl")
     return len(own) > _LONG_TEXT and _LEAST_LIGATURES * len(own) > pairs and own.count("i") > _LEAST_I * len(own)
 
 
 def with_whole_ligatures(page: PageContent, characters: Characters, font: Callable[[int], bytes]) -> PageContent:
-    """Restore the first letters of ligatures that a font encodes as their last letter.
+    """Restore ligatures such as "fi" that a font encodes as their last letter only, here "i".
 
-    Such a ligature is much wider than its last letter alone. `font` returns the font name of a character.
+    They are found by their width: the glyph is much wider than its last letter. `font` returns the font name of a
+    character.
     """
     halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
     if not halved:
@@ -142,7 +143,10 @@ def with_whole_ligatures(page: PageContent, characters: Characters, font: Callab
 
 
 def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
-    """Yield the index of each letter that is too wide, and the letters that were lost before it."""
+    """Find ligatures that are encoded as their last letter only.
+
+    Yields the index of the letter, and the letters that are missing before it.
+    """
     boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
     by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
     for index, box in boxes.items():
@@ -160,16 +164,18 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
-    """Return the box of a letter, or None if the letter's glyph also shows the letters beside it."""
+    """Return the box of a letter, or None if the letter is part of a ligature, so that its glyph also shows other
+    letters.
+    """
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
     return None if any(characters.box(at) == box for at in beside) else box
 
 
 def with_own_spaces(page: PageContent, own: str) -> PageContent:
-    """Join parts of words that PDFium's text (`own`) contains as one word.
+    """Join words that liteparse split, such as "exam ple", if PDFium's text (`own`) contains them as one word.
 
-    Parts are not joined if all of them are also separate words in PDFium's text.
+    They are not joined if all parts are also separate words in PDFium's text.
     """
     words, found = frozenset(own.split()), {word.text for run in page.runs for word in run.words}
     if found <= words or words <= found:
@@ -201,9 +207,9 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 
 
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
-    """Return how many words, starting at index `at`, form one word in PDFium's text.
+    """Return how many words, starting at index `at`, are a single word in PDFium's text.
 
-    Only words of letters are joined.
+    Only words that consist of letters are joined.
     """
     if not words[at].text.isalpha():
         return 1
@@ -215,9 +221,9 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """Return the dashes and quotes of the page whose plain form is ambiguous.
+    """Return the dashes and quotes of the page that liteparse does not distinguish.
 
-    liteparse writes several of them as the same plain character, so the original cannot be inferred.
+    It writes them as the same plain character, so it is unclear which one was meant.
     """
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
@@ -227,7 +233,7 @@ def _unclear_signs(own: str) -> frozenset[str]:
 
 
 def _translated(page: PageContent, own: str, unclear: frozenset[str]) -> PageContent:
-    """Restore each plain dash or quote that can only stand for one particular character of the page."""
+    """Restore each plain dash or quote for which only one original character is possible on this page."""
     if own.isascii():
         return page
     plain = {sign.translate(_FOLDED): sign for sign in set(_SIGNS.findall(own)) - unclear}
@@ -245,9 +251,9 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
-    """Count the letters and digits in PDFium's text that no text run contains.
+    """Count the letters and digits in PDFium's text that liteparse's text does not contain.
 
-    A letter that a text run contains in another form is not missing.
+    A letter that liteparse writes in another form is not missing.
     """
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
     wanted["."] -= sum(map(len, _LEADERS.findall(own)))
@@ -256,28 +262,34 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether a character counts as missing. A punctuation mark counts only if many of the same mark are missing."""
+    """Whether to treat a character as missing.
+
+    A punctuation mark is missing only if liteparse left out many of the same mark.
+    """
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
     return letter.isalnum() and letter < _SECOND_PLANE
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
-    """Whether the text runs contain a letter in its usual form, such as the two letters "fi" for the ligature."""
+    """Whether liteparse's text contains a character in another form, such as the two letters "fi" instead of the
+    ligature.
+    """
     usual = unicodedata.normalize("NFKC", letter)
     return usual != letter and all(have[one] > wanted[one] for one in usual)
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """Return the positions of these letters in a text, at most `_MOST_EDITS`."""
+    """Return the positions of these letters in a text, but not more than `_MOST_EDITS`."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))
 
 
 def _doubled(characters: Characters) -> Iterator[int]:
-    """Yield the index of the second copy of each letter that is drawn twice at nearly the same position, as
-    a shadow.
+    """Find letters that are drawn twice at nearly the same position, as a shadow.
+
+    Yields the index of each second copy.
     """
     for found in islice(_DOUBLED.finditer(characters.text), _MOST_EDITS):
         one, other = characters.box(found.start()), characters.box(found.start() + 1)
@@ -286,9 +298,9 @@ def _doubled(characters: Characters) -> Iterator[int]:
 
 
 def without_doubles(text: str) -> str:
-    """Return the text without second copies of letters that are drawn twice.
+    """If a text seems to be drawn twice, as in "TThhee", remove the second copy of each letter.
 
-    Use the result only for counting, because real double letters are removed too.
+    Real double letters are removed too, so use the result only for counting.
     """
     return _DOUBLED.sub("", text) if _ALL_DOUBLED.search(text) else text
 
@@ -306,9 +318,10 @@ _Key = tuple[int, int]
 
 
 class _WordsByPlace:
-    """Finds the words at a position. A word is identified by the index of its run and its index in the run.
+    """Finds the words at a position on the page.
 
-    Only runs are indexed by position, because few positions on a page are looked up.
+    A word is identified by the index of its text run and its index in that run. Only text runs are indexed by position,
+    because few positions are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
@@ -326,7 +339,10 @@ class _WordsByPlace:
                 self._rows[row].append((box, number, run))
 
     def at(self, box: Box) -> list[tuple[Word, _Key]]:
-        """Return the words around the centre of a box. The word whose vertical centre is closest to it comes first."""
+        """Return the words around the centre of a box.
+
+        The word that is vertically closest to the centre comes first.
+        """
         across, down = (box.left + box.right) / 2, (box.top + box.bottom) / 2
         found = [
             (word, (number, place))
@@ -342,10 +358,10 @@ class _WordsByPlace:
 def _lost(
     page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
 ) -> tuple[frozenset[int], bool]:
-    """Return the indexes of missing characters that no word at their position contains.
+    """Find missing characters that are not in any word at their position.
 
-    Also returns whether the positions of lost digits are certain. A second copy of a character at the same position is
-    not lost, because liteparse leaves out such copies on purpose.
+    Returns their indexes, and whether the positions of missing digits are certain. Second copies of a character at the
+    same position are ignored, because liteparse leaves them out on purpose.
     """
     lost: defaultdict[str, list[int]] = defaultdict(list)
     used: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
@@ -368,7 +384,7 @@ def _lost(
 
 
 def _is_in_ligature(characters: Characters, index: int, box: Box) -> bool:
-    """Whether a letter is part of the same glyph as an equal letter before it, as in "ff" and "ffi"."""
+    """Whether a letter is drawn by the same glyph as the equal letter before it, as in the ligatures "ff" and "ffi"."""
     text = characters.text
     if not index or text[index - 1] != text[index] or characters.box(index - 1) != box:
         return False
@@ -395,7 +411,10 @@ _AROUND = tuple((across, down) for across in (0, -1, 1) for down in (0, -1, 1))
 def _edited(
     page: PageContent, characters: Characters, edits: _Edits, words: _WordsByPlace
 ) -> tuple[PageContent, frozenset[int]]:
-    """Apply the corrections inside words. Returns the page, and the indexes of all characters in the changed words."""
+    """Apply the corrections to the words of a page.
+
+    Returns the page, and the indexes of all characters in the changed words.
+    """
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
     for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved.keys()):
@@ -414,7 +433,10 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """Return the index of the nearest character in the same word that liteparse also found, or None."""
+    """Return the index of the nearest character in the same word that liteparse did find.
+
+    Returns None if it found none.
+    """
     for step in (1, -1):
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
@@ -425,9 +447,9 @@ def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
 
 
 def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
-    """Return the range of PDFium's characters that form a liteparse word, or None.
+    """Return the range of PDFium's characters that form a word found by liteparse.
 
-    `anchor` is the index of one of them.
+    `anchor` is the index of one of these characters. Returns None if the characters do not match the word.
     """
     wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
     if old not in wanted:
@@ -447,7 +469,7 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
-    """Replace words of a run. `texts` maps the indexes of words to their new texts."""
+    """Replace words of a text run. `texts` maps the indexes of words to their new texts."""
     parts: list[str] = []
     end = 0
     for place, word in enumerate(run.words):
@@ -495,7 +517,10 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Yield the ranges of words that consist only of lost characters (missing in liteparse's text), at most 100."""
+    """Yield the range of each word that liteparse left out completely, at most 100.
+
+    `lost` contains the indexes of missing characters.
+    """
     starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
     for start in islice(starts, _MOST_ROWS):
         end = start
@@ -506,9 +531,10 @@ def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
 
 
 def _with_word(run: TextRun, box: Box, text: str) -> TextRun | None:
-    """Insert a word into a run. It is joined to the next word if they touch.
+    """Insert a word into a text run.
 
-    Returns None if the word does not fit there, for example because another word is at that position.
+    If it touches the next word, the two are joined. Returns None if the word does not fit, for example because another
+    word is at its position.
     """
     if run.rotation or box.bottom - box.top < _LEAST_HEIGHT * (run.box.bottom - run.box.top):
         return None

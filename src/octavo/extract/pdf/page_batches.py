@@ -43,12 +43,12 @@ class PdfFacts:
 
 @dataclass(frozen=True, slots=True)
 class PageBlock:
-    """A block of a page, in reading order.
+    """A block of a page, such as a heading, paragraph or table. The blocks of a page are in reading order.
 
-    `text` is Markdown. In headings and paragraphs, it has no Markdown markers and only intended line breaks, because a
-    heading can still become a paragraph, or the reverse. In all other blocks, it is final. `size` is the letter height
-    in points, or 0 if unknown. `lines` is the number of lines. If the block is a picture, `figure` is its kind and
-    `text` is its alternative text.
+    `text` is the final Markdown of the block. Headings and paragraphs are an exception: they contain no Markdown
+    markers, because a heading can still become a paragraph, or the reverse. Line breaks in them are intended. `size` is
+    the letter height in points, or 0 if unknown. `lines` is the number of lines. If the block is a picture, `figure` is
+    its kind and `text` is its alternative text.
     """
 
     kind: BlockKind
@@ -106,7 +106,7 @@ class PageText:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A range of consecutive pages."""
+    """The extracted text of consecutive pages."""
 
     pages: tuple[PageText, ...]
 
@@ -166,9 +166,9 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise `Defect` if the JSON that is read in the `with` block is invalid.
+    """Raise `Defect` if the code in the `with` block reads invalid JSON.
 
-    The cause is omitted, because it may contain text from the document.
+    The original error is left out, because it may contain text from the document.
     """
     try:
         yield
@@ -239,7 +239,7 @@ BATCH_PAGES = 100
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
     """Yield the first and last page number of each batch, starting with the batch that contains page `start`.
 
-    The boundaries do not depend on `start`, because the text of a page depends slightly on the other pages of its
+    Every `start` gives the same boundaries, because the text of a page depends slightly on the other pages of its
     batch.
     """
     first = (start - 1) // size * size + 1

@@ -76,7 +76,7 @@ def read_batch(path: Path, first: int, last: int, password: str | None = None, *
 def _read_pages(
     document: Document, first: int, last: int, contents: Iterator[tuple[int, PageContent]]
 ) -> Iterator[PageText]:
-    """Read one page after the other, so that the contents of a page are freed before the next page is read."""
+    """Read the pages one by one. The contents of a page are freed before the next page is read."""
     number, content = next(contents, (0, None))
     for wanted in range(first, last + 1):
         while number and number < wanted:
@@ -90,10 +90,11 @@ def _pages_per_copy(path: Path, document: Document) -> int:
 
 
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
-    """Yield the number and contents of each page, read with liteparse from page copies that PDFium makes.
+    """Yield the number and the contents of each page, read with the library liteparse.
 
-    liteparse cannot read the file directly: it rejects files without the right extension, keeps the whole file in
-    memory, crashes on bookmarks that form a cycle, and cannot open some damaged files that PDFium repairs.
+    PDFium first copies the pages to a new file, because liteparse cannot read every file directly. It rejects files
+    without the right extension, keeps the whole file in memory, crashes on bookmarks that form a cycle, and cannot open
+    some damaged files that PDFium repairs.
     """
     for start in range(first, last + 1, pages_per_copy):
         end = min(start + pages_per_copy - 1, last)
@@ -180,9 +181,9 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
-    """Replace the words of a page with PDFium's words, because liteparse's words are incomplete.
+    """Replace all words of a page with PDFium's words, because the words from liteparse are incomplete.
 
-    Their fonts are unknown.
+    The fonts of PDFium's words are unknown.
     """
     runs: list[TextRun] = []
     for word in join_letters(page.letters(by_size=True)):
@@ -202,9 +203,10 @@ def _is_page(image: Box, content: PageContent) -> bool:
 
 
 def _read_scan(read: PageText, own: str) -> PageText:
-    """Keep the readable blocks of a scan whose text layer was written by another OCR program.
+    """Drop the unreadable blocks of a scanned page.
 
-    If the whole text layer is mostly noise, all blocks are dropped, so that OCR runs on the page.
+    Their text comes from another OCR program. If most of the text is unreadable, all blocks are dropped, so that OCR
+    runs on the page.
     """
     if _share_of_letters(own) < _LEAST_OF_LAYER:
         return replace(read, blocks=(), pictures=True)
@@ -219,9 +221,8 @@ def _share_of_letters(text: str) -> float:
 
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
-    """Restore lost letters from PDFium's text (`own`), and remove text in fonts whose letters are implausible.
-
-    Returns the corrected page, the reasons why it may be wrong, and whether most letters are implausible.
+    """Restore missing letters from PDFium's text (`own`), and remove text in fonts that map glyphs to wrong characters.
+    Returns the corrected page, the reasons why it may be wrong, and whether most letters were wrong.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
     content = with_own_spaces(content, own)
@@ -259,7 +260,10 @@ def _has_unread_letters(content: PageContent, own: str) -> bool:
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
-    """Whether the letters of a font are implausible. Fonts with few letters, such as symbol fonts, are ignored."""
+    """Whether the letters of a font are implausible, which means that the font maps glyphs to wrong characters.
+
+    Fonts with few letters, such as symbol fonts, are ignored.
+    """
     return len(text) >= least and not is_monospaced(font) and is_garbled(text)
 
 
@@ -305,9 +309,10 @@ def _is_level(one: Box, other: Box) -> bool:
 def _laid_out(
     document: Document, page: OpenPage, number: int, content: PageContent, images: Sequence[Box]
 ) -> PageLayout | None:
-    """Find the blocks of a page. Returns None if the page cannot be read.
+    """Divide the contents of a page into blocks.
 
-    If most of the text is printed sideways, a rotated copy of the page is used, and the boxes are rotated back.
+    Returns None if the page cannot be read. If most of the text is printed sideways, a rotated copy of the page is
+    read, and the positions are converted back.
     """
     turn = turn_of(content)
     if not turn:
@@ -360,7 +365,7 @@ def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
     """Yield the text of a page as blocks without positions.
 
-    Structure that plain text shows, such as lists, is detected.
+    Lists and other structures are recognised by their text alone.
     """
     markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
     for block in read_blocks(markdown):

@@ -49,8 +49,9 @@ _MOST_CODE_INDENT = 40
 class Part(NamedTuple):
     """A block of a page.
 
-    `marks` contains the superscript numbers and symbols in its text that point to notes. If the block is a note, `note`
-    is the number or symbol at its beginning. `anchor` is the top of the box that contains the block, if any.
+    `marks` contains the superscript numbers and symbols in its text that refer to footnotes. If the block is a
+    footnote, `note` is the number or symbol at its beginning. If the block is inside a text box, `anchor` is the top of
+    that box.
     """
 
     block: PageBlock
@@ -61,7 +62,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The lines of a column, and the positions at which they start and end in reading direction."""
+    """The lines of a column. `starts` and `ends` are the positions at which they start and end in reading direction."""
 
     lines: Sequence[Line]
     starts: Sequence[float]
@@ -84,7 +85,7 @@ def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
 
 
 def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards: bool = False) -> list[Part]:
-    """Group the lines of one column into blocks."""
+    """Group the lines of one column into blocks: paragraphs, list items, headings and code."""
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -99,7 +100,10 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 
 
 def _items(column: _Column) -> dict[int, tuple[str, str]]:
-    """Map the index of each line that begins a list item to the item's marker and the text after it."""
+    """Find the lines that begin a list item.
+
+    Maps the index of each such line to the item's marker and the text after it.
+    """
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):
@@ -189,9 +193,10 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_as_high(before: Line, line: Line) -> bool:
-    """Whether two lines have the same left edge, the same height and similar font sizes.
+    """Whether two lines look the same although their font sizes differ a little.
 
-    Their font sizes can differ because the first word of one of them is smaller.
+    They have the same left edge and the same height. The reported size of a line is smaller if its first word is
+    smaller.
     """
     one, other = before.bottom - before.top, line.bottom - line.top
     return (
@@ -204,7 +209,8 @@ def _is_as_high(before: Line, line: Line) -> bool:
 def _runs_on(column: _Column, index: int) -> bool:
     """Whether a sentence continues from a full line to the line at `index`.
 
-    If so, a change of style is ignored, because a line is given the style of its first letters.
+    If so, a change of style between the lines is ignored, because the reported style of a line is that of its first
+    letters.
     """
     if not 0 < index < len(column.lines):
         return False
@@ -241,7 +247,9 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
 
 
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
-    """Whether a sentence continues in a line with a different indent, as in references and beside large initials."""
+    """Whether a sentence continues in a line with a different indent, as in lists of references and beside large
+    initial letters.
+    """
     if abs(shift) > _MOST_INDENT * column.lines[index].size:
         return False
     before = column.lines[index - 1]
@@ -264,7 +272,9 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 
 def _edge(column: _Column, index: int) -> float:
-    """Return the furthest end of the nearby lines that start at the same position."""
+    """Return the right edge of the text near a line: the furthest end of the nearby lines that start at the same
+    position.
+    """
     start, first = column.starts[index], max(0, index - _LINES_BESIDE)
     # In a short column, the result is the same for all lines with the same start.
     key = start, index if len(column.lines) > _LINES_BESIDE else 0
@@ -277,7 +287,7 @@ def _edge(column: _Column, index: int) -> float:
 
 
 def _ends_early(column: _Column, index: int) -> bool:
-    """Whether the line ends early, which means that the first word of the next line would have fitted on it."""
+    """Whether a line ends early, so that the first word of the next line would have fitted on it."""
     if index + 1 >= len(column.lines):
         return False
     after = column.lines[index + 1]
@@ -329,7 +339,7 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
 
 
 def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -> bool:
-    """Whether the line breaks are intended, as in addresses, forms and verse."""
+    """Whether the line breaks of a paragraph are intended and must be kept, as in addresses, forms and verse."""
     if any(map(ends_in_hyphen, texts[:-1])):
         return False
     if all(map(_is_contents_line, texts)) or all(map(_LABELLED.match, texts)):
@@ -350,10 +360,9 @@ def _are_short_lines(texts: Sequence[str]) -> bool:
 
 
 def _is_intended(column: _Column, index: int) -> bool:
-    """Whether a line break is intended.
+    """Whether the break after a line is intended and must be kept.
 
-    If the next line starts in lower case, the break is intended only if the line is much shorter than the lines around
-    it.
+    If the next line starts in lower case, this is so only if the line is much shorter than the lines around it.
     """
     if not _ends_early(column, index):
         return False

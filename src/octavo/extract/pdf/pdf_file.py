@@ -108,7 +108,7 @@ class _BadPageSearch:
 
 
 async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: Path) -> bool:
-    """Write a copy of the PDF without its password to `made`, so that the password is needed only once.
+    """Write a copy of the PDF without its password to the path `made`, so that the password is needed only once.
 
     Returns False and writes nothing if the file opens without a password. Raises `Encrypted` if the password is wrong.
     """

@@ -152,20 +152,23 @@ def _tiny(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
-    """Return very large words that are printed across several lines of text."""
+    """Find watermarks: very large words that are printed across several lines of text."""
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     large = [run for run in runs if run.box.bottom - run.box.top > _MANY_LINES * height]
     return [run for run in large if sum(is_inside(one.box, run.box) for one in runs if one is not run) > _MANY_LINES]
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Put line numbers, watermarks or tiny letters into one region, which is left out of the Markdown."""
+    """Make one region from line numbers, watermarks or tiny letters. The region is left out of the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
 
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
-    """Return the part of a picture that is above or below the tables it overlaps, or None if too little remains."""
+    """Cut a picture so that it no longer overlaps any table.
+
+    Returns the part above or below the tables, or None if too little remains.
+    """
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
         if table.top + table.bottom < top + bottom:
@@ -200,7 +203,9 @@ def _has_stacked_rows(table: Table) -> bool:
 
 
 def _is_cut(table: Table) -> bool:
-    """Whether a row is a sentence that was split into cells, or an amount is in the column next to its heading."""
+    """Whether a table seems to be read wrongly: a row is a sentence that was split into cells, or an amount is in the
+    column next to its heading.
+    """
     sentences = sum(map(_is_cut_sentence, table.grid[1:]))
     return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
 
@@ -213,7 +218,7 @@ def _is_cut_sentence(row: Sequence[str]) -> bool:
 def _is_shifted(table: Table) -> bool:
     """Whether an amount seems to be in the wrong column.
 
-    This is so if its column has no heading, and the cell next to it is empty but has a heading.
+    This is assumed if the amount has no heading above it, but an empty cell next to it has one.
     """
     if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
         return False
@@ -231,8 +236,9 @@ def _beside(place: int, head: Sequence[str]) -> Iterator[int]:
 
 
 def _has_mixed_cell(column: Sequence[str]) -> bool:
-    """Whether a column of amounts has a cell with several words before the amount, which suggests a heading in the
-    wrong row.
+    """Whether a cell in a column of amounts has several words before its amount.
+
+    They are probably a heading that was read as part of the wrong row.
     """
     filled = [text for text in column[1:] if text]
     amounts = sum(_AMOUNT.fullmatch(text) is not None for text in filled)
@@ -260,9 +266,9 @@ def _is_divided(tables: Sequence[Table]) -> bool:
 
 
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
-    """Whether many paragraphs are single words at the same height as other blocks.
+    """Whether the page probably shows a table that was read column by column.
 
-    The page then probably shows a table that was read column by column.
+    This is assumed if many paragraphs are single words at the same height as other blocks.
     """
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     words = (block for block in blocks if block.region in _TEXT and block.box and not block.text.endswith(":"))
@@ -272,7 +278,10 @@ def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is body text, or a line of text with wide gaps. Many headers and footers are such lines."""
+    """Whether a block is a paragraph of body text, or a line with wide spaces between words.
+
+    Many headers and footers are such lines.
+    """
     return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
 
@@ -283,7 +292,7 @@ def _is_upright(run: TextRun) -> bool:
 class _PageMaker:
     """Arranges the contents of a page into blocks.
 
-    First measures the line spacing and the body font size of the page.
+    First measures the line spacing and the font size of the body text.
     """
 
     def __init__(self, page: PageContent, right_text: RightText | None) -> None:
@@ -304,14 +313,20 @@ class _PageMaker:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
 
     def _may_have_tables(self) -> bool:
-        """Whether the page may contain tables. Pages of prose have few drawn lines and few wide gaps between words."""
+        """Quickly check whether the page may contain tables.
+
+        Pages of prose have few drawn lines and few wide spaces between words.
+        """
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """Treat a page with mostly monospaced letters as text instead of code, if it has sentences or tables."""
+        """If most letters of the page are monospaced, decide whether it is code.
+
+        A page with sentences or tables is treated as text.
+        """
         typed = sum(len(one.text) for one in self._segments if one.mono)
         if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
             return
@@ -350,23 +365,23 @@ class _PageMaker:
         ]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """Return the titles inside pictures: several words in larger letters than the other text.
+        """Find the titles inside pictures: several words in larger letters than the other text.
 
-        Titles are kept as text.
+        Titles stay in the text of the page.
         """
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
         return list(dict.fromkeys(large))
 
     def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
-        """Whether a noticeable amount of text on the page is in neither a block nor a picture."""
+        """Whether much text of the page is missing from both the blocks and the pictures."""
         pictures = [area.box for area in areas]
         wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
         lost = wanted - letters_in("".join(block.text for block in blocks))
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
     def misses_rows(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> bool:
-        """Whether a line outside the tables and pictures looks like a row of numbers, as if a table was missed."""
+        """Whether a table was probably missed: a line outside the tables and pictures looks like a row of numbers."""
         level = Counter(round(one.bottom / 3) for one in self._segments)
         if max(level.values(), default=0) < _LEAST_CELLS:
             return False
@@ -376,7 +391,9 @@ class _PageMaker:
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """Yield the text segments that are inside a table or a list of labels and values, but missing from its text."""
+        """Find text that is inside a table or a list of labels and values on the page, but missing from its extracted
+        text.
+        """
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
         for box, text in [*texts, *((one.box, " ".join(one.texts)) for one in labels)]:
             inside = [one for one in self._segments if is_inside(one, box)]
@@ -392,7 +409,7 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area is part of the picture, and not just printed over the picture."""
+        """Whether the text in an area belongs to the picture, and is not just printed over the picture."""
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
         return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
@@ -431,7 +448,7 @@ class _PageMaker:
         return part
 
     def _is_far_out(self, block: PageBlock) -> bool:
-        """Whether a short line without a full stop is close to the upper or lower edge of the page."""
+        """Whether a block is a short line without a full stop, close to the upper or lower edge of the page."""
         if block.box is None or block.lines > 1 or len(block.text) > _MOST_OF_SMALL or block.text.endswith("."):
             return False
         height = self._page.height
@@ -439,9 +456,9 @@ class _PageMaker:
 
 
 def _placed(part: Part, box: Box) -> Segment:
-    """Represent a finished block, such as a table, as a segment.
+    """Make a placeholder for a finished block, such as a table, so that it can be sorted into columns like text.
 
-    The segment is slightly narrower than the block, because frames can reach into the space between columns.
+    The placeholder is slightly narrower than the block, because frames can extend into the space between columns.
     """
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
@@ -459,9 +476,8 @@ def _as_box(part: Part) -> Part:
 
 
 def _as_one(beside: Sequence[Part]) -> list[Part]:
-    """Keep the blocks of a side column together if they are close to each other and one of them is a table or picture.
-
-    Notes in the margin stay beside their paragraphs instead.
+    """Mark blocks of a side column that must stay together: they are close to each other, and one of them is a table or
+    picture. Other blocks, such as notes in the margin, stay beside their paragraphs.
     """
     groups: list[list[Part]] = []
     for part in beside:
@@ -479,7 +495,7 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:
     """Insert each block of a narrow column before or after the main block at the same height.
 
-    Blocks that belong to the same text box stay together.
+    The blocks of a text box stay together.
     """
     waiting: dict[int, list[Part]] = {}
     for part in beside:
@@ -530,7 +546,7 @@ def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
 
 
 def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
-    """Make a block from text that is printed sideways beside upright text.
+    """Make a block from text that is printed sideways on a page of upright text.
 
     At the edge of the page, it becomes a header.
     """

@@ -1,4 +1,7 @@
-"""Finds grids of rulings (printed lines) that touch, and makes tables from the grids and the words inside them."""
+"""Finds grids of drawn lines that touch each other, and makes tables from the grids and the words inside them.
+
+In this module, a ruling is a straight line drawn on the page.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,9 @@ _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
 
 class Grid(NamedTuple):
-    """Rulings (lines drawn on a page) that touch each other.
+    """Drawn lines that touch each other and form a grid.
 
-    `xs` and `ys` are the horizontal and vertical positions of the lines between columns and rows.
+    `xs` and `ys` are the positions of the vertical and horizontal lines between columns and rows.
     """
 
     xs: tuple[float, ...]
@@ -64,7 +67,10 @@ class Grid(NamedTuple):
 
 
 def grids(rulings: Rulings) -> list[Grid]:
-    """Return the largest grids of a page. A grid consists of rulings that touch and has at least two columns."""
+    """Return the largest grids of a page.
+
+    A grid consists of drawn lines that touch each other, and has at least two columns.
+    """
     found: list[tuple[float, Grid]] = []
     for part in _touching(rulings):
         xs = _with_ends(_positions(one.at for one in part.vertical), part.horizontal)
@@ -85,9 +91,9 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the outer edges of a table whose sides have no ruling.
+    """Add the missing outer edges of a grid without a line on its left and right, or above and below.
 
-    An edge is added where at least two rulings reach beyond the last ruling that crosses them.
+    An edge is added if at least two drawn lines extend beyond the outermost line that crosses them.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
@@ -121,7 +127,10 @@ def _root(parents: list[int], index: int) -> int:
 
 
 def spans(grid: Grid) -> Iterator[Span]:
-    """Yield the cells of the grid. Cells without a line between them are joined if they form a rectangle."""
+    """Yield the cells of a grid as ranges of rows and columns.
+
+    Neighbouring cells without a line between them are merged if they form a rectangle.
+    """
     height, width = len(grid.ys) - 1, len(grid.xs) - 1
     parents = list(range(height * width))
     across, down = _at(grid.ys, grid.rulings.horizontal), _at(grid.xs, grid.rulings.vertical)
@@ -143,7 +152,7 @@ def spans(grid: Grid) -> Iterator[Span]:
 
 
 def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
-    """For each of the given positions, return the rulings near it."""
+    """For each of the given positions, return the drawn lines near it."""
     ordered = sorted(rulings)
     places = [one.at for one in ordered]
     return [
@@ -183,7 +192,7 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
 def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
     """Return the cells of a grid with their words.
 
-    Returns an empty list if the grid is a drawing: rulings cross words, or few cells have words.
+    Returns an empty list if the grid is a drawing: its lines cross words, or few cells have words.
     """
     found = list(spans(grid))
     places = {
@@ -206,9 +215,9 @@ def _slot(edges: Sequence[float], value: float) -> int:
 
 
 def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Extend a grid by the row above it, which is the header, and the row below it.
+    """Extend a grid by the text line above it, which is the header, and the text line below it.
 
-    A row is added only if it has text in most columns. Words inside other grids, whose boxes are in `others`, are
+    A line is added only if it has text in most columns. Words inside other grids, whose boxes are in `others`, are
     ignored.
     """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
@@ -226,9 +235,9 @@ def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -
 
 
 def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Extend a grid that contains mostly numbers by the row labels to its left.
+    """Extend a grid of numbers by a column of labels that is printed to its left.
 
-    Nearly every row of numbers must have a label.
+    Nearly every row must have a label.
     """
     (left, top, right, bottom) = grid.box
     if len(grid.xs) < 4 or any(is_inside(word, box) for word in _words_in(grid.box, words) for box in others):  # noqa: PLR2004
@@ -253,13 +262,15 @@ def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Gr
 
 
 def _fills(line: Line, grid: Grid) -> bool:
-    """Whether each segment of a line is within one column of the grid, and most columns contain a segment."""
+    """Whether a text line fits the columns of a grid: no piece of text covers two columns, and most columns
+    have text.
+    """
     places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
     return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
 
 
 def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
-    """Split a column of the grid into several columns if white space divides it."""
+    """Split a column of the grid into several columns if vertical white space divides its text."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in words:
         inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
@@ -276,9 +287,9 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
 
 
 def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
-    """Yield the positions at which white space divides all lines of a column.
+    """Yield the horizontal positions at which white space divides all text lines of a column.
 
-    The white space must also divide the column's heading and at least one row with numbers.
+    It must also divide the heading of the column and at least one row with numbers.
     """
     header = [part for line in lines for part in line if part.bottom < head + NEAR]
     below = [line for line in lines if min(part.top for part in line) > head - NEAR]
@@ -295,7 +306,10 @@ def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
-    """Remove leading rows that consist of a single cell. Such a row is a title inside the table's frame."""
+    """Remove the first rows of a table if they consist of a single cell.
+
+    Such a row is a title inside the table's frame.
+    """
     while (
         len(cells) > _LEAST_CELLS
         and cells[0][0].right - cells[0][0].left == width - 1
@@ -307,7 +321,7 @@ def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piec
 
 
 def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
-    """Remove trailing rows that consist of a single cell with a lot of text.
+    """Remove the last rows of a table if they consist of a single cell with a lot of text.
 
     Such a row is a note inside the table's frame.
     """
@@ -321,7 +335,7 @@ def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[lis
 
 
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Piece]:
-    """Divide a cell that spans several columns, if its words are aligned with the columns of the grid."""
+    """Divide a cell that covers several columns if its words are aligned with these columns."""
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}
     fits = {part: _slot(xs, part.left + 1) == _slot(xs, part.right - 1) for part in parts}
@@ -340,7 +354,7 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 
 
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
-    """Divide the space between two rulings into rows if it contains several rows of text.
+    """Divide a grid row into several rows if it contains several rows of text without a drawn line between them.
 
     Returns the cells, and whether the division is certain.
     """
@@ -366,7 +380,10 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
 
 
 def _has_stacked_numbers(words: Sequence[Word]) -> bool:
-    """Whether a cell has several lines of numbers. They are probably separate rows without a ruling between them."""
+    """Whether a cell has several lines of numbers.
+
+    They are probably separate rows without a drawn line between them.
+    """
     return sum(len(line) == 1 and NUMBER.fullmatch(line[0].text) is not None for line in text_lines(words)) > 1
 
 

@@ -78,9 +78,9 @@ def _is_far_out(page: PageText, block: PageBlock) -> bool:
 
 
 def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find lines at the very top of pages, with space below them, that are at the same height on most pages.
+    """Find section titles that are repeated at the top of each page.
 
-    Such lines are section titles that are repeated on each page.
+    They are lines at the very top, with white space below, and at the same height on most pages.
     """
     found: defaultdict[int, list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
@@ -95,9 +95,9 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
-    """Whether a line appears at the very edge of both pages of a two-page document.
+    """Whether a line is at the very edge of both pages of a two-page document.
 
-    Browsers print the web address and the date there.
+    Web browsers print the address and the date there.
     """
     blocks = [(pages[place.page], pages[place.page].blocks[place.block]) for place in places]
     edges = [(page.height or 0.0, block) for page, block in blocks if block.lines == 1]
@@ -106,8 +106,9 @@ def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
 
 
 def _repeating(page: PageText) -> Iterator[int]:
-    """Yield the index of the first line at the upper edge, if it repeats a larger line on the page, such as the section
-    title.
+    """Yield the index of the page's first line if the same text also appears on the page in larger letters.
+
+    The first line is then a header that repeats the section title.
     """
     heads = [index for index, block in enumerate(page.blocks) if _is_above(block, (page.height or 0.0) * _EDGE)]
     for head in heads[:1]:
@@ -118,7 +119,7 @@ def _repeating(page: PageText) -> Iterator[int]:
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
-    """Yield the positions of blocks that are marked as header or footer.
+    """Yield the positions of blocks that were already recognised as header or footer.
 
     Yields nothing if the page has no other blocks.
     """
@@ -128,9 +129,9 @@ def _marked(index: int, page: PageText) -> Iterator[Place]:
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """Yield the name of the edge and the index of each block near the upper or lower edge.
+    """Yield each block near the upper or lower edge of the page, as the name of the edge and the index of the block.
 
-    Yields nothing if the page has no other blocks, because the page would be empty without them.
+    Yields nothing if the page has no other blocks, because it would be empty without them.
     """
     if not page.height:
         return
@@ -146,9 +147,10 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
 
 
 def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
-    """Yield the top and bottom block of a page with wide margins, each with the name of its edge.
+    """Yield the top and bottom block of a page with wide margins.
 
-    The name includes the vertical position of the block, so that only blocks at the same position are compared.
+    Each block comes with a name that says whether it is at the top or bottom, and at which height, so that only blocks
+    at the same height are compared.
     """
     height = page.height or 0.0
     placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
@@ -178,7 +180,7 @@ def _top(block: PageBlock) -> float:
 
 
 def _pattern(text: str) -> str:
-    """Return the words of a line in alphabetical order, with "#" for numbers.
+    """Return a text for comparing header lines: the words of the line in alphabetical order, with "#" for numbers.
 
     Left and right pages often have the same words in a different order.
     """
@@ -192,7 +194,7 @@ def _is_running(places: Sequence[Place]) -> bool:
 
 
 def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], list[Segment], list[Segment]]:
-    """Split the segments of a page into header, body and footer.
+    """Divide the text of a page into header, body and footer.
 
     White space must separate the header and footer from the body.
     """
@@ -219,10 +221,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _after_rule(bands: Sequence[Band], height: float) -> int:
-    """Return the number of lines at the top, up to and including a row of underscores below the header.
-
-    Returns 0 if there is none.
-    """
+    """Return the number of header lines above and including a row of underscores, or 0 if there is no such row."""
     for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
         is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
         if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:
@@ -231,9 +230,8 @@ def _after_rule(bands: Sequence[Band], height: float) -> int:
 
 
 def _edge(band: Band) -> float:
-    """Return how far a header or footer line may be from the page edge, as a share of the page height.
-
-    A page number may be further away.
+    """Return the largest distance that a header or footer line may have from the page edge, as a share of the page
+    height. It is larger for page numbers.
     """
     return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
 
@@ -253,7 +251,7 @@ def _is_apart(height: float, gap: float) -> bool:
 
 
 def with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move each footnote to the place after the block that refers to it.
+    """Move each footnote to directly after the block that refers to it.
 
     Footnotes without a reference stay at the end.
     """

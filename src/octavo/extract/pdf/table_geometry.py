@@ -1,4 +1,4 @@
-"""The geometry of tables: lines of words, columns, and rulings."""
+"""The geometry of tables: text lines, columns, and rulings, which are straight lines drawn on the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 class Segment:
-    """Words on one line without a wide gap between them. The text is joined from the words when it is first needed."""
+    """Words on one line without a wide space between them, usually one table cell.
+
+    The text is joined from the words when it is first needed.
+    """
 
     __slots__ = ("_text", "bottom", "left", "right", "top", "words")
 
@@ -86,7 +89,7 @@ def is_right_to_left(text: str) -> bool:
 def joined(words: Sequence[Word]) -> str:
     """Return the text of the words on a line.
 
-    Parts of a word that touch are joined, and right-to-left words are put in reading order.
+    Words that touch are joined into one, and right-to-left words are put in reading order.
     """
     if len(words) == 1:
         return words[0].text.strip()
@@ -113,7 +116,10 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 
 def without_leader(word: Word) -> Word:
-    """Remove a row of dots at the end of a word. Such dots connect a label to its number on the same line."""
+    """Remove a row of dots at the end of a word, as in "Introduction.....".
+
+    Such dots lead to a number on the same line.
+    """
     if not word.text.endswith(LEADER_MARKS):
         return word
     text = word.text.rstrip("".join(LEADER_MARKS))
@@ -124,7 +130,7 @@ def without_leader(word: Word) -> Word:
 
 
 def text_lines(words: Sequence[Word]) -> list[Line]:
-    """Group words into lines by their vertical centre, from top to bottom, and split the lines at wide gaps."""
+    """Group words into lines by their vertical centres, from top to bottom. Each line is divided at wide spaces."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
     usual = 1.5 * median([word.bottom - word.top for word in words])
@@ -160,7 +166,10 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
-    """Whether the gap before a word separates cells. A currency sign stays with its number even if the gap is wide."""
+    """Whether the space before a word separates two table cells.
+
+    A currency sign stays with its number even if the space between them is wide.
+    """
     before, word = line[index - 1], line[index]
     gap = word.left - before.right
     height = min(word.bottom - word.top, before.bottom - before.top)
@@ -172,9 +181,10 @@ def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
 
 
 def columns_of(lines: Sequence[Line]) -> list[Column]:
-    """Find the columns. Segments printed one above the other form a column.
+    """Find the left and right edge of each column.
 
-    Narrow segments are used first, because wide segments may span several columns.
+    Pieces of text that are one above the other form a column. Narrow pieces are used first, because wide ones may cover
+    several columns.
     """
     pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
     columns: list[Column] = []
@@ -191,7 +201,7 @@ def columns_of(lines: Sequence[Line]) -> list[Column]:
 
 
 def overlapped(columns: Sequence[Column], part: Segment) -> range:
-    """Return the indexes of the columns that a segment overlaps, ignoring tiny overlaps."""
+    """Return the indexes of the columns that a piece of text overlaps, ignoring tiny overlaps."""
     slack = min(1.0, (part.right - part.left) / 4)
     start = part.left + slack
     first = bisect_left(columns, (start,))
@@ -202,7 +212,7 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge two neighbouring columns if more lines have one segment across both than separate segments in each.
+    """Merge two neighbouring columns if text more often covers both than is separate in each.
 
     Drop columns with text in only a few lines.
     """
@@ -224,8 +234,10 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
 
 def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
-    """Count lines for each column: those with a segment that also covers the next column, those with separate segments
-    in both columns, and those with any text in the column.
+    """Count text lines for each column.
+
+    Returns three lists: lines with text that also covers the next column, lines with separate texts in this and the
+    next column, and lines with any text in the column.
     """
     joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
@@ -242,7 +254,10 @@ def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[
 
 
 class Ruling(NamedTuple):
-    """A line drawn on a page. `at` is its vertical position if it is horizontal, or else its horizontal position."""
+    """A straight line drawn on a page.
+
+    For a horizontal line, `at` is its vertical position. For a vertical line, `at` is its horizontal position.
+    """
 
     at: float
     start: float
@@ -264,10 +279,9 @@ class Span(NamedTuple):
 
 
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
-    """Return the rulings of a page in two versions: without and with the edges of filled areas such as stripes.
-
-    The second version is None if both are the same. A page with very many lines is treated as a drawing, which has no
-    rulings.
+    """Return the straight lines drawn on a page in two versions: without and with the edges of filled areas such as
+    stripes. The second version is None if both are the same. If a page has very many lines, they are treated as a
+    drawing, and none are returned.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
@@ -311,9 +325,9 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Map the position of each edge of a shape to the range that the edge covers.
+    """Map the position of each edge of a shape to the start and end of the edge.
 
-    The list of a page's lines also contains the edges of its shapes. This map is used to skip these duplicates.
+    A page's list of lines also contains the edges of its shapes. This map is used to skip these duplicates.
     """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:
@@ -342,7 +356,7 @@ def _is_flat(box: Box) -> bool:
 
 
 def _join(rulings: Iterable[Ruling]) -> tuple[Ruling, ...]:
-    """Join rulings (drawn lines) that lie end to end, and join the two edges of a thick line."""
+    """Join straight lines that lie end to end. Also joins the two edges of a thick line into one line."""
     groups: list[list[Ruling]] = []
     for ruling in sorted(rulings):
         if groups and ruling.at - groups[-1][0].at <= NEAR:
@@ -365,7 +379,10 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 
 
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
-    """Yield groups of horizontal rulings that share both ends: left end, right end and vertical positions."""
+    """Yield groups of horizontal lines with the same left and right end.
+
+    Yields the left end, the right end, and the vertical positions of the lines.
+    """
     rows: dict[float, tuple[float, float, float]] = {}
     for one in rulings.horizontal:
         start, end, length = rows.get(one.at, (one.start, one.end, 0.0))

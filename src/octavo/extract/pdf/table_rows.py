@@ -42,8 +42,10 @@ _WORDS_OF_SENTENCE = 6
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell and the number of columns and rows that it covers. `box` encloses the cell's words. It is None for an
-    empty cell.
+    """A table cell.
+
+    `columns` and `rows` are the numbers of columns and rows that it covers. `box` encloses its words, or is None if the
+    cell is empty.
     """
 
     text: str
@@ -68,7 +70,7 @@ class Table:
     def grid(self) -> tuple[tuple[str, ...], ...]:
         """The texts of the cells, in rows of equal length.
 
-        A spanning cell's text is only in the first row and column that it covers.
+        If a cell covers several rows or columns, its text is only in the first of them.
         """
         taken: set[tuple[int, int]] = set()
         texts: dict[tuple[int, int], str] = {}
@@ -88,8 +90,10 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 
 
 class Row(NamedTuple):
-    """A line of a table. `parts` maps the first column of each segment to its last column and the segment. `numbers`
-    contains the indexes of columns with numbers.
+    """One text line of a table, divided into pieces of text.
+
+    `parts` maps the first column that a piece covers to the last column and the piece itself. `numbers` contains the
+    indexes of columns with numbers.
     """
 
     top: float
@@ -103,7 +107,10 @@ class Row(NamedTuple):
 
 
 def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
-    """Make a row from segments with their first and last columns. Segments that start in the same column are joined."""
+    """Make a row from pieces of text, each with the first and last column that it covers.
+
+    Pieces that start in the same column are joined.
+    """
     parts: dict[int, tuple[int, Segment]] = {}
     for first, last, part in placed:
         if first in parts:
@@ -117,8 +124,8 @@ def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 
 def header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
-    """Return the number of header lines: the lines above the first wide ruling, or above the first line
-    with numbers.
+    """Return the number of header lines: the lines above the first wide drawn line, or above the first row of
+    numbers.
     """
     inner = [at for at in rules if rows[0].top < at < rows[-1].top]
     above = sum((row.top + row.bottom) / 2 < inner[0] for row in rows) if inner else 0
@@ -149,7 +156,7 @@ def _has_numbers(row: Row) -> bool:
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
     """Yield the cells of the header.
 
-    A column that no wide heading covers has one cell that spans all levels of the header.
+    If a column has no heading that it shares with other columns, its cell is as high as the whole header.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
@@ -170,8 +177,9 @@ def _wide(row: Row) -> list[tuple[int, int]]:
 
 
 def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Row:
-    """Extend each heading to all columns that it covers: those under the ruling that underlines it, or those with
-    separate headings below it.
+    """Extend each heading to all columns that it covers.
+
+    These are the columns below its underline, or the columns that have their own headings below it.
     """
     placed: list[tuple[int, int, Segment]] = []
     for first, (last, part) in row.parts.items():
@@ -184,7 +192,9 @@ def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], ru
 def _under_rule(
     part: Segment, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings
 ) -> tuple[int, int] | None:
-    """Return the first and last column below a short ruling that underlines a heading, or None."""
+    """Return the first and last column below a short drawn line that underlines a heading, or None if there is no such
+    line.
+    """
     limit = below[0].bottom if below else part.top
     for rule in rulings.horizontal:
         if part.bottom - 3 <= rule.at <= limit - 4 and rule.start <= part.left + 2 and rule.end >= part.right - 2:
@@ -194,9 +204,9 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """Return the first and last column that a spanning heading covers, or None.
+    """Return the first and last column that a heading such as "Sales" above "2023" and "2024" covers, or None.
 
-    The heading must be centred above the columns, and each column must also have its own heading below it.
+    The heading must be centred above the columns, and each column must also have its own heading.
     """
     last, part = row.parts[first]
     left, right = columns[first]
@@ -217,9 +227,9 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 
 
 def _distance(part: Segment, first: Column, last: Column) -> float:
-    """Return the distance between the middle of a heading and the middle of a range of columns.
+    """Return the horizontal distance between the middle of a heading and the middle of a range of columns.
 
-    The middle of the range is computed in two ways: from its outer edges, and from the middles of its first and last
+    The middle of the columns is computed in two ways, from their outer edges and from the middles of the first and last
     column. The smaller distance is returned.
     """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
@@ -227,7 +237,7 @@ def _distance(part: Segment, first: Column, last: Column) -> float:
 
 
 def _levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the lines of a header into levels. A new level starts below a heading that covers several columns."""
+    """Group the text lines of a header into levels. A new level starts below a heading that covers several columns."""
     levels: list[list[Row]] = []
     for row in rows:
         is_below = bool(levels) and any(map(_wide, levels[-1])) and not _wide(row)
@@ -239,9 +249,9 @@ def _levels(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the lines above the first ruling into rows.
+    """Group the text lines above the first drawn line into rows.
 
-    If a heading covers several columns with text below it, the rows are the levels of a header.
+    If the first line has a heading above several columns, each level of headings is one row.
     """
     levels = _levels(rows)
     below = {place for row in rows[1:] for place in row.parts}
@@ -250,7 +260,10 @@ def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Row]]:
-    """Yield the rows of the body. If there are enough rulings, the lines between two rulings are grouped separately."""
+    """Group the text lines of the table body into rows.
+
+    If enough drawn lines separate them, the lines between two drawn lines are grouped separately.
+    """
     bands: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
         bands[bisect_left(rules, (row.top + row.bottom) / 2)].append(row)
@@ -262,7 +275,7 @@ def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Ro
 
 
 def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group lines into rows. A line that continues cells of the line above is added to the same row."""
+    """Group text lines into table rows. A line that continues the cells of the line above belongs to the same row."""
     groups = [[row] for row in rows[:1]]
     limit = _row_gap(rows)
     for above, row in pairwise(rows):
@@ -274,7 +287,10 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """Return the gap between lines above which a new row starts, or None if the gaps are not clearly of two sizes."""
+    """Return the smallest vertical space that separates two rows, rather than two lines of one row.
+
+    Returns None if the spaces between lines are not clearly of two sizes.
+    """
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)
     steps = [(after[0] - before[0], place) for place, (before, after) in enumerate(pairwise(pairs), 1)]
@@ -301,9 +317,10 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 
 
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
-    """Whether a line with a label starts a new row.
+    """Whether a text line with a label starts a new table row.
 
-    It does if its other cells are numbers below existing cells, or if the line above it has no label.
+    It does if all its other cells are numbers, with text in the same columns above. It also does if the line above it
+    has no label.
     """
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
@@ -315,7 +332,9 @@ def _starts_row(row: Sequence[Row], line: Row) -> bool:
 
 
 def _goes_on(row: Sequence[Row], line: Row) -> bool:
-    """Whether a line continues the cells above it: it starts in lower case, or the text above is incomplete."""
+    """Whether a text line continues the cells above it: its texts start in lower case, or the texts above end with a
+    hyphen or comma.
+    """
     for place, (_, part) in line.parts.items():
         before = next((one.parts[place][1].text for one in reversed(row) if place in one.parts), "")
         if before and not (part.text[0].islower() or part.text[0] in "(&/" or before[-1] in "-,(&/"):
@@ -324,9 +343,9 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 
 
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the lines between two rulings into rows.
+    """Group the text lines between two drawn lines into table rows.
 
-    All lines form one row, unless numbers or white space divide them, or lines clearly start a new row.
+    They form a single row, unless numbers or white space divide them, or lines clearly start a new row.
     """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}
@@ -351,7 +370,7 @@ def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _is_prose(rows: Sequence[Row]) -> bool:
-    """Whether all columns between two rulings contain sentences: long lines that end near the same right edge."""
+    """Whether all columns between two drawn lines contain sentences: long lines that end near the same right edge."""
     columns: defaultdict[int, list[Segment]] = defaultdict(list)
     for row in rows:
         for place, (_, part) in row.parts.items():
@@ -366,7 +385,10 @@ def _are_sentences(parts: Sequence[Segment]) -> bool:
 
 
 def fresh_lines(rows: Sequence[Row]) -> int:
-    """Count the lines that start a new row. Such lines fill most columns and do not continue the text above."""
+    """Count the text lines that start a new table row.
+
+    Such lines have text in most columns and do not continue the text above.
+    """
     used = {place for row in rows for place in row.parts}
     full = (
         place for place, row in enumerate(rows) if len(row.parts) >= max(2, 0.7 * len(used)) and min(used) in row.parts
@@ -375,7 +397,7 @@ def fresh_lines(rows: Sequence[Row]) -> int:
 
 
 def is_sure(group: Sequence[Row]) -> bool:
-    """Whether the lines of a row are certainly one row, and not several rows of short text."""
+    """Whether these text lines are certainly one table row, and not several rows of short text."""
     return len(group) == 1 or fresh_lines(group) < 2  # noqa: PLR2004
 
 
@@ -393,7 +415,7 @@ def row_cells(group: Sequence[Row], top: int) -> Iterator[Piece]:
 def assemble(cells: Sequence[Piece], box: Box, confidence: float, *, sure: bool) -> Table:
     """Make a table from cells.
 
-    Rows and columns in which no cell starts are dropped. Positions without a cell become empty cells.
+    Rows and columns in which no cell starts are dropped, and missing cells are added as empty cells.
     """
     tops, lefts = sorted({span.top for span, _ in cells}), sorted({span.left for span, _ in cells})
     starts: defaultdict[tuple[int, int], list[Word]] = defaultdict(list)
@@ -429,7 +451,7 @@ def _grown(
     starts: dict[tuple[int, int], list[Word]],
     taken: dict[tuple[int, int], Span],
 ) -> Span:
-    """Return the largest part of the range from `start` to `end` that no other cell occupies."""
+    """Return the largest rectangle of free cells that begins at `start` and does not extend beyond `end`."""
     (top, left), bottom, right = start, start[0], start[1]
     while right < end[1] and (top, right + 1) not in starts and (top, right + 1) not in taken:
         right += 1

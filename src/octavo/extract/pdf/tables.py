@@ -1,7 +1,7 @@
-"""Finds the tables of a PDF page from its words, rulings and backgrounds. The functions are pure.
+"""Finds the tables of a PDF page from its words, drawn lines and backgrounds.
 
-Rulings (printed lines) that touch form a grid. Tables without rulings are found by white space, aligned words and
-numbers. Two numbers printed one above the other are never put into the same row.
+The functions are pure. Drawn lines that touch form a grid. Tables without drawn lines are found by white space, aligned
+words and numbers. Two numbers that are one above the other are never put into the same row.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ Columns = tuple[Box, ...]  # side by side
 
 
 def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
-    """Return the tables of a page outside its pictures.
+    """Return the tables of a page that are not inside pictures.
 
-    `columns` is a function that returns the columns of running text. Tables of items, as on invoices, are searched for
-    separately. Such a table is used if the general search found only parts of it or merged it with other text.
+    Tables of items, as on invoices, are searched for separately. The result of that search is used if the general
+    search found only parts of the table or merged it with other text. `columns` is a function that returns the columns
+    of running text.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
@@ -78,7 +79,9 @@ def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
 def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
-    """Search each text column separately if a table without printed lines extends from one text column into another."""
+    """Search for tables in each text column separately if a table without drawn lines extends from one text column into
+    another.
+    """
     if all(table.confidence >= _RULED for table in tables):
         return tables
     framed = [(sides, _RULED) for sides in _frames_side_by_side(page)]
@@ -96,7 +99,9 @@ def _within_columns(
 
 
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
-    """Yield pairs of frames of the same height with space between them, such as the two halves of a form."""
+    """Yield pairs of frames that are side by side and equally high, with space between them, such as the two halves of
+    a form.
+    """
     frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
     for one, other in pairwise(frames):
         is_level = abs(one.top - other.top) < _EDGE and abs(one.bottom - other.bottom) < _EDGE
@@ -123,7 +128,10 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without printed lines is code. Monospaced letters are aligned even outside tables."""
+    """Whether a table without drawn lines is really code.
+
+    In a monospaced font, letters are aligned even outside tables.
+    """
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
@@ -165,7 +173,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
-    """Find tables in grids of drawn lines, and then tables among the remaining words near wide gaps."""
+    """Find tables in grids of drawn lines, and then tables among the remaining words near wide spaces."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
@@ -182,7 +190,7 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
 
 
 def _outside_of(boxes: Sequence[Box], rulings: Rulings) -> Rulings:
-    """Return the rulings that are outside the given tables."""
+    """Return the drawn lines that are outside the given boxes."""
     if not boxes:
         return rulings
     flat = (
@@ -198,7 +206,7 @@ def _with_edges(box: Box) -> Box:
 
 
 def _between(boxes: Sequence[Box], words: Sequence[Word]) -> Iterator[list[Word]]:
-    """Yield groups of words outside tables. Tables that take up most of the text width separate the groups."""
+    """Yield groups of words that are outside tables. Words above and below a wide table are in different groups."""
     if not words:
         return
     width = max(word.right for word in words) - min(word.left for word in words)
@@ -219,14 +227,14 @@ def _is_usable(word: Word) -> bool:
 
 
 def to_markdown(table: Table) -> str:
-    """Write a table as Markdown. A spanning cell's text is only in the first row and column that it covers."""
+    """Write a table as Markdown. If a cell covers several rows or columns, its text is only in the first of them."""
     return markup.table(table.grid)
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
-    """Return the vertical positions of lines with a wide gap between words, if another such line is nearby.
+    """Quickly find lines that may be part of a table.
 
-    This is a quick check before the search for tables.
+    Returns the vertical positions of lines with a wide space between words, if another such line is nearby.
     """
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     lines: list[list[TextRun]] = []
@@ -243,7 +251,10 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two neighbouring text runs are as far apart as table cells. Before a number, a smaller gap is enough."""
+    """Whether two neighbouring text runs are as far apart as table cells.
+
+    Before a number, a smaller space is enough.
+    """
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:
@@ -260,7 +271,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """Return the words near the given vertical positions. Rows of dots at the end of words are removed."""
+    """Return the words near the given vertical positions. Dots that lead from a word to a number are removed."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]
@@ -287,7 +298,7 @@ def _upright(page: PageContent) -> PageContent:
 
 
 def _reads_up(page: PageContent) -> bool:
-    """Whether rotated text runs from bottom to top, judging by the order of words in its longest run."""
+    """Whether rotated text reads from bottom to top, judging by the order of its words."""
     words = max((run.words for run in page.runs), key=len)
     return words[0].top >= words[-1].top
 

@@ -64,9 +64,9 @@ def draw_area(path: Path, number: int, box: Box, width: int) -> bytes:
 
 
 def draw_member(path: Path, source_type: SourceType, member: str, width: int) -> bytes:
-    """Encode a picture inside a file as a PNG that is at most `width` pixels wide.
+    """Read a picture that is stored inside a file, and return it as a PNG that is at most `width` pixels wide.
 
-    Raises `PictureDamaged` for content that is not a known image.
+    Raises `PictureDamaged` if it is not a known type of image.
     """
     # Imported late: page pictures do not need the processors.
     from octavo.extract.formats import read_figure
@@ -123,7 +123,7 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
 
 
 def _longest_side(picture: Image.Image, width: int) -> int:
-    """Return how long the longest side of an image must be so that the image is `width` pixels wide.
+    """Convert a width limit to a limit for the longest side of an image.
 
     The width is measured after the image is rotated by its EXIF data.
     """

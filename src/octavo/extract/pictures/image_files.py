@@ -75,7 +75,7 @@ def count_sheets(picture: Image.Image) -> int:
 
 
 def seek_sheet(picture: Image.Image, number: int) -> None:
-    """Go to a sheet (page) of an image file by number. Its size can differ from the size of the first sheet."""
+    """Select a sheet (page) of an image file by its number. Its size can differ from the size of the first sheet."""
     picture.seek(number - 1)
     _check_size(picture)
 

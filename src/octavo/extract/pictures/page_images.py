@@ -41,8 +41,9 @@ async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType,
 
 @dataclass(frozen=True, slots=True)
 class FigurePlace:
-    """The place of a figure: an area of a page (`page` and `box`), or a picture that is stored as a file inside the
-    document (`member`).
+    """Where a figure is stored.
+
+    It is an area of a page (`page` and `box`), or a picture file inside the document (`member`).
     """
 
     source_type: SourceType

@@ -47,7 +47,10 @@ class PictureInSandbox(PagesInSandbox):
 
 
 def unread_sheets(facts: PdfFacts) -> bytes:
-    """Make a batch of all sheets (pages) before OCR. Each sheet is marked as a page that may contain text."""
+    """Make a batch with all sheets (pages) of an image file, before OCR.
+
+    Each of them is a page without text that still needs OCR.
+    """
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"
 

@@ -110,10 +110,11 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """Return one box for each line of the quote, or an empty list if part of the quote is not found.
+    """Find a quote on a page.
 
-    An ellipsis in the quote separates parts that may be apart on the page. Only letters and digits are compared, so
-    punctuation and hyphenation do not matter.
+    Returns one box for each line of the quote, or an empty list if part of the quote is not found. If the quote
+    contains an ellipsis, the parts before and after it may be apart on the page. Only letters and digits are compared,
+    so punctuation and hyphenation do not matter.
     """
     letters: list[str] = []
     owners: list[int] = []
@@ -133,9 +134,9 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """Return the offset of the first match of `part` at or after `place`, or -1 if there is none.
+    """Find `part` in `text` at or after `place`.
 
-    Matches of whole words are preferred.
+    Returns the offset of the first match, or -1. Matches of whole words are preferred.
     """
     first = start = text.find(part, place)
     while start >= 0:

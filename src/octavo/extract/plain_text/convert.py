@@ -165,7 +165,10 @@ class Heading(NamedTuple):
 
 
 def underlined(lines: Sequence[str]) -> Heading | None:
-    """Return the heading made of a line of text and an underline of about the same length, or None."""
+    """Return the heading if the lines start with a line of text and an underline of similar length, such as "=====".
+
+    Otherwise return None.
+    """
     title, signs = (line.strip() for line in lines) if len(lines) > 1 else ("", "")
     if not _UNDERLINE.fullmatch(signs) or not _LETTER.search(title) or len(title) > _MOST_CHARACTERS:
         return None
@@ -174,9 +177,9 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """Return the heading at the start of a group, or None.
+    """Return the heading at the start of a group of lines, or None.
 
-    Text must follow a heading, except after a centred title at the beginning.
+    Text must follow a heading, except for a centred title at the beginning of the document.
     """
     text, first = group.text, group.lines[0]
     if is_first and _is_centred(first) and len(group.lines) <= _MOST_LINES and _is_name(first.strip()):
@@ -201,7 +204,7 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """Return a numbered heading such as "1.2 Something", or None.
+    """Return the heading if the text is numbered like "1.2 Something", or else None.
 
     The first item of a numbered list is not a heading.
     """
@@ -237,7 +240,9 @@ def _is_in_capitals(text: str) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Whether every longer word starts with a capital, and there are no digits, commas or final punctuation."""
+    """Whether a line looks like a title: every longer word starts with a capital, and there are no digits, commas or
+    final punctuation.
+    """
     if _ENDS_SENTENCE.search(text) or "," in text or any(character.isdigit() for character in text):
         return False
     words = [word for word in text.split() if _LETTER.match(word)]
@@ -291,9 +296,9 @@ def first_item(lines: Sequence[str]) -> int | None:
 
 
 def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
-    """Whether the items form a list that Markdown would number in the same way.
+    """Whether the items form a list to which Markdown would give the same numbers.
 
-    A single item is a list only if the group before or after it continues the list.
+    A single item is a list only if the lines before or after it continue the list.
     """
     outer = [item for item in items if item.indent <= items[0].indent] if items else []
     if not outer or any(item.sign != outer[0].sign for item in outer) or not _counts_up(items):
@@ -320,7 +325,7 @@ def would_merge(last: Item, item: Item) -> bool:
 
 
 def _continues(item: Item, group: Group) -> bool:
-    """Whether the neighbouring group starts with the previous or next item of the same list."""
+    """Whether the neighbouring group of lines starts with the previous or next item of the same list."""
     other = read_items(group.lines[:1])
     if not other or other[0].sign != item.sign or other[0].indent != item.indent:
         return False

@@ -27,7 +27,7 @@ _BEGINS_WITHOUT_SPACE = re.compile(f"[{_WITHOUT_SPACES}]")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Adjacent non-empty lines. Indents are kept, and trailing spaces are removed."""
+    """Neighbouring lines without an empty line between them. Indents are kept, and trailing spaces are removed."""
 
     lines: list[str]
     page: int
@@ -68,7 +68,7 @@ def wrap_width(groups: Sequence[Group]) -> int:
 
 
 def unwrap(lines: Sequence[str], width: int) -> list[str]:
-    """Return the lines as the author wrote them, by joining lines that a program wrapped."""
+    """Join lines that a program wrapped at `width`, so that the author's original lines are restored."""
     width = min(width, max(map(len, lines)))
     if len(lines) == 1 or width < _LEAST_WIDTH or _is_verse(lines):
         return [line.strip() for line in lines]

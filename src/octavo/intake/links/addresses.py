@@ -37,7 +37,7 @@ def canonical_url(given: str) -> str:
 
 
 def label_of(url: str) -> str:
-    """Return a readable name for a URL: the site, and the last segment of the path that contains words."""
+    """Return a readable name for a URL: the site, and the last part of the path that contains words."""
     parts = urlsplit(url)
     words = [text for part in parts.path.split("/") if (text := _words(part))]
     site = (parts.hostname or "").removeprefix("www.")
@@ -68,7 +68,7 @@ def video_id(url: str) -> str | None:
 
 
 def _candidate(host: str, path: str, query: str) -> str:
-    """Return the part of the URL where the video id should be, or an empty string."""
+    """Return the part of the URL where a YouTube video id should be, or an empty string."""
     first, second, *_ = [step for step in path.split("/") if step] + ["", ""]
     if host == _SHORT_HOST:
         return first

@@ -51,7 +51,10 @@ _NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Exchange:
-    """The requests for one video. The YouTube library makes them in a thread, and the event loop sends them."""
+    """Sends the requests for one video.
+
+    The YouTube library makes the requests in a thread, and the event loop sends them.
+    """
 
     client: GuardedClient
     loop: asyncio.AbstractEventLoop
@@ -73,11 +76,11 @@ class Exchange:
         return answer
 
     def _place(self, url: str) -> str:
-        """Replace YouTube's address with the configured base URL. URLs of other sites stay unchanged."""
+        """Point a URL on YouTube to the configured base URL instead. URLs of other sites stay unchanged."""
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
-        """Store the details of the video, which are in the same response as the list of transcripts."""
+        """Read and store the details of the video. They are in the same response as the list of transcripts."""
         try:
             said: object = json.loads(body)
         except ValueError:
@@ -225,7 +228,7 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
 
 
 def _explain_unplayable(reasons: list[str]) -> OctavoError:
-    """Find the error that matches YouTube's reason. YouTube gives the reason only as text."""
+    """Find the error that matches the reason why a video cannot be played. YouTube gives the reason only as text."""
     said = " ".join(reasons).lower()
     if "live" in said or "premiere" in said:
         return errors.VideoLive()
@@ -279,7 +282,10 @@ def read_wait(headers: Mapping[str, str]) -> float | None:
 
 
 def clean_type(header: str) -> str:
-    """Return a valid content type. The header comes from the server and is not trusted."""
+    """Return the content type in a header if it is valid, or else a default.
+
+    The header comes from another server and is not trusted.
+    """
     media_type = _MEDIA_TYPE.match(header.strip())
     if not media_type:
         return "application/octet-stream"

@@ -119,9 +119,8 @@ WriteCaller = Annotated[Caller, Depends(write)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """Return a function that checks whether the caller's key or session is still valid for the same owner (account).
-
-    Long responses call the function repeatedly.
+    """Return a function that checks whether the caller's API key or session is still valid for the same account
+    (owner). Long responses call the function repeatedly.
     """
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
@@ -140,7 +139,7 @@ def still_acts_for(request: Request, services: Services, caller: Caller) -> Call
 
 
 async def require_caller(caller: OptionalCaller) -> Caller:
-    """Return the caller. Requests without credentials are refused; no anonymous session is opened for them."""
+    """Return the caller. Requests without credentials are refused, and no anonymous session is opened for them."""
     if caller is None:
         raise Unauthenticated
     return caller

@@ -43,7 +43,7 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 
 
 async def check_link(services: Services, upload: NewUpload) -> None:
-    """Refuse a link to a private address immediately, before a worker tries to fetch it."""
+    """Refuse a link to a private address now, before a worker tries to fetch it."""
     if upload.source_type == "web" and upload.source_url:
         allow = frozenset(services.settings.fetch_allow)
         await refuse_private_addresses(parse_url(upload.source_url), allow, services.shared(_make_resolver))

@@ -1,4 +1,4 @@
-"""Page pictures, which are rendered on demand, a few at a time, and stored with their document."""
+"""Renders page pictures on demand, a few at a time, and stores them with their document."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Width(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A page of a document, and the width of its picture in pixels."""
+    """A request for the picture of a document's page. `width` is the width of the picture in pixels."""
 
     owner: UUID
     document: UUID
@@ -80,7 +80,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePageRequest:
-    """A page of a stored PDF that does not belong to a document, and the width of its picture in pixels."""
+    """A request for the picture of a page of a stored PDF that does not belong to a document. `width` is in pixels."""
 
     key: str
     number: int
@@ -89,7 +89,7 @@ class FilePageRequest:
 
 @dataclass(frozen=True, slots=True)
 class FigureRequest:
-    """A figure of a document, and the width of its picture in pixels."""
+    """A request for the picture of a figure in a document. `width` is in pixels."""
 
     owner: UUID
     document: UUID

@@ -52,7 +52,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Services that several features use. A service for a single feature is created with `shared` instead."""
+    """Services that several features use. A service that only one feature needs is created with `shared` instead."""
 
     settings: Settings
     database: Database
@@ -65,7 +65,10 @@ class Services:
     _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
 
     def shared(self, make: Callable[[Services], Service]) -> Service:
-        """Return the service that `make` creates. It is created on the first call and then reused."""
+        """Return the service that `make` creates.
+
+        It is created on the first call, and later calls return the same object.
+        """
         if make not in self._shared:
             self._shared[make] = make(self)
         return cast("Service", self._shared[make])

@@ -1,1 +1,1 @@
-"""HTTP: errors, limits, security, forms, downloads, compression and assets, for all pages and API routes."""
+"""HTTP code for all pages and API routes: errors, limits, security, forms, downloads, compression and assets."""

@@ -1,6 +1,7 @@
-"""Scripts, styles and fonts. Their URLs contain a hash, so that browsers can cache the files forever.
+"""Serves scripts, styles and fonts.
 
-The URLs mirror the folders of `octavo.web`. The files are few and small, so they are kept in memory.
+Their URLs contain a hash, so that browsers can cache the files forever. The URLs mirror the folders of `octavo.web`.
+The files are few and small, so they are kept in memory.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def asset(name: str) -> str:
 
 
 class Assets:
-    """Serves the current files, for any hash in the URL, so that pages opened before an update still work."""
+    """Serves scripts, styles and fonts.
+
+    Any hash in the URL returns the current file, so that pages opened before an update still work.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)

@@ -56,7 +56,7 @@ class Compression:
 
 
 class _Response:
-    """Holds back the headers of a response until the first part of the body shows whether more parts follow."""
+    """Delays the headers of a response until the first part of the body shows whether more parts follow."""
 
     def __init__(self, send: Send, *, compress: bool) -> None:
         self._send = send

@@ -56,7 +56,7 @@ def attachment(
 
 
 def is_known(etag: str, if_none_match: str | None) -> bool:
-    """Whether If-None-Match contains this ETag. If so, the caller already has the current file."""
+    """Whether If-None-Match contains this ETag. If so, the client already has the current file."""
     known = [one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")]
     return etag in known or "*" in known
 
@@ -66,7 +66,7 @@ def names_a_date(if_range: str | None) -> bool:
 
 
 def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool:
-    """Whether the ETag or date in If-Range still matches the file.
+    """Whether the file is still the one that the client has, judging by the ETag or date in the If-Range header.
 
     Weak ETags and unreadable values do not match.
     """
@@ -78,9 +78,9 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
 
 
 def read_range(header: str | None, size: int) -> tuple[int, int]:
-    """Return the requested byte range as start and end (exclusive).
+    """Read a Range header and return the requested byte range as start and end (exclusive).
 
-    If the header is not a single valid range, this is the range of the whole file.
+    If the header is not a single valid range, the whole file is returned.
     """
     found = _RANGE.fullmatch(header.strip()) if header else None
     if not found or found.groups() == ("", ""):

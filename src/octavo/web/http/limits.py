@@ -50,14 +50,16 @@ class TooFast(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A token bucket: allows `size` calls immediately, and refills completely in `seconds`."""
+    """A rate limit as a token bucket: `size` calls are allowed immediately, and an empty bucket is full again after
+    `seconds`.
+    """
 
     size: int
     seconds: float = MINUTE
 
     @property
     def batch(self) -> int:
-        """How many calls a web process takes from the bucket in one database query.
+        """The number of calls that a web process takes from the bucket in one database query.
 
         From small buckets, calls are taken one by one.
         """
@@ -66,7 +68,7 @@ class Allowance:
 
 @dataclass(slots=True)
 class Lease:
-    """Calls that a process has taken from a token bucket but has not used yet.
+    """Calls that a process has taken from a token bucket in advance and not used yet.
 
     If the bucket was empty, `empty_until` is the time at which to try again.
     """
@@ -76,7 +78,7 @@ class Lease:
 
 
 class Allowances:
-    """Token buckets in the database, shared by all web processes."""
+    """Rate limits that all web processes share. The token buckets are in the database."""
 
     def __init__(self, database: Database, clock: Clock = time.monotonic, most_keys: int = MOST_KEYS) -> None:
         self._database = database
@@ -120,7 +122,7 @@ class Allowances:
         return lease
 
     async def _forget_old(self, connection: Connection) -> None:
-        """Once an hour, delete buckets that are full again."""
+        """Delete token buckets that are full again. Does nothing if it already did so within the last hour."""
         now = self._clock()
         if now >= self._forget_at:
             self._forget_at = now + FORGET_SECONDS
@@ -141,7 +143,10 @@ class Slots:
 
     @asynccontextmanager
     async def hold(self, key: str, most: int, full: OctavoError) -> AsyncGenerator[None]:
-        """Hold one of the `most` slots for this key while the context is open. Raises `full` if all slots are taken."""
+        """Occupy one of the `most` slots of this key while the context manager is active.
+
+        Raises `full` if all slots are taken.
+        """
         values = {"key": key, "process": self._process, "most": most, "silent_seconds": SILENT_SECONDS}
         async with self._database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.take_slot, values)
@@ -170,7 +175,7 @@ class Slots:
                 await connection.execute(QUERIES.return_slot, {"key": key, "process": self._process})
 
     async def _keep(self) -> None:
-        """Write the counts of used slots to the database every few seconds, until no slot is in use."""
+        """Write the number of used slots to the database every few seconds, until no slot is in use."""
         while self._held and not is_cancelled():
             await asyncio.sleep(SILENT_SECONDS / 3)
             held = dict(self._held)
@@ -183,7 +188,7 @@ class Slots:
 
 
 class Transfers:
-    """Limits how many uploads one owner (account) can have in progress."""
+    """Limits how many uploads one account can have in progress."""
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
@@ -212,14 +217,14 @@ class SignIns:
             await self._allowances.take(key, allowance)
 
     async def succeed(self, email: str, address: str) -> None:
-        """Record that the attempt succeeded, so that it no longer counts."""
+        """Record that the sign-in succeeded, so that the attempt no longer counts towards the limit."""
         for key, allowance in self._buckets(email, address):
             await self._allowances.give_back(key, allowance)
 
     def _buckets(self, email: str, address: str) -> list[tuple[str, Allowance]]:
-        """Return the token buckets that a sign-in attempt counts against, beginning with the one for the IP address.
+        """Return the rate limits that apply to a sign-in attempt, beginning with the one for the IP address.
 
-        The keys of the buckets contain only a hash of the email address.
+        Their keys contain only a hash of the email address.
         """
         person = hash_token(email.lower()).hex()
         return [
@@ -243,9 +248,10 @@ class Limits:
     slots: Slots
 
     async def admit(self, caller: Caller | None, address: str) -> None:
-        """Count a request towards the rate limit of its owner (account). Administrators are not limited.
+        """Count a request towards the rate limit of its account.
 
-        Requests from visitors are also counted by IP address, because one address can create any number of owners.
+        Administrators are not limited. Requests from visitors are also counted by IP address, because one address can
+        create any number of visitor accounts.
         """
         if caller is None or caller.is_anonymous:
             await self.allowances.take(f"requests from {address}", self.visitor)
@@ -253,7 +259,10 @@ class Limits:
             await self.allowances.take(f"requests of {caller.owner_id}", self.owner)
 
     async def admit_visitor(self, address: str) -> None:
-        """Count a new visitor towards the limit for this address. An anonymous owner (account) is created next."""
+        """Count a new visitor towards the limit for this address.
+
+        Called before an account is created for the visitor.
+        """
         await self.allowances.take(f"visitors from {address}", self.new_visitors)
 
     async def admit_sign_up(self, address: str) -> None:

@@ -56,7 +56,7 @@ class _Part:
 
 
 class FormReader:
-    """Reads one form. The file is the first part with a file name."""
+    """Reads one multipart form. The file is the first field with a file name."""
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes], *, field_bytes: int = FIELD_BYTES) -> None:
         kind, options = parse_options_header(content_type)
@@ -91,7 +91,7 @@ class FormReader:
         }
 
     async def read(self) -> Form:
-        """Read everything before the first byte of the file."""
+        """Read the form up to the first byte of the file, and return it."""
         while self._file is None:
             if not await self._more():
                 raise BadInput("The form has no file.")

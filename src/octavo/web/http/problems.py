@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: one format for all errors, with stable codes."""
+"""Returns errors as problem responses (RFC 9457): one format for all errors, with stable codes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def problem(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error that has not been rendered as a response yet.
+    """An error before it is converted to a response.
 
     `is_plain`: whether the error has only a generic message, because a library raised it. `fields` are additional
     fields of the response, such as `duplicate_of`.
@@ -194,7 +194,9 @@ def describe_validation_errors(errors: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _place(error: Mapping[str, Any]) -> str:
-    """Return the name of the invalid field or, if the error has no field, the part of the request, such as `body`."""
+    """Return the name of the invalid field or, if the error has no field, the invalid part of the request, such as
+    `body`.
+    """
     first, *rest = error["loc"] or ("request",)
     named = [] if error["type"] == "json_invalid" else rest
     return ".".join(map(str, named or [first]))[:MOST_PLACE]

@@ -1,10 +1,10 @@
 """Lets clients close connections first, and drops clients that send too slowly or too much.
 
 The side that closes a connection first keeps its port in TIME_WAIT for a minute. If the server closed first, other
-programs could not use the port right after the server stops. A client that knows the length of a response closes the
-connection as soon as it has read the whole response.
+programs could not use the port right after the server stops. So the server waits: a client that knows the length of a
+response closes the connection as soon as it has read the whole response.
 
-A client that sends its headers or body extremely slowly (slow loris) would hold a connection and memory forever.
+A client that sends its headers or body extremely slowly (slow loris) would occupy a connection and memory forever.
 Headers therefore have a time limit. A body has a minimum rate instead, because uploading a large file over a slow
 connection is legitimate.
 """
@@ -29,7 +29,7 @@ DROP = "octavo.drop"
 
 
 class PatientTransport:
-    """Wraps a transport and delays `close`; all other calls are passed through."""
+    """Wraps a network transport and delays `close`. All other calls are passed through."""
 
     def __init__(self, transport: asyncio.Transport, may_wait: Callable[[], bool]) -> None:
         self._transport = transport
@@ -56,7 +56,7 @@ class PatientTransport:
 
 
 class Phase(Enum):
-    """The data that the server expects next from the client on a connection."""
+    """The data for which the server is waiting on a connection, such as headers or a body."""
 
     HEADERS = "headers"
     BODY = "body"
@@ -67,7 +67,7 @@ class Phase(Enum):
 class PatientProtocol(HttpToolsProtocol):
     """HTTP/1.1 with delayed closing and limits for slow clients.
 
-    HTTP/1.0 connections are closed immediately, because closing may be what marks the end of the response.
+    HTTP/1.0 connections are closed immediately, because closing may be the only sign that the response is complete.
     """
 
     header_seconds = 15.0
@@ -114,7 +114,10 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _expect(self, phase: Phase, seconds: float | None = None) -> None:
-        """Begin a phase with a time limit. Without `seconds`, there is no limit."""
+        """Start waiting for the next data from the client, with a time limit.
+
+        If `seconds` is None, there is no limit.
+        """
         self._phase, self._received = phase, 0
         if self._limit:
             self._limit.cancel()
@@ -129,7 +132,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._refuse(408)
 
     def _body_arrives(self) -> bool:
-        """Whether the body arrives fast enough. Also true while the client is waiting for the server."""
+        """Whether the request body arrives fast enough. Also true while the client is waiting for the server."""
         cycle = self._current()
         waits = self.flow.read_paused or (cycle is not None and cycle.waiting_for_100_continue)
         return waits or self._received >= LEAST_BODY_RATE * self.body_seconds

@@ -82,8 +82,9 @@ def is_address(name: str) -> bool:
 def answers_to(header: str | None, settings: Settings) -> bool:
     """Whether the Host header names this server.
 
-    A request without the header is not from a browser and is accepted. Another site can point its own name to this
-    server (DNS rebinding), but it cannot make a browser send an IP address or a different name in the header.
+    A request without the header is accepted, because it is not from a browser. The check protects against DNS
+    rebinding: another site can point its own name to this server, but it cannot make a browser send an IP address or a
+    different name in the header.
     """
     if header is None:
         return True
@@ -100,9 +101,10 @@ def answers_to(header: str | None, settings: Settings) -> bool:
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """Return the API key in the Authorization header. The key may be empty.
+    """Return the API key in the Authorization header.
 
-    Returns None if the header is missing or has another scheme. Such a header is meant for a proxy.
+    The key may be empty. Returns None if the header is missing, or has another scheme and is therefore meant for a
+    proxy.
     """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
@@ -157,7 +159,10 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
 
 
 def is_other_origin(headers: Headers, origins: Collection[str]) -> bool:
-    """Whether the Origin header names a site that is neither this server nor allowed. Only browsers send the header."""
+    """Whether the Origin header names a site that is neither this server nor an allowed site.
+
+    Only browsers send this header.
+    """
     origin = headers.get("origin")
     return origin is not None and origin.lower() not in origins and not is_same_origin(origin, headers.get("host"))
 
@@ -237,7 +242,7 @@ class SameSite:
 
 
 class SessionHeaders:
-    """Adds a new session cookie to responses, and the WWW-Authenticate header to 401 responses."""
+    """Adds a new session cookie to responses that need one, and the WWW-Authenticate header to 401 responses."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -45,7 +45,9 @@ class TooFarBehind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StreamIntervals:
-    """How often to read the database, send heartbeats, and check again whether callers still have access."""
+    """Time intervals for event streams: how often to read the database, send heartbeats, and check whether callers
+    still have access.
+    """
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
@@ -53,7 +55,7 @@ class StreamIntervals:
 
 
 class Subscription:
-    """The queue of one stream, and the signal that the stream must end.
+    """The queue of events for one open stream, and the signal that the stream must end.
 
     While a stream is still reading missed events from the database, it takes nothing from the queue. If the queue
     overflows in the meantime, the stream does not end: it also reads the dropped events from the database.
@@ -78,7 +80,7 @@ class Subscription:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether the queue contains all events that the stream has not read.
+        """Whether the queue contains all events that the stream has not read yet.
 
         If not, the stream must read the database again.
         """
@@ -94,7 +96,7 @@ class Subscription:
 
 
 class Hub:
-    """Delivers each event to all streams of its owner (account). Without streams, it does not read the database."""
+    """Delivers each event to all open streams of its account. While no stream is open, the database is not read."""
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class Hub:
 
     @asynccontextmanager
     async def subscribe(self, owner: UUID, *, is_behind: bool = False) -> AsyncGenerator[Subscription]:
-        """Subscribe one stream to all new events of this owner (account)."""
+        """Subscribe one stream to all new events of this account."""
         if len(self) >= MOST_OF_PROCESS:
             raise TooManyStreams
         async with self._slots.hold(f"streams {owner}", self._most_of_owner, TooManyStreams()):
@@ -136,7 +138,7 @@ class Hub:
                 self._leave(owner, subscription)
 
     def recheck(self, owner: UUID) -> None:
-        """Make all streams of this owner (account) check their access now. Called when credentials have changed."""
+        """Make all streams of this account check their access now. Called when credentials have changed."""
         for subscription in self._subscriptions.get(owner, ()):
             subscription.recheck.set()
 

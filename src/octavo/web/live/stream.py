@@ -43,7 +43,7 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The owner (account) whose events are streamed, and the cursor to start after.
+    """The account whose events are streamed, and the cursor to start after.
 
     Without a cursor, only new events are sent.
     """
@@ -125,7 +125,7 @@ class EventStream(Response):
             yield events
 
     async def _watch(self, subscription: Subscription) -> None:
-        """Return once the caller has lost access to the owner (account).
+        """Wait until the caller has lost access to the account, then return.
 
         While the database is unavailable, access is kept.
         """
@@ -178,9 +178,9 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -
 
 
 async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, object]) -> None:
-    """Run the coroutines until one of them finishes or the caller disconnects, then cancel the rest.
+    """Run the coroutines until one of them finishes or the caller disconnects, then cancel all others.
 
-    Errors of the coroutines are raised, unless the cause is an unavailable database.
+    Errors of the coroutines are raised, unless the database is unavailable.
     """
     tasks = [asyncio.create_task(one) for one in others]
     try:
@@ -196,7 +196,7 @@ async def first_of(leaving: asyncio.Task[None], *others: Coroutine[Any, Any, obj
 
 
 async def _end(subscription: Subscription, scope: Scope, send: Send, leaving: asyncio.Task[None]) -> None:
-    """End the response properly if the caller is still reading, otherwise drop the connection."""
+    """End the response properly if the caller is still reading. Otherwise, drop the connection."""
     try:
         async with asyncio.timeout(0 if subscription.is_slow else END_SECONDS):
             await send_body(send, b"", more=False)

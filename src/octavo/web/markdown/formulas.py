@@ -38,7 +38,7 @@ def to_mathml(line: str, *, is_block: bool = False) -> str:
 
 @dataclass(slots=True)
 class _Parser:
-    """Reads tokens one after another. `depth` is the nesting depth of the current token."""
+    """Parses the tokens of a formula one after another. `depth` is the nesting depth of the current token."""
 
     tokens: list[str]
     at: int = 0
@@ -89,7 +89,10 @@ class _Parser:
         return index
 
     def _operand(self, *, scripts: bool = False) -> str:
-        """Parse an operand of a fraction, script or root. Brackets that only group it are not shown."""
+        """Parse an operand of a fraction, script or root.
+
+        Brackets that only group it, as in `(a + b)/2`, are not shown.
+        """
         if self._peek() != "(":
             return self._scripted() if scripts else self._atom()
         start = self.at
@@ -159,5 +162,5 @@ def _sign(token: str) -> str:
 
 
 def _ungrouped(group: str) -> str:
-    """Remove the brackets around a group."""
+    """Remove the brackets that only group an operand, as in `(a + b)/2`."""
     return group.removeprefix("<mrow><mo>(</mo>").removesuffix("<mo>)</mo></mrow>") if group else group

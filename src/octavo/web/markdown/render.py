@@ -116,7 +116,7 @@ def _read_inline(state: StateCore) -> None:
 
 
 def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
-    """Parse a link definition. Footnotes, which look like link definitions, are not parsed."""
+    """Parse a link definition such as `[name]: address`. Footnotes look similar and are skipped."""
     return not state.src.startswith("[^", state.bMarks[start] + state.tShift[start]) and reference(
         state, start, end, silent
     )
@@ -236,6 +236,9 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Return the start position of each line, then the end of the text. Line breaks are the same as in the parser."""
+    """Return the position at which each line starts, followed by the end of the text.
+
+    Lines are divided as in the Markdown parser.
+    """
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

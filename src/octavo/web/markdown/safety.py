@@ -103,7 +103,10 @@ def figure_number(address: str) -> int | None:
 
 
 def mark_figure(words: str, number: int | None, *, linked: bool = False) -> str:
-    """Return a placeholder for a figure. Documents cannot forge it, because classes are removed from their own tags."""
+    """Return a placeholder for a figure.
+
+    Documents cannot contain a fake placeholder, because `class` attributes are removed from their tags.
+    """
     return f'<span class="figure{" linked" if linked else ""}">{number} {escape(words.strip())}</span>'
 
 
@@ -122,7 +125,7 @@ def _shown(found: re.Match[str], figures: Mapping[int, Picture]) -> str:
 
 
 def mark_formula(line: str, *, is_block: bool) -> str:
-    """Return a placeholder for a formula. Like placeholders for figures, it cannot be forged by documents."""
+    """Return a placeholder for a formula. Documents cannot contain a fake one, as with the placeholders for figures."""
     return f'<span class="formula{" block" if is_block else ""}">{escape(line)}</span>'
 
 
@@ -135,7 +138,7 @@ def show_formulas(cleaned: str) -> str:
 
 
 def is_address(address: str) -> bool:
-    """Whether the address has a scheme that is allowed in links."""
+    """Whether links may use the scheme of this address, such as https."""
     try:
         return urlsplit(address.strip()).scheme.lower() in SCHEMES
     except ValueError:

@@ -1,4 +1,4 @@
-"""Prepares documents for the rows and cards of the library."""
+"""Prepares documents for display in the rows and cards of the library."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _RULES = re.compile(r"[-=|:\s]*")
 class Row:
     """A document in a list.
 
-    `named`: whether it has a title other than its file name; such titles are shown in a serif typeface.
+    `named` is true if its title is not just its file name; such titles are shown in a serif typeface.
     """
 
     document: Document
@@ -96,7 +96,10 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The address of a picture of the first page, or else of the first figure. None if there is neither."""
+        """The address of a picture of the first page or, if there is none, of the first figure.
+
+        None if there is neither.
+        """
         document = self.document
         return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
 
@@ -107,7 +110,7 @@ class Row:
 
     @property
     def tab(self) -> str:
-        """The tab of the library that lists the document."""
+        """The library tab on which the document is listed."""
         document = self.document
         if document.status == "pending":
             return "needs_you" if self.words.tone == "warn" else "working"

@@ -76,7 +76,7 @@ class StatusText:
 
 
 def describe(document: Document, job: JobView | None, now: datetime) -> StatusText:
-    """Return the status texts of a document. `job` is its processing job."""
+    """Describe the status of a document in words. `job` is its processing job."""
     if document.deleted_at:
         return StatusText("", "trash", "In the trash", f"Since {format_date(document.deleted_at.date(), now.date())}")
     if document.status == "failed":
@@ -152,9 +152,9 @@ def _read(document: Document) -> StatusText:
 
 
 def _partial(document: Document) -> StatusText:
-    """Describe the status of a text that is incomplete or uncertain.
+    """Describe the status of a document whose text is incomplete or uncertain.
 
-    The action is to read the file again if all pages have text, or else to read the remaining pages.
+    The offered action is to read the file again if all pages have text, or else to read the remaining pages.
     """
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)
@@ -177,7 +177,7 @@ def _picture(document: Document) -> StatusText:
 
 
 def needs_person(document: Document) -> bool:
-    """Whether the document is listed on the “Needs you” tab. The database query of the tab uses the same rule."""
+    """Whether the document is listed on the “Needs you” tab. The database query for this tab must use the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
     return document.needs_classification or document.quality == "partial"

@@ -1,4 +1,4 @@
-"""Parts that forms share: validation with the models of the API, confirmation pages, and redirects back to the page."""
+"""Code that forms share: validation with the models of the API, confirmation pages, and redirects back to the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoFileSelected(BadInput):
 def read_form(
     model: type[Model], given: Mapping[str, Any], sentences: Mapping[str, str]
 ) -> tuple[Model | None, dict[str, str]]:
-    """Return the validated form, or a message for each invalid field."""
+    """Validate a submitted form. Returns the validated form, or a message for each invalid field."""
     try:
         return model.model_validate(dict(given)), {}
     except ValidationError as error:
@@ -49,7 +49,7 @@ def local_path(address: str, otherwise: str = "/") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A confirmation page.
+    """A page that asks the user to confirm an action.
 
     `keep` is the address that is opened if the user declines; `other` is the label and the address of an alternative.
     """

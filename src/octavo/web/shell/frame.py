@@ -116,7 +116,9 @@ async def load_dock(connection: Connection, owner: UUID, now: datetime) -> list[
 
 
 def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
-    """Return a single dock item for a whole analysis, because an analysis can have hundreds of jobs."""
+    """Make one entry for a whole analysis in the list of running jobs, because an analysis can have hundreds of
+    jobs.
+    """
     return DockItem(
         job_id=analysis.id,
         document_id=None,
@@ -163,7 +165,7 @@ def _address(job: JobView) -> str | None:
 
 
 class FrameFor:
-    """A FastAPI dependency that loads the page frame, with one item of the navigation selected."""
+    """A FastAPI dependency that loads the frame around a page and marks one item of the navigation as selected."""
 
     def __init__(self, place: str) -> None:
         self._place = place

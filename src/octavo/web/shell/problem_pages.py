@@ -1,4 +1,4 @@
-"""Error pages: the cause, the error code, and one action."""
+"""Renders error pages, which show the cause, the error code and one action."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def as_page(request: Request, failure: Failure) -> Response | None:
 
 
 async def _frame(request: Request, caller: Caller) -> Frame | None:
-    """Return the frame around the error page; None if it cannot be loaded either."""
+    """Load the frame (navigation and running jobs) for the error page. Returns None if it cannot be loaded either."""
     with contextlib.suppress(OctavoError, psycopg.Error):
         services = await services_of(request)
         async with services.database.connection() as connection:

@@ -88,7 +88,7 @@ def _picture(data: bytes, place: int) -> bytes:
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs, which the file stores as two separate characters."""
+    """Join surrogate pairs: the file stores characters above U+FFFF as two separate characters."""
     return clean(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
@@ -101,9 +101,10 @@ class _Field:
 
 @dataclass(slots=True)
 class _Row:
-    """The cells of a row. `edges` are the positions of their borders.
+    """The cells of a table row.
 
-    `merged` contains the indexes of the cells that continue the cell above them.
+    `edges` are the horizontal positions of the cell borders. `merged` contains the indexes of the cells that continue
+    the cell above them.
     """
 
     cells: list[list[DocumentBlock]]
@@ -149,7 +150,7 @@ class _Reader:
         yield from table.finish()
 
     def _paragraphs(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the start of each paragraph and the position of its paragraph mark."""
+        """Yield the start of each paragraph, and the position of the character that ends it."""
         end = min(end, len(self.file.text))
         while start < end:
             found = _PARAGRAPH_ENDS.search(self.file.text, start, end)
@@ -248,7 +249,7 @@ class _Reader:
     def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
         """Handle a control character.
 
-        It marks a field, note, comment, picture or text box, or it represents a special character.
+        It is the position of a field, note, comment, picture or text box, or it represents a special character.
         """
         match sign:
             case "\x13" | "\x14" | "\x15":
@@ -268,7 +269,7 @@ class _Reader:
                 yield from self._text(_CHARACTERS.get(sign, ""), form)
 
     def _line(self, start: int, end: int) -> str:
-        """Return the text of a note or comment on one line. Comments on the surrounding text are not included."""
+        """Return the text of a footnote or comment on one line, without comments on that text."""
         waiting, self.comments = self.comments, []
         fields, self.fields = self.fields, []
         text = one_line(self.blocks(start, end))
@@ -306,7 +307,7 @@ def _symbol(code: int) -> str:
 
 @dataclass(slots=True)
 class _TableParts:
-    """Collects the paragraphs of a table until it ends."""
+    """Collects the paragraphs of a table until the table ends."""
 
     rows: list[_Row] = field(default_factory=list[_Row])
     row: list[list[DocumentBlock]] = field(default_factory=list[list[DocumentBlock]])
@@ -346,9 +347,9 @@ def _columns(definition: bytes) -> tuple[list[int], set[int]]:
 
 
 def _grid(rows: list[_Row]) -> list[list[str]]:
-    """Return the texts of all cells.
+    """Return the texts of all cells as rows of equal length.
 
-    If a cell spans several columns or rows, a short text is repeated in all of them.
+    If a cell covers several columns or rows, a short text is repeated in all of them.
     """
     edges: list[int] = []
     for edge in sorted({edge for row in rows for edge in row.edges}):

@@ -55,7 +55,7 @@ def _level(data: bytes, at: int) -> tuple[Level, int]:
 
 
 def _uses(data: bytes) -> Iterator[tuple[str, dict[int, int]]]:
-    """Yield the id of each list that the text uses, and the numbers at which the levels of the list restart."""
+    """Yield the id of each list in the document, and the numbers at which levels of the list start again."""
     count = struct.unpack_from("<I", data)[0] if len(data) > 3 else 0  # noqa: PLR2004 - the count itself
     count = min(count, max(len(data) - 4, 0) // _USE_BYTES)
     at = 4 + count * _USE_BYTES
@@ -137,11 +137,11 @@ class CharacterFormat:
 
 @dataclass(slots=True)
 class Anchored:
-    """The positions of notes, comments and text boxes.
+    """The positions of footnotes, comments and text boxes in a document.
 
-    Each dictionary maps a position in the text to the start and end of the note, comment or text box at that position.
-    Comments also have an author. `shapes` contains the positions of all drawings, and `others` the start and end of
-    text boxes without a position.
+    `notes`, `comments` and `boxes` map a position in the text to the range of text that is attached there. Comments
+    also have an author. `shapes` contains the positions of all drawings. `others` contains the ranges of text boxes
+    whose position is unknown.
     """
 
     notes: dict[int, tuple[int, int]]

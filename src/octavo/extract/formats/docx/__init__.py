@@ -77,7 +77,7 @@ def convert(package: Package, figures: Figures) -> str:
 
 
 def shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """If the document has a title, move all headings one level down."""
+    """If the document has a title, lower the level of all headings by one, so that only the title has level 1."""
     has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     if not has_title:
         return blocks
@@ -107,10 +107,11 @@ def _comments(package: Package, part: str) -> dict[str, tuple[str, str]]:
 
 @dataclass(slots=True)
 class _BodyReader:
-    """Reads the blocks of the body.
+    """Reads the blocks of the document body.
 
-    `pending` holds the page breaks of empty paragraphs until the next block with text. `depth` is the number of tables
-    around the current block. Comments in a table or list are added after the outermost table or the whole list.
+    `pending` contains the page breaks of empty paragraphs, until the next block with text. `depth` is the number of
+    tables around the current block. Comments inside a table or list are added after the outermost table or the whole
+    list.
     """
 
     reader: ParagraphReader
@@ -216,7 +217,7 @@ class _BodyReader:
         return Quote(inline(runs)) if styles.is_quote(style) else Paragraph(_separate_formulas(inline(runs)))
 
     def _label(self, properties: Element | None, style: str) -> tuple[int, str | None]:
-        """Return the list depth and the label of a paragraph. The label is None outside lists."""
+        """Return the depth of a paragraph in a list, and its label, such as "2.". The label is None outside lists."""
         number, depth = numbering_of(properties)
         styled_number, styled_depth = self.reader.styles.numbering(style)
         number = styled_number if number is None else number
@@ -230,7 +231,7 @@ class _BodyReader:
         return bullet or 0, None if bullet is None else ""
 
     def _code(self, runs: list[TextRun], style: str) -> str | None:
-        """Return the text of a line of code, or None if the runs are not code.
+        """Return the text of a line of code, or None if the text is not code.
 
         Code is recognised by its style, or by a monospaced font if it also looks like code.
         """

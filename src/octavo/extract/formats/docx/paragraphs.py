@@ -1,4 +1,4 @@
-"""Reads the text of a paragraph: runs, links, fields, formulas, notes.
+"""Reads the text of a paragraph with its formatting, links, fields, formulas and notes.
 
 Tracked insertions are kept, and tracked deletions are dropped.
 """
@@ -30,7 +30,7 @@ _MOST_BEFORE_NAME = 20
 
 @dataclass(slots=True)
 class Field:
-    """A Word field: an instruction and, after a separator, its result."""
+    """A Word field, such as a page number or link. It has an instruction and, after a separator, a result."""
 
     instruction: str = ""
     shows_result: bool = False
@@ -62,10 +62,10 @@ class ParagraphReader:
     _fields: list[Field] = field(default_factory=list[Field])
 
     def read(self, element: Element, link: str = "") -> Iterator[TextRun]:
-        """Yield the text runs of an element.
+        """Yield the text of an element, in pieces with uniform formatting.
 
-        Text boxes, charts and comments are not part of the text. They are added to `boxes`, `charts` (part names) and
-        `comments` (ids).
+        Text boxes, charts and comments are not included. They are added to `boxes`, `charts` (names of package parts)
+        and `comments` (ids).
         """
         for one in element:
             name = name_of(one)
@@ -96,9 +96,9 @@ class ParagraphReader:
             yield TextRun(text, is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Read the first alternative that has content.
+        """Read the first of several alternatives that has content.
 
-        The alternatives are copies of the same content for newer and older programs.
+        They are copies of the same content for newer and older programs.
         """
         for one in element:
             boxes = len(self.boxes)
@@ -281,7 +281,7 @@ def _outermost_boxes(element: Element) -> Iterator[Element]:
 
 
 def _symbol(code: str, font: str) -> str:
-    """Convert a hexadecimal code to a character. In a symbol font, the code is a position in the font."""
+    """Convert a hexadecimal character code to a character. In a symbol font, the code is a position in the font."""
     if not re.fullmatch(r"[0-9A-Fa-f]{1,4}", code):
         return ""
     place = int(code, 16)

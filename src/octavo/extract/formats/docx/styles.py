@@ -39,7 +39,7 @@ _ALPHABET = 26
 
 @dataclass(frozen=True, slots=True)
 class Formatting:
-    """The formatting of a text run. A property is None if it is not specified."""
+    """The formatting of a piece of text. A property is None if it is not specified."""
 
     bold: bool | None = None
     italic: bool | None = None
@@ -51,7 +51,10 @@ class Formatting:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style. `level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list."""
+    """A style of a Word document.
+
+    `level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list.
+    """
 
     name: str = ""
     based_on: str = ""
@@ -61,7 +64,7 @@ class Style:
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
-    """Whether a toggle property is on. None if the property is absent."""
+    """Return whether an on/off property such as bold is on, or None if the property is absent."""
     found = child(properties, name)
     return (attribute(found, "w:val") or "on").lower() not in _OFF if found is not None else None
 
@@ -116,7 +119,7 @@ class Styles:
         return Formatting(*values)
 
     def contents_depth(self, style: str) -> int | None:
-        """Return the depth of a style for entries of the table of contents, or None for other styles."""
+        """Return the depth of a table-of-contents style, such as 1 for "toc 2", or None for other styles."""
         return next(
             (int(found[1]) - 1 for one in self._ancestry(style) if (found := _CONTENTS.fullmatch(one.name))), None
         )
@@ -176,9 +179,9 @@ class Level:
 
 @dataclass(slots=True)
 class Counters:
-    """The current numbers of a list definition (an abstract list in Word).
+    """The current numbers of a numbered list.
 
-    All lists that are based on the definition share these numbers.
+    In Word, several lists can share one definition (an abstract list), and then they also share these numbers.
     """
 
     levels: dict[int, Level]
@@ -203,10 +206,10 @@ class Numbering:
     def of_levels(
         cls, lists: dict[str, dict[int, Level]], uses: dict[str, str], starts: dict[str, dict[int, int]]
     ) -> Numbering:
-        """Make the numbering from levels that were already parsed.
+        """Make the list numbering from levels that were already parsed.
 
         `uses` maps the id of a list to its key in `lists`. `starts` maps the id of a list to the numbers at which its
-        levels restart.
+        levels start again.
         """
         numbering = cls(None)
         numbering._counters = {kind: Counters(levels) for kind, levels in lists.items()}
@@ -235,7 +238,10 @@ class Numbering:
         return next((depth for depth, level in levels.items() if level.style and level.style == style), None)
 
     def next_label(self, number: str, depth: int) -> str | None:
-        """Count the next item of a list and return its label: "" for a bullet, None if the list is unknown."""
+        """Count the next item of a list and return its label, such as "2.".
+
+        Returns "" for a bullet, and None if the list is unknown.
+        """
         counters = self._counters.get(self._kinds.get(number, ""))
         if counters is None or number == "0":
             return None

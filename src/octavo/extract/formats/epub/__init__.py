@@ -84,10 +84,10 @@ def convert(archive: Archive) -> BookText:
 
 
 def _targets(contents: Contents) -> dict[str, list[Target]]:
-    """Map each file to its link targets.
+    """Map each file of the book to its link targets.
 
-    Link targets are the entries of the table of contents, followed by the printed pages. They are numbered in this
-    order.
+    A link target is a position to which the table of contents or the list of printed pages points. Targets are
+    numbered, starting with those of the table of contents.
     """
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
@@ -114,7 +114,10 @@ def _source(element: Element) -> str:
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
-    """Remove the markers of link targets from a chapter. Returns the text and the offset of each target."""
+    """Remove the markers that were inserted at link targets from the text of a chapter.
+
+    Returns the text and the offset of each target.
+    """
     first, *others = _TARGET_MARK.split(marked.strip())
     parts = [_clean(first)]
     found: dict[int, int] = {}
@@ -139,7 +142,7 @@ def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page
 
 
 def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple[OutlineEntry, ...] | None:
-    """Make the outline. Each entry starts at the beginning of the line that contains its target."""
+    """Make the outline from the table of contents. Each entry starts at the beginning of the line to which it links."""
     found = [
         OutlineEntry(entry.level, entry.title, None, _line_start(markdown, starts[number]))
         for number, entry in enumerate(contents.entries)
@@ -194,9 +197,9 @@ def _remove_lists(body: Element) -> None:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Set the levels of the headings in the table of contents.
+    """Set the levels of headings as in the table of contents.
 
-    Other headings are placed below the last listed heading.
+    A heading that is not listed there gets a level below the last listed one.
     """
     named = dict(_named_headings(body, entries))
     original, assigned = 0, 0
@@ -211,7 +214,7 @@ def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """Yield the heading of each entry of the table of contents.
+    """Find the heading to which each entry of the table of contents belongs.
 
     It is the first heading at or after the link target of the entry, unless other text comes first. A paragraph with
     the same words as the entry is treated as a heading.
@@ -234,7 +237,7 @@ def _words(text: str) -> str:
 
 
 def _mark(element: Element, mark: str) -> None:
-    """Insert a marker at an element.
+    """Insert a marker into the text at an element, so that its offset can be found later.
 
     In a list or table, it is inserted into the first element that can contain text.
     """

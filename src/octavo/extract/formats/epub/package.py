@@ -1,4 +1,4 @@
-"""Reads the package of an EPUB book: spine, metadata, table of contents and list of printed pages (XHTML or NCX)."""
+"""Reads the package of an EPUB book: reading order (spine), metadata, table of contents and list of printed pages."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_package(archive: Archive) -> Book:
 
 
 def resolve(folder: str, reference: str) -> tuple[str, str]:
-    """Return the archive name of the file that a reference points to, and the fragment within that file."""
+    """Split a reference into the name of a file in the archive and the fragment (element id) in that file."""
     path, _, fragment = reference.partition("#")
     return posixpath.normpath(posixpath.join("/", folder, unquote(path))).lstrip("/"), unquote(fragment)
 
@@ -127,7 +127,11 @@ def _is_author(element: Element) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of a table of contents. Level 1 is the top level. `place` is the name of a file and a fragment in it."""
+    """An entry of a table of contents.
+
+    Level 1 is the top level. `place` is what the entry links to: the name of a file, and the id of an element in that
+    file.
+    """
 
     level: int
     title: str
@@ -173,7 +177,10 @@ def _read_navigation(root: Element, folder: str) -> Contents:
 
 
 def _list_entries(element: Element, folder: str, level: int) -> Iterator[Entry]:
-    """Yield the entries of nested lists. If the label of an item is not a link, the first link in the item is used."""
+    """Yield the entries of a table of contents that is written as nested lists.
+
+    If the label of an item is not a link, the first link in the item is used.
+    """
     if level > _MOST_DEPTH:
         return
     for one in element:

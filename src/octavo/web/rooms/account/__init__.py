@@ -1,4 +1,4 @@
-"""Accounts: sign-up, sign-in and sign-out, members, API keys and appearance."""
+"""Web pages and API for accounts: sign-up, sign-in and sign-out, members, API keys and appearance."""
 
 from octavo.web.rooms.account import api, pages, sign_in_pages
 

@@ -88,7 +88,7 @@ async def change_password(
 
 
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
-    """Switch this browser to another owner (account) that the person is a member of."""
+    """Switch this browser to another account (owner) of which the person is a member."""
     secret = session_secret(request) or ""
     async with services.database.transaction() as connection:
         await switch_owner(connection, person, secret, owner_id)
@@ -112,7 +112,7 @@ async def describe(connection: Connection, caller: Caller) -> Me:
 
 
 def _recheck_streams(services: Services, caller: Caller | None) -> None:
-    """Make the open event streams of the caller's owner (account) check their access again.
+    """Make the open event streams of the caller's account check their access again.
 
     This ends the streams of the browser's old session.
     """

@@ -1,4 +1,4 @@
-"""The API for accounts: sign-up, sign-in and sign-out, owners, API keys and members."""
+"""The API for accounts: sign-up, sign-in and sign-out, API keys, and the members of an account."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller
 
 @router.get("/session", responses=problems(401))
 async def session(services: ServicesOf, caller: ReadCaller) -> Me:
-    """Return the current user and the owner (account) for which they act."""
+    """Return the current user and the account (owner) for which they act."""
     async with services.database.connection() as connection:
         return await accounts.describe(connection, caller)
 
@@ -80,7 +80,7 @@ async def change_password(request: Request, services: ServicesOf, person: Person
 async def act_for(
     request: Request, services: ServicesOf, caller: OptionalCaller, person: PersonId, wanted: OwnerRequest
 ) -> Me:
-    """Switch this browser to another owner (account) that you are a member of."""
+    """Switch this browser to another account (owner) that you are a member of."""
     return await accounts.act_for(request, services, caller, person, wanted.owner_id)
 
 
@@ -137,7 +137,7 @@ class RoleRequest(BaseModel):
 
 @members_router.get("", responses=problems(401))
 async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member]:
-    """List the members of the current owner (account)."""
+    """List the members of the current account."""
     async with services.database.connection() as connection:
         return Page(await members.list_members(connection, caller.owner_id), None)
 
@@ -158,7 +158,7 @@ async def change_role(services: ServicesOf, caller: KnownCaller, user: UUID, wan
 
 @members_router.delete("/{user}", status_code=204, responses=problems(401, 403, 404, 409, 422))
 async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -> None:
-    """Remove a member. Their sessions and API keys for this owner (account) stop working."""
+    """Remove a member. Their sessions and API keys for this account stop working."""
     async with services.database.transaction() as connection:
         await members.remove_member(connection, caller, user)
     services.live.recheck(caller.owner_id)

@@ -247,7 +247,7 @@ async def keep(
 
 
 def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:
-    """Store a preference in a cookie that scripts can read. None restores the default and deletes the cookie."""
+    """Store a preference in a cookie that scripts can read. None deletes the cookie, which restores the default."""
     secure = request.url.scheme == "https"
     if value is None:
         answer.delete_cookie(name, samesite="lax", secure=secure)

@@ -1,4 +1,4 @@
-"""Analyses: run prompts on whole documents, show the results, and manage the prompts."""
+"""Web pages and API for analyses: run prompts on whole documents, show the results, and manage the prompts."""
 
 from octavo.web.rooms.analyses import api, pages, prompt_pages
 

@@ -51,7 +51,9 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """What to run again: one item (a prompt on one segment), all items of a prompt or, if both are null, everything."""
+    """The answers to discard and request again: those of one item (a prompt on one segment), of one prompt or, if both
+    are null, all answers.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -117,7 +119,10 @@ async def list_segments(services: ServicesOf, caller: ReadCaller, analysis: UUID
 async def list_items(
     services: ServicesOf, caller: ReadCaller, analysis: UUID, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[ItemView]:
-    """List the items, each with its answer, in order of execution. An item is one prompt on one segment."""
+    """List the items, each with its answer, in order of execution.
+
+    An item is one prompt on one segment (range of pages).
+    """
     async with services.database.connection() as connection:
         return await details.list_items(connection, caller.owner_id, analysis, cursor=cursor, limit=limit)
 

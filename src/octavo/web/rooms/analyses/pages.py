@@ -1,4 +1,6 @@
-"""Pages for analyses: a form to start one, a progress grid of segments and prompts, and the answers."""
+"""Pages for analyses: a form to start one, a grid that shows the progress of each prompt on each range of pages, and
+the answers.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ class Part:
 class Answer:
     """The combined answer to a prompt, with its text as safe HTML.
 
-    If different models answered different segments, `parts` names the model of each segment.
+    If different models answered for different ranges of pages, `parts` names the model for each of them.
     """
 
     result: ResultView
@@ -102,7 +104,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisView:
-    """An analysis with all values that change while it runs."""
+    """An analysis with all values that change on the page while it runs."""
 
     analysis: Analysis
     results: list[ResultView]
@@ -110,7 +112,7 @@ class AnalysisView:
     more_rows: int
 
     def values(self) -> dict[str, object]:
-        """Return the values that the page template shows."""
+        """Return the values that the page template needs."""
         return {
             "analysis": self.analysis,
             "answers": [Answer(one, _as_html(one.content)) for one in self.results],
@@ -326,7 +328,7 @@ class SidePanel:
 
     @property
     def words(self) -> str | None:
-        """The message that is shown if the quote cannot be marked on the page."""
+        """The message to show if the quote cannot be marked on the page."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
@@ -364,7 +366,7 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Find the position of a verified quote on its page. Returns None if it is unknown; nothing is highlighted then."""
+    """Find where a verified quote is on its page, in order to highlight it. Returns None if the position is unknown."""
     if not citation.verified:
         return None
     try:

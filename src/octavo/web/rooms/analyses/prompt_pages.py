@@ -179,9 +179,10 @@ def _form_of(prompt: Prompt) -> PromptForm:
 
 
 def _read(given: PromptForm) -> tuple[PromptFields | None, dict[str, str]]:
-    """Validate the form with the rules of the API.
+    """Validate the submitted form with the rules of the API.
 
-    Line endings are normalised, so that saving without changes creates no new version.
+    Returns the fields, or an error message for each invalid field. Line endings are normalised, so that saving without
+    changes creates no new version.
     """
     words: dict[str, Any] = {name: text.replace("\r\n", "\n").strip() for name, text in given.model_dump().items()}
     order = words["execution_order"] or str(DEFAULT_ORDER)

@@ -1,4 +1,4 @@
-"""Budgets for models, and the costs of model calls."""
+"""Web pages and API for the budgets and costs of model calls."""
 
 from octavo.web.rooms.budgets import api, pages
 

@@ -49,10 +49,7 @@ class DocumentBudgetRequest(BaseModel):
 
 @router.get("/settings/budgets", responses=problems(401))
 async def budgets(services: ServicesOf, caller: ReadCaller) -> BudgetsInForce:
-    """Return the budgets per document and per owner (account).
-
-    Administrators also see the budget for all owners together.
-    """
+    """Return the budgets per document and per account. Administrators also see the budget for all accounts together."""
     return await budgets_of(services, caller)
 
 

@@ -97,7 +97,7 @@ async def _show(
 
 
 def as_written(found: BudgetsInForce) -> dict[str, str]:
-    """Return the values of the form fields. The field of a budget that is not set is empty; its default applies."""
+    """Return the texts of the form fields. A field is empty if its budget is not set and the default applies."""
     given = {"document": found.document, "owner": found.owner, "month": found.month}
     return {name: plain_number(one.usd) if one and one.is_set else "" for name, one in given.items()}
 
@@ -119,9 +119,9 @@ def plain_number(amount: float) -> str:
 
 
 def read_amounts(written: Mapping[str, str]) -> dict[str, float | str | None]:
-    """Convert the form fields for validation.
+    """Convert the form fields to numbers for validation.
 
-    An empty field becomes None; text that is not a number is kept, so that validation rejects it.
+    An empty field becomes None. Text that is not a number is kept, so that validation rejects it.
     """
     return {name: _read_amount(value.strip()) for name, value in written.items()}
 

@@ -1,4 +1,6 @@
-"""Connections between documents: a map, a list, weights for each type, and decisions made by people."""
+"""Web pages and API for connections between documents: a map, a list, a weight for each type, and the decisions of
+people.
+"""
 
 from octavo.web.rooms.connections import api, pages
 

@@ -48,9 +48,9 @@ ENGINES: dict[Engine, tuple[str, str, str, str]] = {
 
 
 class MapQuery(BaseModel):
-    """Query parameters of the map page; empty ones are ignored.
+    """Query parameters of the page with the map of connections.
 
-    `one` and `other` are the two documents whose quotes are shown.
+    Empty ones are ignored. `one` and `other` are the two documents whose quotes are shown.
     """
 
     focus: UUID | Literal[""] = ""
@@ -67,7 +67,7 @@ class MapQuery(BaseModel):
     def address(self, **changed: object) -> str:
         """Return the address of this page with some parameters changed.
 
-        The selected pair of documents is removed from it, unless `changed` contains the pair.
+        The selected pair of documents is kept only if `changed` contains it.
         """
         kept = {"focus": self.focus, "engine": self.engine, "min": self.least or "", "view": self.view}
         query = {name: str(value) for name, value in {**kept, **changed}.items() if value}

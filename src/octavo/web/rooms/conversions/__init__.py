@@ -1,4 +1,6 @@
-"""Conversion of PDFs to XML, review of the extracted values, and mappings (the rules of a conversion)."""
+"""Web pages and API for converting PDFs to XML, reviewing the extracted values, and managing mappings (the rules of a
+conversion).
+"""
 
 from octavo.web.rooms.conversions import api, mapping_api, mapping_pages, pages, review
 

@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the value needs no review. A missing value needs review only if it is required."""
+        """Whether a person need not review the value. A missing value needs review only if it is required."""
         if self.value is None:
             return not self.required
         return not self.value.needs_review
@@ -78,9 +78,8 @@ class ReviewFields:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """Return the next field after this one that needs review.
-
-        After the last field, the search continues at the first.
+        """Return the next field that needs review, starting after this one and continuing at the first field after the
+        last.
         """
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)
@@ -91,7 +90,7 @@ class ReviewFields:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The box around a value on a page. `current`: whether this value is selected."""
+    """The box around a value on a page. `current` is true if this value is selected."""
 
     path: str
     box: Box
@@ -100,7 +99,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one value. If `before` and `after` are both None, the label alone describes the change."""
+    """A change of one value. If `before` and `after` are both None, the label alone says what changed."""
 
     label: str
     before: str | None = None
@@ -194,7 +193,7 @@ def describe_earlier(entry: Mapping_[str, Any]) -> EarlierCorrection | None:
 def normal_form(mapping: Mapping, path: str, text: str) -> str:
     """Convert text from the page to the format of its field, such as 1.234,50 to 1234.50.
 
-    Text that cannot be interpreted in exactly one way is returned unchanged.
+    Ambiguous text is returned unchanged.
     """
     cell = re.fullmatch(r"(\w+)\[\d+\]\.(\w+)", path)
     kind = type_of(mapping, cell[2], cell[1]) if cell else type_of(mapping, path, None)

@@ -57,7 +57,7 @@ class NewMapping(BaseModel):
 
 @router.get("", responses=problems(401))
 async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSummary]:
-    """List the built-in mappings, then your own."""
+    """List the built-in mappings, then your own. A mapping contains the rules for converting a type of document."""
     async with services.database.connection() as connection:
         return Page(await list_mappings(connection, caller.owner_id), None)
 

@@ -195,7 +195,7 @@ async def _show_one(
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """List recent conversions whose files can be used to try a mapping. Some of the files may have been deleted."""
+    """List recent conversions on whose files a mapping can be tried. Some of the files may have been deleted."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
@@ -215,7 +215,7 @@ async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> t
 
 
 async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
-    """Save the uploaded file for the trial. Returns whether the form contained a file."""
+    """Write the uploaded file to `path`, to try a mapping on it. Returns whether the form contained a file."""
     taken = 0
     with path.open("wb") as file:
         async for chunk in body:

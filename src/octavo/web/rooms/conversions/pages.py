@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Query parameters of the list: a status or a batch to filter by, and the page of results."""
+    """Query parameters of the list of conversions: a status or a batch to filter by, and the page of results."""
 
     status: str | None = None
     batch: UUID | None = None
@@ -154,9 +154,9 @@ async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The documents to convert: a list of documents, or all documents that the filters select.
+    """The documents to convert: a list of documents, or all documents that match filters.
 
-    `fields` are the form fields that describe this selection, so that the next form can send it again.
+    `fields` are the form fields that define this selection, so that the next form can send it again.
     """
 
     documents: list[UUID]

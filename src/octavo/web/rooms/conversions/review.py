@@ -69,7 +69,7 @@ Name = Annotated[str, Form(min_length=1, max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class ReviewQuery:
-    """Query parameters of the review page: the view, field, page and revision to show."""
+    """Query parameters of the review page: which view, field, page and revision to show."""
 
     view: View = "fields"
     field: str | None = None
@@ -100,7 +100,7 @@ class Values:
     conversion: Conversion
 
     def found_value(self, cell: Cell) -> Value | None:
-        """The value of a field before any correction, if it differs from the current value."""
+        """Return the value of a field before any correction, or None if it equals the current value."""
         return original_value(self.revisions, self.conversion, self.mapping, cell.path)
 
     def of(self, number: int) -> Conversion | None:
@@ -110,7 +110,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCorrection:
-    """A rejected correction and the reason."""
+    """A correction that was rejected, and the reason. Both are shown in the form again."""
 
     value: str
     error: OctavoError
@@ -378,7 +378,7 @@ def _fields(laid: ReviewFields, asked: ReviewQuery) -> dict[str, Any]:
 
 
 async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> dict[str, Any]:
-    """Return the page sizes, which are needed to mark values, or the reason why they are unknown."""
+    """Return the sizes of the pages, which are needed to mark values, or the reason why they are unknown."""
     try:
         async with services.database.connection() as connection:
             source = await find_result(connection, owner, found.id, "source")
@@ -399,7 +399,7 @@ def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, floa
 def _history(values: Values) -> list[dict[str, Any]]:
     """List all revisions with their changes, newest first.
 
-    For revisions without stored changes, made by earlier versions of Octavo, the changes are computed.
+    Earlier versions of Octavo did not store the changes. For their revisions, the changes are computed.
     """
     made = {one.number: values.of(one.number) for one in values.revisions if not one.changes}
     return [
@@ -416,7 +416,8 @@ def _history(values: Values) -> list[dict[str, Any]]:
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
     """List the corrections of earlier conversions of the same file, newest first.
 
-    `kept` has all corrections of the file, oldest first. Those of this conversion are the last ones and are left out.
+    `kept` contains all corrections of the file, oldest first. The last ones are those of this conversion and are left
+    out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

@@ -1,4 +1,4 @@
-"""Operations: health, jobs, failed jobs, workers and schedules, and the API for jobs."""
+"""Web pages for administrators: health, jobs, failed jobs, workers and schedules. Also contains the API for jobs."""
 
 from octavo.web.rooms.operations import api, job_pages, pages
 

@@ -75,21 +75,27 @@ async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DE
 
 @router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
 async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
-    """Requeue these dead letters. If one of the jobs is not a dead letter, none is requeued."""
+    """Requeue these jobs, which failed for good (dead letters).
+
+    If one of the jobs is not a dead letter, none is requeued.
+    """
     async with services.database.transaction() as connection:
         return ChangeCount(await requeue_dead_letters(connection, wanted.ids))
 
 
 @router.post("/dead-letters/discard", responses=problems(400, 404, 409))
 async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> ChangeCount:
-    """Discard these dead letters. If one of the jobs is not a dead letter, none is discarded."""
+    """Discard these jobs, which failed for good (dead letters).
+
+    If one of the jobs is not a dead letter, none is discarded.
+    """
     async with services.database.transaction() as connection:
         return ChangeCount(await dead_letter_jobs.discard(connection, wanted.ids, wanted.then))
 
 
 @router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
 async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None = None) -> JobView:
-    """Requeue one dead letter."""
+    """Requeue one dead letter (a job that failed for good)."""
     async with services.database.transaction() as connection:
         await requeue_dead_letters(connection, [job], from_stage=wanted.from_stage if wanted else None)
         return await show_job(connection, None, job)
@@ -97,7 +103,7 @@ async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None =
 
 @router.post("/dead-letters/{job}/discard", responses=problems(404, 409))
 async def discard(services: ServicesOf, job: UUID, wanted: DiscardRequest | None = None) -> JobView:
-    """Discard one dead letter."""
+    """Discard one dead letter (a job that failed for good)."""
     async with services.database.transaction() as connection:
         await dead_letter_jobs.discard(connection, [job], wanted.then if wanted else "nothing")
         return await show_job(connection, None, job)

@@ -1,4 +1,4 @@
-"""Pages for administrators with the jobs of all owners (accounts): a filtered list, and one job with its details."""
+"""Pages for administrators with the jobs of all accounts: a filtered list, and one job with its details."""
 
 from __future__ import annotations
 

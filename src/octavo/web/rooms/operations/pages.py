@@ -51,7 +51,7 @@ TIMES = 5
 class DeadLetter:
     """A job that failed for good.
 
-    `title` is None if the document belongs to another owner (account): administrators do not see the titles of others.
+    `title` is None if the document belongs to another account, because administrators do not see the titles of others.
     """
 
     job: JobView
@@ -158,7 +158,10 @@ async def change_letters(
     ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
     confirmed: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Change all selected jobs, or none if one of them is no longer a dead letter."""
+    """Change all selected jobs that failed for good (dead letters).
+
+    If one of them has changed in the meantime, none is changed.
+    """
     if not ids:
         raise BadInput("Select at least one job first.")
     if action in DISCARDS and not confirmed:
@@ -201,7 +204,7 @@ async def try_circuit(services: ServicesOf, caller: Administrator, name: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the chart: the maximum queue length in the half hour that starts at `at`."""
+    """A point of the chart of the queue: its maximum length in the half hour that starts at `at`."""
 
     at: datetime
     number: int
@@ -209,9 +212,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as an SVG that is stretched to its container. `line` and `area` contain SVG coordinates.
+    """A chart that is drawn as SVG and stretched to the width of the page.
 
-    The labels are outside the SVG, so that they are not stretched.
+    `line` and `area` contain SVG coordinates. The labels are outside the SVG, so that they are not stretched.
     """
 
     line: str
@@ -225,7 +228,10 @@ class Chart:
 
 
 def follow_depth(changes: Iterable[tuple[datetime, int]], now: datetime, hours: int) -> list[Point]:
-    """Return the maximum queue length in each half hour. `changes` has the change in length for each minute."""
+    """Compute the length of the queue over time.
+
+    Returns the maximum in each half hour. `changes` contains the change in length for each minute.
+    """
     by_minute = dict[datetime, int](changes)
     at = now.replace(minute=now.minute // 30 * 30, second=0, microsecond=0) - timedelta(hours=hours)
     depth = sum(change for minute, change in by_minute.items() if minute < at)
@@ -256,7 +262,10 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 
 
 def round_up(number: int) -> int:
-    """Round up to a number for the top of a chart axis. The number is even, so that its half can label the middle."""
+    """Round a number up to a value for the top of a chart axis.
+
+    The result is even, so that its half can label the middle.
+    """
     step = 2
     while step * 5 < number:
         step *= 10

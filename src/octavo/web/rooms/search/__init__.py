@@ -1,4 +1,4 @@
-"""Search: the page, the API, similar documents and tags, and embeddings."""
+"""Web page and API for search, similar documents and tags, and embeddings."""
 
 from octavo.web.rooms.search import api, pages
 

@@ -78,7 +78,7 @@ class SearchQuery(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SnippetPart:
-    """A part of a snippet. `found`: whether it matches the query."""
+    """A part of a snippet. `found` is true if the part matches the query and is highlighted."""
 
     text: str
     found: bool
