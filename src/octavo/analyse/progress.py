@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from octavo.analyse.estimates import STUCK_SECONDS
 from octavo.choreography import Cause, job_after
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.jobs import queue
@@ -152,8 +153,8 @@ async def recover_all(database: Database) -> tuple[int, int]:
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
     """Enqueue items that have no job, combine complete answers, and abandon an analysis that makes no progress.
 
-    An analysis is abandoned after two days without progress, if none of its jobs is running or queued. A person can
-    restart it.
+    After minutes without progress, the owner and the administrator are notified. An analysis is abandoned after two
+    days without progress, if none of its jobs is running or queued. A person can restart it.
     """
     values = {"analysis": analysis}
     await connection.execute(QUERIES.hold_jobs_of, values)  # locks jobs before the analysis, as workers do
@@ -170,6 +171,7 @@ async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
             await settle(connection, analysis)
     (state,) = await fetch_rows(connection, QUERIES.open_jobs, values)
     if not state["idle_for_days"] or state["active"]:
+        await connection.execute(QUERIES.report_stalled, values | {"seconds": STUCK_SECONDS})
         return enqueued, False
     await abandon(connection, analysis)
     return enqueued, True

@@ -127,6 +127,7 @@ BEGIN
     IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
         RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
     END IF;
+    PERFORM resume_imports(visitor);
     -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
@@ -164,6 +165,9 @@ BEGIN
     UPDATE jobs j SET owner_id = person, key = CASE WHEN EXISTS (
         SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
         THEN format('%s:%s', j.key, j.id) ELSE j.key END
+    WHERE owner_id = visitor;
+    UPDATE imports mine SET owner_id = person, key = CASE WHEN EXISTS (
+        SELECT FROM imports same WHERE same.owner_id = person AND same.key = mine.key) THEN NULL ELSE key END
     WHERE owner_id = visitor;
     WITH moving AS (
         UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor RETURNING id

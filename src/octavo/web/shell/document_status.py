@@ -11,7 +11,7 @@ from typing import Literal
 
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.records.documents import Document
 from octavo.records.jobs import LINKS, JobView, stage_of
 
@@ -35,6 +35,7 @@ class StatusAction:
 
 CANCEL = StatusAction("Cancel", "cancel")
 TRY_NOW = StatusAction("Try now", "try_now")
+MOVE_UP = StatusAction("Move up", "prioritise")
 RESUME = StatusAction("Resume", "resume")
 TRY_AGAIN = StatusAction("Try again", "retry")
 START_AGAIN = StatusAction("Start again", "retry")
@@ -109,7 +110,8 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
         return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    return StatusText("", "clock", "Waiting", line, (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,))
+    first = (TRY_NOW,) if why and why.is_retry else (MOVE_UP,) if job.lane is Lane.BULK else ()
+    return StatusText("", "clock", "Waiting", line, (*first, CANCEL))
 
 
 def _failed(document: Document, job: JobView | None) -> StatusText:

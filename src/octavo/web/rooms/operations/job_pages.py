@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
+from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, prioritise_jobs, retry_jobs
 from octavo.jobs.views import find_jobs, list_events_of_job, show_job
 from octavo.records.jobs import JobView, finished_words, stage_words
 from octavo.web.context.services import ServicesOf
@@ -107,6 +107,15 @@ async def cancel(services: ServicesOf, caller: Administrator, job: UUID) -> Resp
     del caller
     async with services.database.transaction() as connection:
         await cancel_jobs(connection, None, [job])
+    return back_to(f"/operations/jobs/{job}")
+
+
+@router.post("/{job}/prioritise")
+async def prioritise(services: ServicesOf, caller: Administrator, job: UUID) -> Response:
+    """Move a job into the interactive lane of its owner."""
+    del caller
+    async with services.database.transaction() as connection:
+        await prioritise_jobs(connection, None, [job])
     return back_to(f"/operations/jobs/{job}")
 
 
