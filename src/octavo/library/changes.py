@@ -196,7 +196,7 @@ async def retry_document(
 
     If only the description (title, summary, tags) is missing, only the description is generated. If `from_stage` is a
     stage that generates descriptions, they are generated again. An `extraction` other than plain creates a new
-    revision, unless the document's job already uses that extraction. `lane` is for several documents at once.
+    revision, unless the document's job already uses that extraction. `lane` is bulk if many documents are retried.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")

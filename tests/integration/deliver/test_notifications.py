@@ -187,7 +187,7 @@ async def test_notifications_of_a_visitor_move_to_the_account_at_sign_in(
     visitor = uuid4()
     engine.run("INSERT INTO owners (id, kind) VALUES (%s, 'anonymous')", visitor)
     for body in (b"told before", b"told after"):
-        await desk.add(visitor, body)
+        await desk.add(visitor, body, given={"import": str(uuid4())})
         engine.complete(claim(engine))
         if body == b"told before":
             await office.relay()
@@ -199,8 +199,8 @@ async def test_notifications_of_a_visitor_move_to_the_account_at_sign_in(
 async def test_old_notifications_are_deleted_except_unresolved_errors(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
-    for body in (b"1", b"2", b"3"):
-        await desk.add(owner, body)
+    for _ in range(3):
+        await add_import(desk, owner, 1)
         engine.complete(claim(engine))
     await desk.add(owner, b"4")
     engine.fail(claim(engine), ErrorClass.UNSUPPORTED)

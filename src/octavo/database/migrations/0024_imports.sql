@@ -63,9 +63,9 @@ CREATE FUNCTION import_counts(of_import uuid, OUT added integer, OUT ready integ
     SELECT count(*), count(*) FILTER (WHERE status = 'completed' AND NOT needs_person),
            count(*) FILTER (WHERE status = 'failed' OR needs_person)
     FROM documents d CROSS JOIN LATERAL (
-        SELECT status = 'completed' AND (needs_classification OR quality IN ('partial', 'empty')
+        SELECT (status = 'completed' AND (needs_classification OR quality IN ('partial', 'empty')
             AND NOT (quality = 'empty' AND source_type = 'image' AND (
-                NOT metadata ? 'unreadable' OR metadata ->> 'unreadable_code' = 'TOO_LARGE'))) AS needs_person) AS n
+                NOT metadata ? 'unreadable' OR metadata ->> 'unreadable_code' = 'TOO_LARGE')))) IS TRUE AS needs_person) AS n
     WHERE import_id = of_import AND deleted_at IS NULL
 $$;
 

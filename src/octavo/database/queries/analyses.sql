@@ -227,7 +227,7 @@ SELECT EXISTS (SELECT FROM jobs WHERE parent_id = :analysis AND status IN ('queu
                  AND progressed_at < engine_now() - interval '48 hours') AS idle_for_days;
 
 -- name: report_stalled(analysis, seconds)!
--- Reports an analysis without progress, once until it makes progress again. A job that is running or over budget is no reason.
+-- Reports an analysis without progress, once until it makes progress again. Not while one of its jobs runs or is over budget.
 INSERT INTO events (process_id, kind, owner_id, document_id, detail)
 SELECT a.id, 'analysis.stalled', a.owner_id, a.document_id, jsonb_strip_nulls(jsonb_build_object('reason', (
     SELECT j.note #>> '{error,message}' FROM jobs j WHERE j.parent_id = a.id AND j.status = 'queued' AND j.note ? 'error'
