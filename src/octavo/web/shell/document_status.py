@@ -35,7 +35,6 @@ class StatusAction:
 
 CANCEL = StatusAction("Cancel", "cancel")
 TRY_NOW = StatusAction("Try now", "try_now")
-MOVE_UP = StatusAction("Move up", "prioritise")
 RESUME = StatusAction("Resume", "resume")
 TRY_AGAIN = StatusAction("Try again", "retry")
 START_AGAIN = StatusAction("Start again", "retry")
@@ -59,6 +58,7 @@ class StatusText:
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
     instead. `missing` names the results that a completed document lacks, such as its title, summary and tags.
+    `moves_up`: whether it waits as part of an import and can be processed before the rest.
     """
 
     tone: Tone = ""
@@ -70,6 +70,7 @@ class StatusText:
     total: int | None = None
     eta: str | None = None
     missing: str | None = None
+    moves_up: bool = False
 
     @property
     def is_working(self) -> bool:
@@ -110,8 +111,8 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
         return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    first = (TRY_NOW,) if why and why.is_retry else (MOVE_UP,) if job.lane is Lane.BULK else ()
-    return StatusText("", "clock", "Waiting", line, (*first, CANCEL))
+    verbs = (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,)
+    return StatusText("", "clock", "Waiting", line, verbs, moves_up=job.lane is Lane.BULK)
 
 
 def _failed(document: Document, job: JobView | None) -> StatusText:
