@@ -225,6 +225,13 @@ BEGIN
     RETURN QUERY SELECT 'uploaded', u.document_id, u.process_id, twin.id;
 END $$;
 
+-- The name of an owner for administrators.
+CREATE FUNCTION owner_name(owner owners) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT string_agg(u.email, ', ' ORDER BY u.email) FROM memberships m JOIN users u ON u.id = m.user_id
+                     WHERE m.owner_id = owner.id AND m.role = 'owner'),
+                    CASE owner.kind WHEN 'anonymous' THEN 'visitor ' || owner.id ELSE owner.kind || ' account' END)
+$$;
+
 -- Moves everything of a visitor to the person who signed in, and deletes the visitor. If the person already has the content of a
 -- document, the document becomes a duplicate. Returns the moved documents, so that the caller can compare them with the
 -- others. Visitors have no recipients.
@@ -293,6 +300,56 @@ BEGIN
     DELETE FROM sessions WHERE owner_id = visitor;
     DELETE FROM owners WHERE id = visitor;
     RETURN moved;
+END $$;
+
+-- One conversion for each content and mapping of an owner: returns the existing one (made = false; the stored object is then
+-- not needed), or enqueues `job`, which octavo.choreography built. A file that the library already has is shared with its
+-- document: the stored object is then not needed either, and `used` is the key of the document's file.
+CREATE OR REPLACE FUNCTION begin_conversion(job jsonb, owner uuid, document uuid, name text, mapping_name text, mapping_hash bytea,
+                                 mapping_file text, mapping_text text, content bytea, size bigint, object_key text,
+                                 source_days integer)
+RETURNS TABLE (id uuid, made boolean, used text) LANGUAGE plpgsql AS $$
+DECLARE
+    new_id uuid := (job ->> 'id')::uuid;
+    same uuid;
+    waiting integer;
+    shared text := CASE WHEN document IS NOT NULL THEN object_key END;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
+    IF document IS NULL THEN
+        SELECT d.id, s.key INTO document, shared
+        FROM documents d CROSS JOIN conversion_source(d.id) s
+        WHERE d.owner_id = owner AND d.sha256 = content AND d.deleted_at IS NULL AND s.sha256 = content
+        ORDER BY d.duplicate_of IS NOT NULL, d.created_at, d.id LIMIT 1;
+    END IF;
+    SELECT c.id INTO same FROM conversions c
+    WHERE c.owner_id = owner AND c.sha256 = content AND c.mapping = mapping_name AND c.mapping_sha256 = mapping_hash
+      AND c.bytes = size AND c.live;
+    IF FOUND THEN
+        -- The document was added, or deleted and added again, after its file was converted.
+        UPDATE conversions c SET document_id = document
+        WHERE c.id = same AND document IS NOT NULL
+          AND NOT EXISTS (SELECT FROM documents d WHERE d.id = c.document_id AND d.deleted_at IS NULL);
+        RETURN QUERY SELECT same, false, NULL::text;
+        RETURN;
+    END IF;
+    INSERT INTO mapping_texts (owner_id, sha256, file, text) VALUES (owner, mapping_hash, mapping_file, mapping_text)
+    ON CONFLICT DO NOTHING;
+    -- More conversions than a person starts by hand are bulk work.
+    SELECT count(*) INTO waiting FROM (
+        SELECT FROM jobs j WHERE j.owner_id = owner AND j.status = 'queued' AND j.priority = 5 AND j.kind = job ->> 'kind'
+        LIMIT 5) AS others;
+    PERFORM enqueue_jobs(jsonb_build_array(job || jsonb_build_object(
+        'document_id', document, 'lane', CASE WHEN waiting < 5 THEN 'interactive' ELSE 'bulk' END)));
+    INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
+                             source_expires_at)
+    VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,
+            CASE WHEN shared IS NULL THEN engine_now() + make_interval(days => source_days) END);
+    IF shared IS NULL THEN
+        INSERT INTO objects (key, bytes, sha256) VALUES (object_key, size, content);
+    END IF;
+    INSERT INTO conversion_files (conversion_id, kind, key) VALUES (new_id, 'source', coalesce(shared, object_key));
+    RETURN QUERY SELECT new_id, true, coalesce(shared, object_key);
 END $$;
 
 -- The public type of an event; NULL for events that are not delivered. Events of delivery jobs are not delivered. Analyses have

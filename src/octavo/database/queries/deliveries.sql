@@ -72,10 +72,7 @@ SELECT s.id, s.channel, s.address, s.secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
        s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now, j.kind AS job_kind,
-       CASE WHEN s.everybodys THEN coalesce(
-           (SELECT string_agg(u.email, ', ' ORDER BY u.email) FROM memberships m JOIN users u ON u.id = m.user_id
-            WHERE m.owner_id = o.id AND m.role = 'owner'),
-           CASE o.kind WHEN 'anonymous' THEN 'visitor ' || o.id ELSE o.kind || ' account' END) END AS owner,
+       CASE WHEN s.everybodys THEN owner_name(o) END AS owner,
        CASE WHEN NOT s.everybodys AND s.channel = 'webhook' AND e.document_id IS NOT NULL THEN (
            SELECT jsonb_object_agg(f.name, jsonb_build_object(
                'value', f.value, 'normalized', f.normalized, 'confidence', round(f.confidence::numeric, 3), 'status', f.status))

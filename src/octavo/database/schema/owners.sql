@@ -116,6 +116,13 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The name of an owner for administrators.
+CREATE FUNCTION owner_name(owner owners) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT string_agg(u.email, ', ' ORDER BY u.email) FROM memberships m JOIN users u ON u.id = m.user_id
+                     WHERE m.owner_id = owner.id AND m.role = 'owner'),
+                    CASE owner.kind WHEN 'anonymous' THEN 'visitor ' || owner.id ELSE owner.kind || ' account' END)
+$$;
+
 -- Moves everything of a visitor to the person who signed in, and deletes the visitor. If the person already has the content of a
 -- document, the document becomes a duplicate. Returns the moved documents, so that the caller can compare them with the
 -- others. Visitors have no recipients.

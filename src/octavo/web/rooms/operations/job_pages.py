@@ -82,11 +82,13 @@ async def show(request: Request, services: ServicesOf, frame: OperationsFrame, j
         events = await list_events_of_job(connection, None, job)
         titles = await find_titles(connection, frame.caller.owner_id, [found])
         now = (await fetch_rows(connection, QUERIES.counts, {}))[0]["now"]
+        owners = await fetch_rows(connection, QUERIES.job_owner, {"job": job})
     return render(
         request,
         "job.html",
         frame,
         job=found,
+        owner=owners[0]["name"] if owners else None,
         events=events,
         title=titles.get(found.document_id),
         chip_row=CHIPS[found.status],
