@@ -219,3 +219,24 @@ async def test_old_notifications_are_deleted_except_unresolved_errors(
             *(subscriber, days),
         )
     assert await forget_attempts(desk.database) == 1
+
+
+async def test_a_retry_after_an_import_changes_its_line_and_nothing_else(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    await add_import(desk, owner, 2)
+    engine.complete(claim(engine))
+    engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
+    engine.advance(61)
+    for _ in range(2):
+        await office.relay()
+    async with desk.database.connection() as connection:
+        await mark_all_read(connection, owner)
+    (before,) = await shown(desk, owner)
+    assert before.sentence == "Import finished: 2 added · 1 ready · 1 needs you."
+    engine.requeue(engine.one("SELECT id FROM jobs WHERE status = 'failed'"))
+    engine.complete(claim(engine))
+    await office.relay()
+    (after,) = await shown(desk, owner)
+    assert (after.type, after.read_at, after.created_at) == (before.type, before.read_at, before.created_at)
+    assert after.sentence == "Import finished: 2 added · 2 ready."

@@ -59,8 +59,8 @@ BEGIN
     RETURN found.id;
 END $$;
 
--- How far an import is, as one line. `needy` counts documents that failed and were not cancelled, or
--- that the library lists under “Needs you”.
+-- How far an import is, as one line. `needy` counts documents that failed and were not cancelled, or that the
+-- library lists under “Needs you”.
 CREATE FUNCTION import_counts(of_import uuid, OUT added integer, OUT ready integer, OUT needy integer) LANGUAGE sql STABLE AS $$
     SELECT count(*), count(*) FILTER (WHERE status = 'completed' AND NOT needs_person),
            count(*) FILTER (WHERE needs_person OR status = 'failed' AND NOT EXISTS (
@@ -243,9 +243,9 @@ BEGIN
     IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
         RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
     END IF;
-    PERFORM resume_imports(visitor);
     -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    PERFORM resume_imports(visitor);
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
     PERFORM merge_mappings(visitor, person);
     UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
@@ -369,8 +369,8 @@ CREATE OR REPLACE FUNCTION event_type(job_kind text, event_kind text, state_afte
     END
 $$;
 
--- Whether there is an event to relay, an import to settle, or a delivery that ended. It only reads three indexes and assigns no transaction id,
--- because even an idle installation calls it all the time.
+-- Whether there is an event to relay, an import to settle, or a delivery that ended. It only reads three indexes and assigns no
+-- transaction id, because even an idle installation calls it all the time.
 CREATE OR REPLACE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
     position relay;
@@ -443,7 +443,9 @@ BEGIN
         GROUP BY import
         -- A finished import is news again; a failure after it was resolved is unresolved.
         ON CONFLICT (import_id) WHERE import_id IS NOT NULL DO UPDATE SET
-            type = excluded.type, level = CASE WHEN excluded.level = 'error' THEN 'error' ELSE notifications.level END,
+            type = CASE WHEN EXISTS (SELECT FROM imports WHERE id = excluded.import_id AND settled_at IS NOT NULL)
+                        THEN 'import.completed' ELSE excluded.type END,
+            level = CASE WHEN excluded.level = 'error' THEN 'error' ELSE notifications.level END,
             created_at = CASE WHEN excluded.type = 'import.completed' THEN excluded.created_at ELSE notifications.created_at END,
             read_at = CASE WHEN excluded.type = 'import.progress' AND excluded.level = 'news' THEN notifications.read_at END,
             resolved_at = CASE WHEN excluded.level = 'news' THEN notifications.resolved_at END,

@@ -167,8 +167,8 @@ CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
     WHEN (NEW.kind = 'deliver' AND OLD.status <> NEW.status
           AND NEW.status IN ('complete', 'failed', 'dead_letter', 'cancelled')) EXECUTE FUNCTION end_delivery();
 
--- Whether there is an event to relay, an import to settle, or a delivery that ended. It only reads three indexes and assigns no transaction id,
--- because even an idle installation calls it all the time.
+-- Whether there is an event to relay, an import to settle, or a delivery that ended. It only reads three indexes and assigns no
+-- transaction id, because even an idle installation calls it all the time.
 CREATE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
     position relay;
@@ -264,7 +264,9 @@ BEGIN
         GROUP BY import
         -- A finished import is news again; a failure after it was resolved is unresolved.
         ON CONFLICT (import_id) WHERE import_id IS NOT NULL DO UPDATE SET
-            type = excluded.type, level = CASE WHEN excluded.level = 'error' THEN 'error' ELSE notifications.level END,
+            type = CASE WHEN EXISTS (SELECT FROM imports WHERE id = excluded.import_id AND settled_at IS NOT NULL)
+                        THEN 'import.completed' ELSE excluded.type END,
+            level = CASE WHEN excluded.level = 'error' THEN 'error' ELSE notifications.level END,
             created_at = CASE WHEN excluded.type = 'import.completed' THEN excluded.created_at ELSE notifications.created_at END,
             read_at = CASE WHEN excluded.type = 'import.progress' AND excluded.level = 'news' THEN notifications.read_at END,
             resolved_at = CASE WHEN excluded.level = 'news' THEN notifications.resolved_at END,

@@ -59,8 +59,8 @@ BEGIN
     RETURN found.id;
 END $$;
 
--- How far an import is, as one line. `needy` counts documents that failed and were not cancelled, or
--- that the library lists under “Needs you”.
+-- How far an import is, as one line. `needy` counts documents that failed and were not cancelled, or that the
+-- library lists under “Needs you”.
 CREATE FUNCTION import_counts(of_import uuid, OUT added integer, OUT ready integer, OUT needy integer) LANGUAGE sql STABLE AS $$
     SELECT count(*), count(*) FILTER (WHERE status = 'completed' AND NOT needs_person),
            count(*) FILTER (WHERE needs_person OR status = 'failed' AND NOT EXISTS (

@@ -134,9 +134,9 @@ BEGIN
     IF NOT EXISTS (SELECT FROM owners WHERE id = visitor AND kind = 'anonymous') THEN
         RAISE EXCEPTION 'owner % is not a visitor', visitor USING ERRCODE = 'check_violation';
     END IF;
-    PERFORM resume_imports(visitor);
     -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    PERFORM resume_imports(visitor);
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
     PERFORM merge_mappings(visitor, person);
     UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (

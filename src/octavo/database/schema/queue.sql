@@ -87,8 +87,10 @@ BEGIN
     ORDER BY 1
     ON CONFLICT DO NOTHING;
 
-    -- The lock lets `resume_imports` see these jobs.
+    -- The lock lets `resume_imports` see these jobs. Owners are locked first, as a merge of owners does.
     IF EXISTS (SELECT FROM paused_imports) THEN
+        PERFORM FROM owners o WHERE o.id IN (SELECT w.owner_id FROM jsonb_to_recordset(wanted) AS w (owner_id uuid))
+        ORDER BY o.id FOR KEY SHARE;
         paused := ARRAY(SELECT p.owner_id FROM paused_imports p
                         WHERE p.owner_id IN (SELECT w.owner_id FROM jsonb_to_recordset(wanted) AS w (owner_id uuid))
                         ORDER BY p.owner_id FOR KEY SHARE);
@@ -564,8 +566,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- Stores the progress of a job, which renews its time limit like a finished stage. The count never goes back within a stage. Writes an event when the unit, total or stage
--- changes, at the end, and otherwise at most every two seconds, because events are never deleted.
+-- Stores the progress of a job, which renews its time limit like a finished stage. The count never goes back within a stage.
+-- Writes an event when the unit, total or stage changes, at the end, and otherwise at most every two seconds, because events are
+-- never deleted.
 CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
 RETURNS boolean LANGUAGE sql AS $$
     WITH before AS (
