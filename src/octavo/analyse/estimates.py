@@ -10,7 +10,7 @@ from octavo.records.analyses import Analysis, Health, Percent
 from octavo.records.jobs import Eta
 
 # After this time without progress the analysis counts as stuck, even if jobs are still being retried.
-STUCK_SECONDS = 15 * 60
+STUCK_SECONDS = 5 * 60
 LEAST_SAMPLES = 3
 
 

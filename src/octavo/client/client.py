@@ -49,7 +49,7 @@ from octavo.records.documents import (
     UploadView,
     Version,
 )
-from octavo.records.jobs import JobView
+from octavo.records.jobs import ImportState, JobView
 from octavo.records.search import (
     AnswerSources,
     Connection,
@@ -402,6 +402,21 @@ class Client(UploadCalls):
 
     async def cancel_job(self, job: UUID) -> JobView:
         return await self._call(JobView, Request("POST", f"/jobs/{job}/cancel"))
+
+    async def prioritise_job(self, job: UUID) -> JobView:
+        """Move an unfinished job into the interactive lane, before imports."""
+        return await self._call(JobView, Request("POST", f"/jobs/{job}/prioritise", repeatable=True))
+
+    async def import_state(self) -> ImportState:
+        """Return whether imports are paused, and how many of their jobs are waiting."""
+        return read_record(ImportState, await self._transport.get("/imports"))
+
+    async def pause_imports(self) -> ImportState:
+        """Pause imports. Running jobs continue."""
+        return await self._call(ImportState, Request("POST", "/imports/pause", repeatable=True))
+
+    async def resume_imports(self) -> ImportState:
+        return await self._call(ImportState, Request("POST", "/imports/resume", repeatable=True))
 
     async def latest_event(self) -> str:
         """Return the cursor of the latest event. Pass it to `events` to get only later events."""

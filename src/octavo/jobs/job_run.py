@@ -14,12 +14,14 @@ import structlog
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import OctavoError
-from octavo.core.types import JSON
+from octavo.core.types import JSON, Lane
 from octavo.database import Connection, Database, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
+# The database adds this to the priority of bulk jobs.
+BULK_PRIORITY = 10
 
 Tools = TypeVar("Tools")
 Save = Callable[[Connection, JSON], Awaitable[None]]
@@ -46,6 +48,10 @@ class ClaimedJob:
     stage: str | None
     lease_token: int
     input: dict[str, JSON]
+
+    @property
+    def lane(self) -> Lane:
+        return Lane.BULK if self.priority >= BULK_PRIORITY else Lane.INTERACTIVE
 
 
 @dataclass(frozen=True, slots=True)

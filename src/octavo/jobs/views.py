@@ -13,7 +13,7 @@ from uuid import UUID
 
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.jobs import Eta, JobError, JobView, Progress, StageView, WaitingBecause
 
@@ -144,6 +144,7 @@ def _as_view(row: Row, waiting: Row | None, eta: Row | None, stages: list[StageV
     code, message = rest.pop("error_code"), rest.pop("error_message")
     return JobView(
         status=JobStatus(rest.pop("status")),
+        lane=Lane(rest.pop("lane")),
         progress=Progress(rest.pop("done"), rest.pop("total"), rest.pop("unit")),
         eta=Eta(round(eta["low_seconds"], 1), round(eta["high_seconds"], 1)) if eta else None,
         waiting_because=waiting_because(waiting["reason"], waiting["detail"]) if waiting else None,
@@ -219,5 +220,6 @@ SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
     "provider": _provider,
     "cap": _cap,
     "paused": _paused,
+    "imports_paused": lambda _facts, _zone: "imports are paused",
     "alone": lambda _facts, _zone: "workers crashed while running it, so a worker runs only one such job at a time",
 }

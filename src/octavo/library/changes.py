@@ -18,7 +18,7 @@ from octavo.ai.budgets import Budgets, lock_ledger, set_budget
 from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput, BudgetTooHigh, NotFound
 from octavo.core.ids import new_id
-from octavo.core.types import JSON, Extraction, JobStatus
+from octavo.core.types import JSON, Extraction, JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import RETRYABLE, NewJob, enqueue
@@ -190,12 +190,13 @@ async def retry_document(
     document: UUID,
     from_stage: str | None,
     extraction: Extraction = Extraction.PLAIN,
+    lane: Lane = Lane.INTERACTIVE,
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
     If only the description (title, summary, tags) is missing, only the description is generated. If `from_stage` is a
     stage that generates descriptions, they are generated again. An `extraction` other than plain creates a new
-    revision, unless the document's job already uses that extraction.
+    revision, unless the document's job already uses that extraction. `lane` is bulk if many documents are retried.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -206,7 +207,7 @@ async def retry_document(
     if not row or not row[0]:
         raise SourceGone
     if extraction is not Extraction.PLAIN and not await _has_extraction(connection, held, extraction):
-        return await _begin_revision(connection, held, None, extraction)
+        return await _begin_revision(connection, held, None, extraction, lane=lane)
     if held.status == "pending":
         if not await _is_paused(connection, held):
             return Retried(held.id, held.process_id, "pending")
@@ -215,13 +216,19 @@ async def retry_document(
         held_status = held.status
     if held_status == "failed":
         again = from_stage if from_stage is not None else await _stage_to_repeat(connection, held)
-        await queue.requeue(connection, held.process_id, from_stage=again)
-        return Retried(held.id, held.process_id, "pending")
+        return await _resume(connection, held, again, lane)
     if held.needs_classification and (from_stage is None or from_stage in DESCRIBING):
-        return await _add_description(connection, held)
+        return await _add_description(connection, held, lane)
     return await _begin_revision(
-        connection, held, from_stage, extraction, regenerate=extraction is not Extraction.PLAIN
+        connection, held, from_stage, extraction, regenerate=extraction is not Extraction.PLAIN, lane=lane
     )
+
+
+async def _resume(connection: Connection, held: LockedDocument, from_stage: str | None, lane: Lane) -> Retried:
+    await queue.requeue(connection, held.process_id, from_stage=from_stage)
+    if lane is Lane.INTERACTIVE:
+        await queue.prioritise_jobs(connection, held.owner_id, [held.process_id])
+    return Retried(held.id, held.process_id, "pending")
 
 
 async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
@@ -237,15 +244,14 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
     return False
 
 
-async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
+async def _add_description(connection: Connection, held: LockedDocument, lane: Lane) -> Retried:
     """Generate the missing description by resuming the document's job.
 
     If there is no job to resume, as for a duplicate, a new revision is started.
     """
     if not await _is_paused(connection, held):
-        return await _begin_revision(connection, held, None)
-    await queue.requeue(connection, held.process_id)
-    return Retried(held.id, held.process_id, "pending")
+        return await _begin_revision(connection, held, None, lane=lane)
+    return await _resume(connection, held, None, lane)
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
@@ -269,13 +275,14 @@ async def _begin_revision(
     extraction: Extraction = Extraction.PLAIN,
     *,
     regenerate: bool = False,
+    lane: Lane = Lane.INTERACTIVE,
 ) -> Retried:
     """Start a new revision. `regenerate` requests new answers from models instead of reusing earlier ones."""
     process = new_id()
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
     revision = int(row[0]) if row else 0
-    job = process_job(Cause.REVISION_REQUESTED, held.owner_id, held.id, revision, process)
+    job = process_job(Cause.REVISION_REQUESTED, held.owner_id, held.id, revision, process, lane)
     if extraction is not Extraction.PLAIN:
         job.input["extraction"] = extraction
     describing = from_stage in DESCRIBING
@@ -300,10 +307,12 @@ async def _begin_revision(
     return Retried(held.id, process, "pending")
 
 
-def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
+def process_job(
+    cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID, lane: Lane | None = None
+) -> NewJob:
     """Return the job that creates a revision of a document. Its key ensures that it is enqueued only once."""
     key = f"process:{document}:{revision}"
-    return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
+    return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job, lane=lane)
 
 
 # Deleting ----------------------------------------------------------------------------------------------------------

@@ -226,6 +226,20 @@ SELECT EXISTS (SELECT FROM jobs WHERE parent_id = :analysis AND status IN ('queu
        EXISTS (SELECT FROM analyses WHERE id = :analysis AND status IN ('queued', 'analyzing')
                  AND progressed_at < engine_now() - interval '48 hours') AS idle_for_days;
 
+-- name: report_stalled(analysis, seconds)!
+-- Reports an analysis without progress, once until it makes progress again. Not while one of its jobs runs, is next in the queue, is
+-- over budget or belongs to a paused import.
+INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+SELECT a.id, 'analysis.stalled', a.owner_id, a.document_id, jsonb_strip_nulls(jsonb_build_object('reason', (
+    SELECT j.note #>> '{error,message}' FROM jobs j WHERE j.parent_id = a.id AND j.status = 'queued' AND j.note ? 'error'
+    ORDER BY j.queued_at DESC LIMIT 1)))
+FROM analyses a
+WHERE a.id = :analysis AND a.status = 'analyzing' AND a.progressed_at < engine_now() - make_interval(secs => :seconds)
+  AND NOT EXISTS (SELECT FROM jobs j WHERE (j.id = a.id OR j.parent_id = a.id) AND (
+      j.status IN ('processing', 'paused') OR j.status = 'queued' AND (j.run_after = 'infinity' OR j.admitted AND EXISTS (
+          SELECT FROM workers w WHERE w.expires_at > engine_now()))))
+  AND NOT EXISTS (SELECT FROM events e WHERE e.process_id = a.id AND e.kind = 'analysis.stalled' AND e.at > a.progressed_at);
+
 -- name: delete_segment_files(analysis)!
 -- Files that no other analysis of the document uses.
 DELETE FROM artifacts f USING analyses a, segments s

@@ -15,6 +15,7 @@
 \ir connections.sql
 \ir highlights.sql
 \ir ai.sql
+\ir imports.sql
 \ir deliveries.sql
 \ir conversions.sql
 \ir analyses.sql

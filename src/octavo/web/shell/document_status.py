@@ -11,7 +11,7 @@ from typing import Literal
 
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.records.documents import Document
 from octavo.records.jobs import LINKS, JobView, stage_of
 
@@ -58,6 +58,7 @@ class StatusText:
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
     instead. `missing` names the results that a completed document lacks, such as its title, summary and tags.
+    `moves_up`: whether it waits as part of an import and can be processed before the rest.
     """
 
     tone: Tone = ""
@@ -69,6 +70,7 @@ class StatusText:
     total: int | None = None
     eta: str | None = None
     missing: str | None = None
+    moves_up: bool = False
 
     @property
     def is_working(self) -> bool:
@@ -109,7 +111,8 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
         return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    return StatusText("", "clock", "Waiting", line, (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,))
+    verbs = (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,)
+    return StatusText("", "clock", "Waiting", line, verbs, moves_up=job.lane is Lane.BULK)
 
 
 def _failed(document: Document, job: JobView | None) -> StatusText:

@@ -13,9 +13,18 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.types import Extraction, JobStatus
+from octavo.core.types import Extraction, JobStatus, Lane
 from octavo.database import Connection, load_queries, read_clock
-from octavo.jobs.queue import IllegalTransition, cancel_jobs, discard_dead_letters, retry_jobs, retry_waiting_jobs
+from octavo.jobs.queue import (
+    IllegalTransition,
+    cancel_jobs,
+    discard_dead_letters,
+    pause_imports,
+    prioritise_jobs,
+    resume_imports,
+    retry_jobs,
+    retry_waiting_jobs,
+)
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
 from octavo.library.changes import Edit
@@ -71,6 +80,12 @@ async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
     await retry_waiting_jobs(connection, owner, document)
 
 
+async def prioritise(connection: Connection, owner: UUID, document: UUID) -> None:
+    """Move the document's job up, before imports."""
+    found = await show_document(connection, owner, document)
+    await _prioritise_job(connection, owner, found.process_id)
+
+
 async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
     await changes.retry_document(connection, owner, document, "")
 
@@ -109,11 +124,14 @@ async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
         await show_document(connection, owner, document)
 
 
-Action = Literal["cancel", "retry", "try_now", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
+Action = Literal[
+    "cancel", "retry", "try_now", "prioritise", "resume", "restart", "classify", "clean", "reread", "trash", "restore"
+]
 ACTIONS: dict[Action, Change] = {
     "cancel": cancel,
     "retry": retry,
     "try_now": try_now,
+    "prioritise": prioritise,
     "resume": resume,
     "restart": restart,
     "classify": classify,
@@ -189,12 +207,14 @@ async def act_on_job(
     services: ServicesOf,
     caller: WriteCaller,
     job: UUID,
-    verb: Literal["cancel", "retry"],
+    verb: Literal["cancel", "retry", "prioritise"],
     back: Back = LIBRARY,
 ) -> Response:
     async with services.database.transaction() as connection:
         if verb == "cancel":
             await _cancel_job(connection, caller.owner_id, job)
+        elif verb == "prioritise":
+            await _prioritise_job(connection, caller.owner_id, job)
         else:
             await retry_jobs(connection, caller.owner_id, [job])
     return done(request, back)
@@ -206,6 +226,27 @@ async def _cancel_job(connection: Connection, owner: UUID, job: UUID) -> None:
             await cancel_jobs(connection, owner, [job])
     except IllegalTransition:
         return  # the job has ended meanwhile
+
+
+async def _prioritise_job(connection: Connection, owner: UUID, job: UUID) -> None:
+    try:
+        async with connection.transaction():
+            await prioritise_jobs(connection, owner, [job])
+    except IllegalTransition:
+        return  # the job has ended meanwhile
+
+
+@router.post("/imports/{verb}")
+async def act_on_imports(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    verb: Literal["pause", "resume"],
+    back: Back = LIBRARY,
+) -> Response:
+    async with services.database.transaction() as connection:
+        await (pause_imports if verb == "pause" else resume_imports)(connection, caller.owner_id)
+    return done(request, back)
 
 
 # Many documents ----------------------------------------------------------------------------------------------------
@@ -230,7 +271,7 @@ async def act_on_many(
             await _add_tag(connection, owner, wanted, tag)
         else:
             for document in sorted(wanted):
-                await changes.retry_document(connection, owner, document, None)
+                await changes.retry_document(connection, owner, document, None, lane=Lane.BULK)
     return done(request, back)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
 
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
-from octavo.core.types import Extraction, first_day
+from octavo.core.types import Extraction, Lane, first_day
 from octavo.database import read_clock
 from octavo.jobs.views import DEFAULT_LIMIT, EventView
 from octavo.library import changes
@@ -267,7 +267,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
             await changes.edit_documents(connection, owner, ids, wanted.edit.as_edit())
         else:
             for document in sorted(ids):
-                await changes.retry_document(connection, owner, document, None)
+                await changes.retry_document(connection, owner, document, None, lane=Lane.BULK)
     await services.bucket.delete(keys)
     return BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
 

@@ -14,8 +14,9 @@ from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.intake import NewUpload, Outcome, clean_filename
-from octavo.intake.upload_rows import Policy, list_uploads, with_details
+from octavo.intake.upload_rows import AUTOMATIC, Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.owners.callers import Caller
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
@@ -81,13 +82,34 @@ class RawFields(BaseModel):
     version_of: UUID | None = None
 
 
+ImportId = Annotated[
+    UUID | None,
+    Header(
+        description="The same id for all files that are added together. They are processed after documents that"
+        " are added by hand, and have one notification."
+    ),
+]
+
+
+def as_part(upload: NewUpload, caller: Caller, import_id: UUID | None) -> NewUpload:
+    """Return the upload as part of the import that the client names, or that the database recognises."""
+    return with_details(
+        upload, **{"import": str(import_id) if import_id else AUTOMATIC if caller.via == "key" else None}
+    )
+
+
 @router.post("/uploads", status_code=201, responses=problems(400, 401, 403, 404, 413, 422, 429))
 async def begin(
-    services: ServicesOf, intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, announced: Announcement
+    services: ServicesOf,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    caller: WriteCaller,
+    announced: Announcement,
+    x_import_id: ImportId = None,
 ) -> Ticket:
     """Create an upload for a file. Send the bytes to `put_url`, then finalize the upload to create the document."""
     check_extraction(services.settings, caller, announced.extraction)
-    return await intake.begin(caller.owner_id, announced.as_upload(), limits)
+    return await intake.begin(caller.owner_id, as_part(announced.as_upload(), caller, x_import_id), limits)
 
 
 @router.get("/uploads", responses=problems(400, 401, 422))
@@ -155,7 +177,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, uplo
         }
     },
 )
-async def add(
+async def add(  # noqa: PLR0917 - each is a dependency or a parameter
     intake: IntakeOf,
     limits: LimitsOf,
     caller: WriteCaller,
@@ -164,6 +186,7 @@ async def add(
     fields: Annotated[RawFields, Query()],
     content_type: Annotated[str, Header()] = "application/octet-stream",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
+    x_import_id: ImportId = None,
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
@@ -177,20 +200,21 @@ async def add(
             announced = _check_fields(named, read_name(x_upload_filename), content_type)
             check_extraction(services.settings, caller, announced.extraction)
             body = early_limited(request, limits, request.stream())
-            return await intake.take(caller.owner_id, announced.as_upload(), body, limits)
+            return await intake.take(caller.owner_id, as_part(announced.as_upload(), caller, x_import_id), body, limits)
         if media_type == "application/json":
             given = await read_json_source(
                 request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
             )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
             await check_link(services, given.upload)
-            return await intake.take(caller.owner_id, given.upload, given.body, limits)
+            upload = as_part(given.upload, caller, x_import_id)
+            return await intake.take(caller.owner_id, upload, given.body, limits)
         if media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
             check_extraction(services.settings, caller, announced.extraction)
             body = early_limited(request, limits, form.file)
-            return await intake.take(caller.owner_id, announced.as_upload(), body, limits)
+            return await intake.take(caller.owner_id, as_part(announced.as_upload(), caller, x_import_id), body, limits)
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 

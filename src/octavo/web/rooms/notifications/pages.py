@@ -28,20 +28,27 @@ Back = Annotated[str, Form(max_length=2000)]
 ROWS = 50
 HERE = "/notifications"
 # The page that the link of a notification opens, by the first part of its type.
-OPENERS = {"analysis": "Open analysis", "conversion": "Open conversion", "webhook": "Open recipient"}
+OPENERS = {
+    "analysis": "Open analysis",
+    "conversion": "Open conversion",
+    "webhook": "Open recipient",
+    "import": "Open library",
+}
 webhooks_router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
 Field = Annotated[str, Form(max_length=4000)]
 CHANNELS = {"webhook": "Webhook", "mail": "E-mail", "slack": "Slack or compatible chat"}
 # The most useful events; the API offers all of them.
 EVENTS: dict[EventType, str] = {
     "document.completed": "A document is ready",
+    "import.completed": "An import is finished",
     "document.failed": "A document could not be processed",
     "document.rejected": "A file was rejected",
     "document.created": "A document was added",
     "document.deleted": "A document was moved to the trash",
     "analysis.completed": "An analysis is complete",
     "analysis.failed": "An analysis failed",
-    "analysis.abandoned": "An analysis stalled",
+    "analysis.stalled": "An analysis stalled",
+    "analysis.abandoned": "An analysis was abandoned",
     "conversion.completed": "A conversion is complete",
     "conversion.needs_review": "A conversion needs review",
     "conversion.failed": "A conversion failed",

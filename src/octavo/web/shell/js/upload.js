@@ -11,6 +11,8 @@ import { Transfer } from "./transfer.js";
 import { announce, toast } from "./toast.js";
 
 const TOGETHER = 3;
+// More files than this are an import, which runs after documents added by hand.
+const BY_HAND = 5;
 
 /** @type {Transfer[]} in the order they were added */
 let transfers = [];
@@ -33,7 +35,8 @@ export function upload(files) {
   if (!files.length) return;
   if (!canWrite()) return toast("You have read-only access here.", { tone: "bad" });
   const options = readOptions(files.length);
-  const added = files.map((file) => new Transfer(file, options));
+  const group = files.length > BY_HAND ? crypto.randomUUID?.() : undefined;
+  const added = files.map((file) => new Transfer(file, options, group));
   clearOptions();
   transfers.push(...added);
   const made = added.map(givePlace);

@@ -75,7 +75,7 @@ function mark(button) {
 async function finish(verb, place, answer) {
   if (verb === "samples") return welcome(answer);
   const id = place?.dataset.document ?? "";
-  if (!list()) return location.reload();
+  if (!list() || verb === "imports") return location.reload();
   if (verb === "trash" && id) return takeAway(id);
   if (STARTS.has(verb) && rowOf(id)) showStart(/** @type {HTMLElement} */ (rowOf(id)));
   setTimeout(refresh, LOOK_MS, id);
