@@ -17,7 +17,7 @@ from octavo.language import DIMENSIONS, NAME
 from octavo.search import chunk_search, search, term_counts
 from octavo.search.ask import answer, find_sources
 from octavo.search.chunk_search import as_text
-from octavo.search.term_counts import count_terms
+from octavo.search.query_terms import count_terms
 
 OWNER = b"INSERT INTO owners (id, kind) VALUES (%s, 'user')"
 DOCUMENTS = b"""INSERT INTO documents

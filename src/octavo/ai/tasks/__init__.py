@@ -1,11 +1,10 @@
-"""The tasks for models. Each task consists of a module in this package, a prompt in `prompts/`, and an entry in
+"""The tasks for models. Each task has its code in a module of this package, a prompt in `prompts/`, and an entry in
 `TASKS`.
 """
 
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION
 from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT
-from octavo.ai.tasks.classify_document import CLASSIFY_DOCUMENT
-from octavo.ai.tasks.classify_image import CLASSIFY_IMAGE, ImageToClassify
+from octavo.ai.tasks.classify_document import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ImageToClassify
 from octavo.ai.tasks.clean_markdown import CLEAN_MARKDOWN
 from octavo.ai.tasks.consolidate_answers import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.enrich_chunks import ENRICH_CHUNKS, ChunkInsights
