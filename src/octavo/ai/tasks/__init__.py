@@ -12,6 +12,7 @@ from octavo.ai.tasks.explain_bridges import EXPLAIN_BRIDGES
 from octavo.ai.tasks.extract_fields import EXTRACT_FIELDS, FieldsToFind, FieldToFind
 from octavo.ai.tasks.extract_pages import EXTRACT_PAGES, PagesToRead
 from octavo.ai.tasks.judge_contradictions import JUDGE_CONTRADICTIONS
+from octavo.ai.tasks.rewrite_question import REWRITE_QUESTION
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
 
 TASKS = Tasks(
@@ -26,6 +27,7 @@ TASKS = Tasks(
     EXTRACT_PAGES,
     EXPLAIN_BRIDGES,
     JUDGE_CONTRADICTIONS,
+    REWRITE_QUESTION,
 )
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "EXTRACT_FIELDS",
     "EXTRACT_PAGES",
     "JUDGE_CONTRADICTIONS",
+    "REWRITE_QUESTION",
     "TASKS",
     "ChunkInsights",
     "FieldToFind",
