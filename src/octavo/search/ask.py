@@ -101,30 +101,28 @@ async def understand(
     return Understood(rewritten.question, preferred, only)
 
 
-async def resolve_scope(database: Database, gateway: Gateway, owner: UUID, scope: AskScope) -> Filters:
-    """Return the filters for a scope.
+async def resolve_scope(
+    database: Database, gateway: Gateway, owner: UUID, scope: AskScope, *, is_new: bool = True
+) -> Filters:
+    """Return the filters for a scope. Raises `NotFound` if a collection or a document does not exist.
 
-    Raises `NotFound` if a collection or one of the documents does not exist, and `BadInput` if no document matches the
-    query.
+    If the scope is not new, documents that were deleted since are left out. Raises `BadInput` if no document remains.
     """
-    if scope.collection is not None:
-        return await _limit_to_collection(database, owner, scope.collection)
     if scope.query is not None:
         return await _limit_to_query(database, gateway, owner, scope.query)
-    chosen = scope.document_ids or []
     async with database.connection() as connection:
-        known = {one.id for one in await find_documents(connection, owner, chosen)} if chosen else set[UUID]()
-    if missing := set(chosen) - known:
-        raise NotFound(f"Document {min(missing)}.")
-    return Filters(documents=chosen)
-
-
-async def _limit_to_collection(database: Database, owner: UUID, name: str) -> Filters:
-    async with database.connection() as connection:
-        names = {one.name.lower() for one in await list_collections(connection, owner)}
-    if name.lower() not in names:
-        raise NotFound(f"There is no collection {name}.")
-    return Filters(collection=name)
+        if scope.collection is not None:
+            names = [one.name for one in await list_collections(connection, owner)]
+            missing = [scope.collection] if scope.collection.lower() not in map(str.lower, names) else []
+        else:
+            known = {one.id for one in await find_documents(connection, owner, scope.document_ids or [])}
+            missing = [one for one in scope.document_ids or [] if one not in known]
+    if missing and is_new:
+        raise NotFound(f"{'Collection' if scope.collection else 'Document'} {missing[0]}.")
+    left = [one for one in scope.document_ids or [] if one not in missing]
+    if missing and not left:
+        raise BadInput("scope: the documents of this thread were deleted. Choose other documents.")
+    return Filters(documents=left, collection=scope.collection)
 
 
 async def _limit_to_query(database: Database, gateway: Gateway, owner: UUID, query: str) -> Filters:
