@@ -420,7 +420,7 @@ def test_the_ask_page_answers_a_form_and_its_citations_open_the_text(place: Plac
     assert f'value="{place.documents["lease 2"]}" checked' in empty.text
     place.openai.answer = says(("It is <b>120</b>.", [(0, "120 euros"), (0, "made <i>up</i>")]))
     form = {"question": 'The "fee" & <more>?', "document": place.documents["lease 2"]}
-    page = place.owner.post("/ask", data=form, headers={"sec-fetch-site": "same-origin"})
+    page = place.owner.post("/ask", data=form, headers={"sec-fetch-site": "same-origin"}, follow_redirects=True)
     assert page.status_code == 200
     assert "It is &lt;b&gt;120&lt;/b&gt;." in page.text
     assert "made &lt;i&gt;up&lt;/i&gt;" in page.text

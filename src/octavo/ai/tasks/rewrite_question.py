@@ -224,7 +224,7 @@ def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_pronoun(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace a pronoun with the person, thing or place that it stands for."""
+    """Replace a pronoun with the person, thing or place that it means."""
     for pattern, find in ((_HE, _person), (_IT, _thing), (_THERE, _place)):
         match = pattern.search(asked.text)
         meant = find(before, match[0].lower()) if match else ""
@@ -318,7 +318,7 @@ def _main_thing(question: str) -> str:
 
 
 def _thing(before: EarlierTurn, pronoun: str) -> str:
-    """Return what "it" stands for: the answer to a question for a thing, or else the subject of the question."""
+    """Return what "it" means: the answer to a question for a thing, or else the subject of the question."""
     answer = before.answer.strip()
     asks_thing = re.match(r"(?:what|which)\b", before.question, re.IGNORECASE)
     is_thing = 0 < len(answer.split()) <= _MANY and not re.search(r"\d", answer)
