@@ -55,11 +55,12 @@ def test_a_killed_answer_stays_unfinished_and_can_be_answered_again(newest_serve
         try:
             more = {"question": "What makes the tides of the sea stronger?", "thread_id": thread}
             with client.stream("POST", "/api/v1/ask", json=more) as stream:
-                assert next(stream.iter_lines()) == "event: thread"
+                lines = stream.iter_lines()
+                assert next(lines) == "event: thread"
                 wait_until(lambda: len(openai.asked) > asked, "the model is asked", 60)
                 web.kill()
                 web.wait()
-                stream.read()
+                list(lines)
         except httpx.HTTPError:
             pass
         site.start_web()
