@@ -24,8 +24,6 @@ turns?.addEventListener("submit", (/** @type {any} */ event) => {
   start({ question: one(".asked", turn).textContent, thread_id: turns.dataset.thread, again }, turn);
 });
 for (const removal of all("form[data-delete]")) removal.addEventListener("submit", remove);
-offerCopies(document);
-if (form?.hasAttribute("data-ask-now")) form.requestSubmit();
 
 /** @returns {{ question: string, [name: string]: any }} */
 function readForm() {
@@ -95,11 +93,20 @@ class TurnView {
     this.address = `/ask/${thread}/turns/${turn}`;
     turns.dataset.thread = thread;
     form.action = `/ask/${thread}`;
-    if (location.pathname !== `/ask/${thread}`) history.replaceState(null, "", `/ask/${thread}`);
+    if (location.pathname !== `/ask/${thread}`) this.list(`/ask/${thread}`);
     for (const part of [form.elements.question, one("label[for=question]")]) {
       part.placeholder = "Ask a follow-up question";
       if (part.tagName === "LABEL") part.textContent = part.placeholder;
     }
+  }
+
+  /** A new thread gets an address and a place in the list. @param {string} address */
+  list(address) {
+    history.replaceState(null, "", address);
+    one("#new-thread").hidden = false;
+    one(".history").hidden = false;
+    const title = make("span", { class: "cut", dir: "auto" }, one(".asked", this.turn).textContent);
+    one(".history ol").prepend(make("li", {}, make("a", { class: "past", href: address, "aria-current": "page" }, title)));
   }
 
   /** The passages that are read, until the answer is there. @param {{ passages: any[], understood_as: string | null }} data */
@@ -160,3 +167,6 @@ async function remove(event) {
   if (row.dataset.threadRow === turns.dataset.thread) location.assign("/ask");
   else row.remove();
 }
+
+offerCopies(document);
+if (form?.hasAttribute("data-ask-now")) form.requestSubmit(); // at the end, when everything above is defined

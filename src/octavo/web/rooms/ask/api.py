@@ -41,7 +41,7 @@ from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
-from octavo.web.http.parameters import IF_GIVEN, Cursor, Limit, problems
+from octavo.web.http.parameters import Cursor, Limit, problems
 from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
 
 router = APIRouter(prefix="/api/v1", tags=["search"])
@@ -268,7 +268,7 @@ class AnswerStream(Response):
                 await send_body(send, event)
 
 
-@router.post("/ask", responses={**problems(401, 404, 422, 429), **STREAM}, response_class=Response)
+@router.post("/ask", responses={**problems(400, 401, 404, 422, 429), **STREAM}, response_class=Response)
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
@@ -309,7 +309,7 @@ async def thread_markdown(
     services: ServicesOf,
     caller: ReadCaller,
     thread: UUID,
-    turn: Annotated[UUID | None, Query(description="Only this turn."), IF_GIVEN] = None,
+    turn: Annotated[UUID | None, Query(description="Only this turn.")] = None,
 ) -> Response:
     """Export a thread, or one of its answers, as Markdown with its sources."""
     async with services.database.connection() as connection:
