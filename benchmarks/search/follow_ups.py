@@ -1,7 +1,8 @@
 """How often the answering chunk is among the first five for a follow-up question, with and without rewriting it.
 
-`python -m benchmarks.search.follow_ups [tuned|measured]`: the pairs of `follow_ups.yaml` at odd places, which the rules
-were tuned on, or those at even places (default). The first question of each pair is answered offline, as in a thread.
+`python -m benchmarks.search.follow_ups [later_pairs|pairs]`: the pairs of `follow_ups.yaml` that were written after the
+rules (default), or those that the rules were tuned on. The first question of each pair is answered offline, as in a
+thread.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from octavo.search.ask import Understood, answer, find_sources, understand
 FIRST = 5
 
 
-def main(part: str = "measured") -> int:
+def main(part: str = "later_pairs") -> int:
     given = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
-    pairs = given["pairs"][part == "measured" :: 2]
+    pairs = given[part]
     with empty_database() as info:
         with psycopg.connect(info, autocommit=True) as connection:
             owner = new_owner(connection)
@@ -45,7 +46,7 @@ def main(part: str = "measured") -> int:
         print(f"{alone or '-':>3} {rewritten or '-':>3}  {follow_up}  ->  {understood}")
     counts = [sum(0 < one[place] <= FIRST for one in results) for place in (1, 2)]
     first = [sum(one[place] == 1 for one in results) for place in (1, 2)]
-    print(f"{len(pairs)} pairs ({part}): among the first {FIRST} alone {counts[0]}, rewritten {counts[1]}")
+    print(f"{len(pairs)} {part}: among the first {FIRST} alone {counts[0]}, rewritten {counts[1]}")
     print(f"first of all: alone {first[0]}, rewritten {first[1]}")
     return 0
 
@@ -104,7 +105,7 @@ async def ask_pair(
 
 
 async def place_of(database: Database, gateway: Gateway, owner: UUID, asked: Understood, wanted: str) -> int:
-    found = await find_sources(database, gateway, owner, asked.text, preferred=asked.preferred)
+    found = await find_sources(database, gateway, owner, asked.text, preferred=asked.preferred, asked=asked.asked)
     places = [place for place, one in enumerate(found.sources, start=1) if wanted == one.content]
     return places[0] if places else 0
 

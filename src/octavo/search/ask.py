@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from uuid import UUID
 
 from octavo.ai.calls import LOCAL, Caller
@@ -38,6 +38,9 @@ MOST_CHARACTERS = 48_000
 MOST_LISTED = 20
 # Most documents that the words of a scope select.
 MOST_SELECTED = 100
+_EMPTY_WORDS = frozenset(
+    {"one", "ones", "same", "also", "many", "much", "long", "often", "happen", "happens", "exactly"}
+)
 _NOT_SYNTAX = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 NOTHING = "These documents do not answer the question."
 _KINDS = {f"{one.value.replace('_', ' ')}s": one.value for one in DocumentType}
@@ -71,12 +74,14 @@ class Question:
 class Understood:
     """A question as it was understood.
 
-    `preferred` are documents that it probably asks about, and `only` is a document that it certainly asks about.
+    `preferred` are documents that it probably asks about, and `only` is a document that it certainly asks about. In
+    the preferred documents, the question is searched for as it was asked (`asked`), because its subject is known there.
     """
 
     text: str
     preferred: Sequence[UUID] = ()
     only: UUID | None = None
+    asked: str | None = None
 
 
 # Understanding ------------------------------------------------------------------------------------------------------
@@ -98,7 +103,7 @@ async def understand(
         rewritten = rewrite_offline(given)
     only = sources[rewritten.source - 1] if rewritten.source and rewritten.source <= len(sources) else None
     preferred = list(dict.fromkeys(sources)) if rewritten.same_documents else []
-    return Understood(rewritten.question, preferred, only)
+    return Understood(rewritten.question, preferred, only, question)
 
 
 async def resolve_scope(
@@ -148,12 +153,20 @@ async def find_sources(
     filters: Filters | None = None,
     *,
     preferred: Sequence[UUID] = (),
+    asked: str | None = None,
     generation: int = 0,
 ) -> Question:
-    """Find the best chunks for a question. Chunks of the preferred documents are placed first."""
+    """Find the best chunks for a question.
+
+    Chunks of the preferred documents are placed first. There, the words of `asked` are searched for. The best chunks
+    for `asked` alone follow, in case the question was misunderstood.
+    """
     chosen = filters or Filters()
     favoured = [replace(chosen, documents=found)] if (found := _among(preferred, chosen)) else []
-    hits = await _find_chunks(database, gateway, owner, question, [*favoured, chosen])
+    searches = [*((_own_words(asked) or question, one) for one in favoured), (question, chosen)]
+    if (own := _own_words(asked)) and own != question:
+        searches.append((own, chosen))
+    hits = await _find_chunks(database, gateway, owner, searches)
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": list(hits)})
         known = None
@@ -164,18 +177,24 @@ async def find_sources(
     return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources], known, generation)
 
 
+def _own_words(asked: str | None) -> str | None:
+    """Return the question if it has words to search for: "And how much is the deposit?", but not "And why?"."""
+    words = [word for word in WORD.findall(asked or "") if word.lower() not in STOPWORDS["en"] | _EMPTY_WORDS]
+    return asked if words else None
+
+
 def _among(preferred: Sequence[UUID], filters: Filters) -> list[UUID]:
     return [one for one in preferred if not filters.documents or one in filters.documents]
 
 
 async def _find_chunks(
-    database: Database, gateway: Gateway, owner: UUID, question: str, scopes: Sequence[Filters]
+    database: Database, gateway: Gateway, owner: UUID, searches: Sequence[tuple[str, Filters]]
 ) -> dict[UUID, HitDraft]:
-    """Search with each of the filters, and merge the hits: the first hit of each, then the second of each."""
-    # A question has no query syntax: its quotation marks and hyphens are plain text.
-    words = question.translate(_NOT_SYNTAX).replace(" -", " ")
+    """Do several searches, and merge the hits: the first hit of each, then the second of each."""
     found: list[list[HitDraft]] = []
-    for filters in scopes:
+    for question, filters in searches:
+        # A question has no query syntax: its quotation marks and hyphens are plain text.
+        words = question.translate(_NOT_SYNTAX).replace(" -", " ")
         options = SearchOptions(
             limit=MOST_CHUNKS,
             filters=filters,
@@ -184,8 +203,10 @@ async def _find_chunks(
         )
         found.append(await find_drafts(database, gateway, owner, words, options))
     merged = [draft for drafts in zip_longest(*found) for draft in drafts if draft and draft.row["chunk_id"]]
-    hits = {draft.row["chunk_id"]: draft for draft in reversed(merged)}
-    return dict(list(reversed(hits.items()))[:MOST_CHUNKS])
+    hits: dict[UUID, HitDraft] = {}
+    for draft in merged:
+        hits.setdefault(draft.row["chunk_id"], draft)
+    return dict(islice(hits.items(), MOST_CHUNKS))
 
 
 def _snippet(draft: HitDraft) -> SourceSnippet:

@@ -90,7 +90,8 @@ _ORDINALS = dict(zip(("first", "second", "third", "fourth", "fifth", "last"), (1
 _ITEM_NOUN = r"one|document|file|source|text|quote|result|passage"
 _PARTICIPLES = {"wrote": "written", "took": "taken", "gave": "given", "chose": "chosen", "drew": "drawn"}
 _MANY = 6  # words
-_OWN = "\u2019s"
+# A verb and a thing, as in "does the fee": what follows them is a part of the thing.
+_SHORT_THING = 3
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -109,16 +110,23 @@ _OPENING = _compile(rf"(?:(?:{_CASE_WORD}) )?(?:{_QUESTION_WORD})(?: [\w-]+)?? (
 _WHO_DID = _compile(rf"who (?!(?:{_AUXILIARY})\b)(?P<verb>[a-z]+) (?P<what>(?:{_DETERMINER}) .+)")
 _HE = _compile(r"\b(?:he|she|him|her|his)\b")
 _IT = _compile(r"\b(?:it|its|they|them|their)\b|\b(?:this|that|these|those)\b(?=$| (?:is|are|was|were|cost|mean)\b)")
+_THEY = _compile(r"\b(?:they|them|their)\b")
+# In lower case: a name that ends with s is not a plural.
+_PLURAL = re.compile(
+    rf"(?<![Ww]hat )(?<![Ww]ho )(?<![Ww]hich )\b(?:(?:{_DETERMINER}|two|all) )?"
+    r"(?!does\b|this\b|was\b|has\b|is\b)[a-z]{2,}[a-rt-z]s\b"
+)
 _THERE = _compile(r"\bthere\b(?! (?:is|are|was|were)\b)")
 _OF_THEM = frozenset({"its", "their", "his", "her"})
 _IS_THING = _compile(rf"(?:{_QUESTION_WORD})(?: [\w-]+)? (?P<verb>is|are|was|were) (?P<what>[\w' -]+)")
 _WITHOUT_NOUN = _compile(
     r"(?P<start>(?:(?:the|his|her|its|their|my) )?(?:(?:best|most|least|worst|\w+est|first|last|next|other|second)"
-    r"(?: \w+)?|\w+(?: \w+)?(?= ones?$)))(?: ones?)?"
+    r"(?: \w+(?:wn|ed|id|en))?|\w+(?: \w+)?(?= ones?$)))(?: ones?)?"
 )
 _NAMES = re.compile(rf"(?<=[\w,] ){_NAME}")
 _OWNER = re.compile(rf"(?P<name>{_NAME})['\u2019]s\b")
 _CASE = _compile(rf"(?P<word>{_CASE_WORD}|to|{_GERMAN}) (?P<what>.+)")
+_WITH_OWNER = _compile(r"\b(?:the|a|an|my|our) [\w-]+ of (?:(?:the|a|an|my|our) )?[\w-]+")
 _AT_TIME = _compile(rf" (?:in|on|since|until|by|before|after|at the end of) (?:{_TIME}).*")
 _PRONOUN = _compile(r"it|this|that|they|them|these|those|he|she|i|you|we|there")
 
@@ -140,7 +148,9 @@ def rewrite_offline(given: FollowUp) -> RewrittenQuestion:
     led = _LEAD.match(text)
     rest = text[led.end() :] if led else text
     about = _ABOUT.fullmatch(rest)
-    asked = _Asked(about["rest"] if about else rest, bool(about or (led and not _SENTENCE.match(rest))))
+    is_part = bool(about or (led and not _SENTENCE.match(rest)))
+    thing = about["rest"] if about else rest
+    asked = _Asked(_compile(r"(?:his|her|its|their) ").sub("the ", thing, count=1) if is_part else thing, is_part)
     found = (rule(asked, given.earlier[-1]) for rule in _RULES)
     rewritten = next((one for one in found if one), None)
     if rewritten is None and (led or asked.is_part or _is_short(asked.text)):
@@ -185,7 +195,11 @@ def _by_question_word(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion |
         return None
     word, previous = match["word"], _plain(before.question)
     if opening := _OPENING.match(previous):
-        return _finish(f"{word} {previous[opening.end() :]}")
+        how = re.fullmatch(r"how (?P<much>\w+) ", opening[0], re.IGNORECASE)
+        if how and how["much"].lower() in {"much", "many", "often"}:
+            return _finish(f"{word}: {previous[:1].lower()}{previous[1:]}")
+        degree = f" so {how['much']}" if how else ""
+        return _finish(f"{word} {previous[opening.end() :]}{degree}")
     if did := _WHO_DID.fullmatch(previous):
         return _finish(f"{word} was {did['what']} {_PARTICIPLES.get(did['verb'].lower(), did['verb'])}")
     return _finish(f"{word}: {previous[:1].lower()}{previous[1:]}")
@@ -225,14 +239,18 @@ def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 def _by_pronoun(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
     """Replace a pronoun with the person, thing or place that it means."""
-    for pattern, find in ((_HE, _person), (_IT, _thing), (_THERE, _place)):
+    for pattern, find in ((_HE, _person), (_THEY, _things), (_IT, _thing), (_THERE, _place)):
         match = pattern.search(asked.text)
         meant = find(before, match[0].lower()) if match else ""
         if match and meant:
             is_owner = match[0].lower() in _OF_THEM and match.end() < len(asked.text)
-            text = f"{asked.text[: match.start()]}{meant}{_OWN if is_owner else ''}{asked.text[match.end() :]}"
+            text = f"{asked.text[: match.start()]}{meant}{_own(meant) if is_owner else ''}{asked.text[match.end() :]}"
             return _finish(_at_same_time(text, before))
     return None
+
+
+def _own(owner: str) -> str:
+    return "\u2019" if owner.endswith("s") else "\u2019s"
 
 
 _RULES: Sequence[Callable[[_Asked, EarlierTurn], RewrittenQuestion | None]] = (
@@ -262,6 +280,8 @@ def _in_place(thing: str, before: EarlierTurn) -> str:
     previous = _plain(before.question)
     place = _last_case(previous)
     start, end = previous[:place].strip(), previous[place:]
+    if _WITH_OWNER.fullmatch(thing) and (same := _WITH_OWNER.search(previous)):
+        return f"{previous[: same.start()]}{thing}{previous[same.end() :]}"
     if end.lower().startswith("about "):
         return f"{start} about {thing}"
     if place and (is_thing := _IS_THING.fullmatch(start)):
@@ -292,9 +312,12 @@ def _case(before: EarlierTurn) -> str:
     question = _AT_TIME.sub("", _plain(before.question))
     place = _last_case(question)
     case, start = question[place:] if place else "", question[:place].lower().split()
-    verb_follows = case.lower().startswith("of ") and bool(_DO.intersection(start))
     words = case.split()
-    return " ".join(words[:-1] if verb_follows and len(words) > 2 else words)  # noqa: PLR2004 - of, a thing, a verb
+    asks_action = len(words) > 2 and bool(_DO.intersection(start))  # noqa: PLR2004 - a preposition, a thing, a verb
+    place = max((number for number, word in enumerate(start) if word in _DO), default=len(start))
+    follows_thing = len(start) - place <= _SHORT_THING
+    ends_in_verb = len(words) > 1 and words[-1].islower() and words[-2][:1].isupper()
+    return _without_verb(words) if (asks_action and follows_thing) or ends_in_verb else case
 
 
 def _subject(before: EarlierTurn) -> str:
@@ -314,7 +337,13 @@ def _main_thing(question: str) -> str:
     if not match or _PRONOUN.fullmatch(words[0]) or " to " in question:
         starts = [place for place, word in enumerate(words) if re.fullmatch(_DETERMINER, word.lower())]
         return " ".join(words[starts[-1] :]) if starts else ""
-    return " ".join(words[:-1] if match["verb"].lower() in _DO and len(words) > 1 else words)
+    return _without_verb(words) if match["verb"].lower() in _DO else " ".join(words)
+
+
+def _without_verb(words: Sequence[str]) -> str:
+    """Remove the verb at the end of a question, such as "last" or "be replaced"."""
+    left = list(words[:-1] if len(words) > 1 else words)
+    return " ".join(left[:-1] if left[-1].lower() in {"be", "have", "been"} else left)
 
 
 def _thing(before: EarlierTurn, pronoun: str) -> str:
@@ -323,6 +352,12 @@ def _thing(before: EarlierTurn, pronoun: str) -> str:
     asks_thing = re.match(r"(?:what|which)\b", before.question, re.IGNORECASE)
     is_thing = 0 < len(answer.split()) <= _MANY and not re.search(r"\d", answer)
     return answer if asks_thing and is_thing and pronoun not in _OF_THEM else _subject(before)
+
+
+def _things(before: EarlierTurn, _pronoun: str) -> str:
+    """Return the first things that the previous question names: "the vans"."""
+    match = _PLURAL.search(_plain(before.question))
+    return match[0] if match else ""
 
 
 def _place(before: EarlierTurn, _pronoun: str) -> str:
@@ -336,7 +371,8 @@ def _person(before: EarlierTurn, _pronoun: str) -> str:
     if asks_person and re.fullmatch(_NAME, before.answer.strip()):
         return before.answer.strip()
     names = list(_NAMES.finditer(_plain(before.question)))
-    return names[-1][0] if names else _subject(before)
+    people = [one for one in names if not re.search(r"\b(?:in|at|from|to|on) $", before.question[: one.start()])]
+    return (people or names)[-1][0] if names else _subject(before)
 
 
 REWRITE_QUESTION: Task[FollowUp, RewrittenQuestion] = Task(

@@ -169,6 +169,7 @@ async def find_for_turn(services: Services, opened: OpenTurn) -> UnderstoodTurn:
         meant.text,
         filters,
         preferred=meant.preferred,
+        asked=meant.asked,
         generation=turn.attempt - 1,
     )
     return UnderstoodTurn(found, meant.text if meant.text.split() != turn.question.split() else None)
