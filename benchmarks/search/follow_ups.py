@@ -44,8 +44,9 @@ def main(part: str = "later_pairs") -> int:
         )
     for (_, follow_up, _), (understood, alone, rewritten) in zip(pairs, results, strict=True):
         print(f"{alone or '-':>3} {rewritten or '-':>3}  {follow_up}  ->  {understood}")
-    counts = [sum(0 < one[place] <= FIRST for one in results) for place in (1, 2)]
-    first = [sum(one[place] == 1 for one in results) for place in (1, 2)]
+    places = [[alone for _, alone, _ in results], [rewritten for _, _, rewritten in results]]
+    counts = [sum(0 < place <= FIRST for place in one) for one in places]
+    first = [one.count(1) for one in places]
     print(f"{len(pairs)} {part}: among the first {FIRST} alone {counts[0]}, rewritten {counts[1]}")
     print(f"first of all: alone {first[0]}, rewritten {first[1]}")
     return 0

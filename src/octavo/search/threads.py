@@ -72,7 +72,7 @@ async def list_threads(
     at, after = read_cursor(cursor) if cursor else (None, None)
     values = {"owner": owner, "after_at": at, "after_id": after, "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.threads, values)
-    found = [ThreadSummary(**row | {"scope": read_scope(row["scope"])}) for row in rows[:limit]]
+    found = [ThreadSummary(**_with(row, scope=read_scope(row["scope"]))) for row in rows[:limit]]
     return Page(found, make_cursor(found[-1].updated_at, found[-1].id) if len(rows) > limit else None)
 
 
@@ -84,7 +84,7 @@ async def show_thread(connection: Connection, owner: UUID, thread: UUID) -> Thre
     turns = [_read_turn(row) for row in await fetch_rows(connection, QUERIES.turns, {"thread": thread})]
     cited = iter(await place_citations(connection, owner, [one for turn in turns for one in turn.citations]))
     turns = [replace(turn, citations=[next(cited) for _ in turn.citations]) for turn in turns]
-    return Thread(**rows[0] | {"scope": read_scope(rows[0]["scope"]), "turns": turns})
+    return Thread(**_with(rows[0], scope=read_scope(rows[0]["scope"]), turns=turns))
 
 
 async def read_thread_scope(connection: Connection, owner: UUID, thread: UUID) -> AskScope:
@@ -121,13 +121,16 @@ def _read_turn(row: Row) -> Turn:
         STATEMENTS.validate_python(row["statements"]),
         CITATIONS.validate_python(row["citations"]),
     )
-    given = {name: value for name, value in row.items() if name != "attempt"}
-    return Turn(**given | {"statements": statements, "citations": citations, "error": error})
+    return Turn(**_with(row, statements=statements, citations=citations, error=error))
 
 
 def read_scope(stored: dict[str, Any]) -> AskScope:
     chosen = stored.get("document_ids")
-    return AskScope(**stored | {"document_ids": [UUID(one) for one in chosen] if chosen else None})
+    return AskScope(**_with(stored, document_ids=[UUID(one) for one in chosen] if chosen else None))
+
+
+def _with(row: Row, **values: object) -> Row:
+    return {**row, **values}
 
 
 def _write_scope(scope: AskScope) -> Jsonb:
@@ -157,7 +160,7 @@ async def begin_turn(connection: Connection, owner: UUID, new: NewTurn) -> Start
     else:
         values = {"id": new_id(), "thread": thread, "question": new.question}
         rows = await fetch_rows(connection, QUERIES.insert_turn, values)
-    return await _with_earlier(connection, StartedTurn(thread, **{"question": new.question} | rows[0]))
+    return await _with_earlier(connection, StartedTurn(thread, **rows[0]))
 
 
 async def _with_earlier(connection: Connection, turn: StartedTurn) -> StartedTurn:

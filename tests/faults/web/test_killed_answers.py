@@ -52,8 +52,8 @@ def test_a_killed_answer_stays_unfinished_and_can_be_answered_again(newest_serve
         thread = json.loads(first.partition("data: ")[2].partition("\n")[0])["thread_id"]
         openai.script.append(Trouble.SLOW)
         asked = len(openai.asked)
+        more = {"question": "What makes the tides of the sea stronger?", "thread_id": thread}
         try:
-            more = {"question": "What makes the tides of the sea stronger?", "thread_id": thread}
             with client.stream("POST", "/api/v1/ask", json=more) as stream:
                 lines = stream.iter_lines()
                 assert next(lines) == "event: thread"

@@ -86,7 +86,7 @@ _DETERMINER = r"the|a|an|my|our|your|this|that|these|those|its|their|his|her"
 _MONTH = r"january|february|march|april|may|june|july|august|september|october|november|december"
 _TIME = rf"(?:the year )?(?:(?:\d{{1,2}} )?(?:{_MONTH}) )?(?:19|20)\d\d|q[1-4]|(?:{_MONTH})(?= |$)"
 _NAME = r"[A-ZÄÖÜ][\w-]*(?: [A-ZÄÖÜ][\w-]*)*"
-_ORDINALS = dict(zip(("first", "second", "third", "fourth", "fifth", "last"), (1, 2, 3, 4, 5, -1), strict=True))
+_ORDINALS: dict[str, int] = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "last": -1}
 _ITEM_NOUN = r"one|document|file|source|text|quote|result|passage"
 _PARTICIPLES = {"wrote": "written", "took": "taken", "gave": "given", "chose": "chosen", "drew": "drawn"}
 _MANY = 6  # words

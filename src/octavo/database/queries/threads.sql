@@ -14,7 +14,7 @@ SELECT t.id, t.scope, (SELECT count(*) FROM turns u WHERE u.thread_id = t.id)::i
 FROM threads t WHERE t.owner_id = :owner AND t.id = :id FOR NO KEY UPDATE;
 
 -- name: turns(thread)
-SELECT id, number, question, understood_as, status, attempt, answer, statements, citations, found, note, made_by,
+SELECT id, number, question, understood_as, status, answer, statements, citations, found, note, made_by,
        cost_usd::double precision, error, asked_at, answered_at
 FROM turns WHERE thread_id = :thread ORDER BY number;
 
@@ -33,7 +33,7 @@ UPDATE threads SET updated_at = clock_timestamp(), scope = :scope WHERE id = :id
 -- The caller has locked the thread, or has just created it.
 INSERT INTO turns (id, thread_id, number, question)
 SELECT :id, :thread, coalesce(max(number), 0) + 1, :question FROM turns WHERE thread_id = :thread
-RETURNING id, number, attempt;
+RETURNING id, number, attempt, question;
 
 -- name: repeat_turn(thread, id)
 -- Starts another attempt at the last turn. Its answer is kept until the new one is complete.

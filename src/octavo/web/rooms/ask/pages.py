@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -290,7 +290,7 @@ def markdown_of(thread: Thread, turn: Turn) -> str:
     return write_markdown(thread, turn.id)
 
 
-PARTS = {
+PARTS: dict[str, Any] = {
     "address_of": address_of,
     "around": around_answer,
     "own_statements": own_statements,
