@@ -115,6 +115,10 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/children": Rule("read", "document"),
     "GET /api/v1/documents/{document}/diff": Rule("read", "second version"),
     "POST /api/v1/ask": Rule("read", None, body=given(question="What is it?")),
+    "GET /api/v1/threads": Rule("read", None),
+    "GET /api/v1/threads/{thread}": Rule("read", "thread"),
+    "GET /api/v1/threads/{thread}/markdown": Rule("read", "thread"),
+    "DELETE /api/v1/threads/{thread}": Rule("write", "thread", 204),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
     "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
     "GET /api/v1/documents/{document}/pages": Rule("read", "document"),
@@ -296,6 +300,7 @@ class World:
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
             "quotable document": self.quotable_document,
             "highlight": self.highlight,
+            "thread": self.thread,
             "view": lambda: self.post("/api/v1/views", "id", name=f"View {self.number()}"),
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
@@ -370,6 +375,10 @@ class World:
         return await self.post(
             f"/api/v1/documents/{await self.quotable_document()}/highlights", "id", quote="Some text"
         )
+
+    async def thread(self) -> str:
+        asked = await self.owner.post("/api/v1/ask", json={"question": "What is it?"})
+        return asked.text.partition('"thread_id": "')[2].partition('"')[0]
 
     async def conversion_service(self) -> str:
         return "conversion"

@@ -65,6 +65,7 @@ CHECKED_FURTHER = {
         ),
         "POST /api/v1/analyses",  # whether there is a prompt to ask
         "GET /api/v1/search",  # whether there is a word in it
+        *("POST /api/v1/ask", "GET /api/v1/threads"),  # whether a document matches the scope
         *("GET /api/v1/conversions", "POST /api/v1/conversions", "PATCH /api/v1/conversions/{conversion}"),
         *("POST /api/v1/mappings", "POST /api/v1/mappings/check"),  # whether the text is a mapping
         "PATCH /api/v1/documents/{document}/facts",  # whether a value is a date, an amount or a kind
@@ -188,6 +189,7 @@ class World:
             "view": lambda: self.call("POST", "/api/v1/views", json={"name": f"View {next(self.numbers)}"})["id"],
             "batch": self.batch,
             "highlight": self.highlight,
+            "thread": self.thread,
         }
         return makers[name]()
 
@@ -214,6 +216,10 @@ class World:
     def highlight(self) -> str:
         path = f"/api/v1/documents/{self.kept['document']}/highlights"
         return self.call("POST", path, json={"quote": "Some text"})["id"]
+
+    def thread(self) -> str:
+        assert self.client.post("/api/v1/ask", json={"question": "What is it?"}).is_success
+        return self.call("GET", "/api/v1/threads")["items"][0]["id"]
 
     def analysis(self) -> str:
         return self.call("POST", "/api/v1/analyses", json={"document_id": self.kept["document"]})["id"]

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from octavo.client.analyses import AnalysisCalls
 from octavo.client.conversions import ConversionCalls
-from octavo.client.events import Event, EventCursor, follow, read_data, stream_answer
+from octavo.client.events import AnswerPart, Event, EventCursor, follow, read_data, stream_answer
 from octavo.client.transport import (
     SESSION_COOKIE,
     Record,
@@ -51,13 +51,14 @@ from octavo.records.documents import (
 )
 from octavo.records.jobs import ImportState, JobView
 from octavo.records.search import (
-    AnswerSources,
+    AskScope,
     Connection,
     ConnectionPage,
     Mode,
     RelatedDocument,
     SearchPage,
-    Statement,
+    Thread,
+    ThreadSummary,
 )
 
 DocumentStatus = Literal["pending", "completed", "failed"]
@@ -330,14 +331,39 @@ class Client(UploadCalls):
         wanted |= {"cursor": cursor} if cursor else {}
         return read_record(SearchPage, await self._transport.get("/search", wanted))
 
-    async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
-        """Ask a question about documents, by default about all of them.
+    async def ask(
+        self,
+        question: str,
+        documents: Sequence[UUID] = (),
+        *,
+        thread: UUID | None = None,
+        scope: AskScope | None = None,
+    ) -> AsyncGenerator[AnswerPart]:
+        """Yield the answer to a question: its thread, the passages found, its statements, and its citations.
 
-        Yields the statements of the answer, then its citations.
+        By default, all documents are used, or those of the previous question if `thread` continues a thread.
         """
-        async with aclosing(stream_answer(self._transport, question, documents)) as parts:
+        chosen = scope or (AskScope(document_ids=list(documents)) if documents else None)
+        body: dict[str, object] = {"question": question}
+        if thread:
+            body["thread_id"] = str(thread)
+        if chosen:
+            ids = [str(one) for one in chosen.document_ids or ()]
+            given = {"collection": chosen.collection, "query": chosen.query, "document_ids": ids}
+            body["scope"] = {name: value for name, value in given.items() if value}
+        async with aclosing(stream_answer(self._transport, body)) as parts:
             async for record, data in parts:
                 yield read_record(record, data)
+
+    async def list_threads(self, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[ThreadSummary]:
+        """List threads, the most recently used first."""
+        return await self._list(ThreadSummary, "/threads", {"cursor": cursor, "limit": limit})
+
+    async def show_thread(self, thread: UUID) -> Thread:
+        return read_record(Thread, await self._transport.get(f"/threads/{thread}"))
+
+    async def delete_thread(self, thread: UUID) -> None:
+        await self._transport.call(Request("DELETE", f"/threads/{thread}", repeatable=True))
 
     async def list_connections(
         self,

@@ -169,6 +169,10 @@ class Settings(BaseSettings):
             description="Number of days to keep a visitor's documents after the visitor's last session has ended.",
         ),
     ] = 30
+    thread_days: Annotated[
+        int,
+        Field(ge=0, description="Number of days to keep a thread after its last question; 0 keeps threads forever."),
+    ] = 365
     sandbox_memory_bytes: Annotated[
         int, Field(ge=64 * MEBIBYTE, description="Memory limit for extracting one file, in bytes.")
     ] = 2048 * MEBIBYTE

@@ -22,6 +22,7 @@ from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import queue_due_indexes
+from octavo.search.threads import forget_threads
 
 QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
@@ -75,6 +76,9 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         "deliveries_forgotten": await run.stage("deliveries", partial(forget_attempts, tools.database)),
         "failing_recipients_reported": await run.stage("failing recipients", partial(warn_of_failing, tools.database)),
         "notifications_forgotten": await run.stage("notifications", partial(forget_notifications, tools.database)),
+        "threads_forgotten": await run.stage(
+            "threads", partial(forget_threads, tools.database, tools.settings.thread_days)
+        ),
         "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
         "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
     }

@@ -22,6 +22,7 @@ from octavo.language.embedding import NAME
 from octavo.records.search import Degraded, Mode, SearchHit, SearchPage
 from octavo.search.hits import HitDraft, QueryEmbedder, Reason, choose_sentences, finish_hit, read_details
 from octavo.search.query import DEFAULT_LIMIT, Filters, SearchQuery, parse_query
+from octavo.search.query_terms import count_terms, read_terms, suggest
 from octavo.search.ranking import (
     FIELD_WEIGHT,
     MOST_CANDIDATES,
@@ -35,8 +36,6 @@ from octavo.search.ranking import (
     spread,
     vector_share,
 )
-from octavo.search.suggestions import suggest
-from octavo.search.term_counts import count_terms, read_terms
 
 QUERIES = load_queries("search")
 # Most hits of each ranking that are fused.

@@ -1,14 +1,20 @@
-"""Model task: find the title, author, summary, date, language, type and tags of a document from its text."""
+"""Tasks: find the title, summary, type and tags of a document from its text, or of a picture.
+
+The text of a document also has its author, date and language.
+"""
 
 from __future__ import annotations
 
-from octavo.ai.calls import InstructionText, Part, QuotedText
+from dataclasses import dataclass
+
+from octavo.ai.calls import InstructionText, Part, Picture, QuotedText
 from octavo.ai.tasks.task import Task
-from octavo.language.insights import DocumentInsight, DocumentSource
+from octavo.language.insights import ChunkText, DocumentInsight, DocumentSource
 
 # The beginning shows the subject and type of a document; the headings cover the rest.
 MAX_CHARACTERS = 24_000
 MAX_HEADINGS = 100
+MAX_PICTURE_CHARACTERS = 8000
 ANSWER_TOKENS = 400
 
 
@@ -41,4 +47,40 @@ CLASSIFY_DOCUMENT: Task[DocumentSource, DocumentInsight] = Task(
     output_tokens=5 * ANSWER_TOKENS,
     check=lambda _source, answer: answer,
     offline=classify_offline,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageToClassify:
+    """A picture. `text` is the text that was recognised in it."""
+
+    picture: Picture
+    filename: str
+    text: str = ""
+
+    @property
+    def as_source(self) -> DocumentSource:
+        """The text that was recognised in the picture, for the provider `local`, which cannot read pictures."""
+        return DocumentSource([ChunkText(self.text)] if self.text else [], kind="image", filename=self.filename)
+
+
+def build_picture_parts(image: ImageToClassify) -> list[Part]:
+    parts: list[Part] = [
+        InstructionText("Catalogue this picture."),
+        QuotedText("file-name", image.filename),
+        image.picture,
+    ]
+    if image.text:
+        parts.append(QuotedText("recognised-text", image.text[:MAX_PICTURE_CHARACTERS]))
+    return parts
+
+
+CLASSIFY_IMAGE: Task[ImageToClassify, DocumentInsight] = Task(
+    name="classify_image",
+    output=DocumentInsight,
+    build_parts=build_picture_parts,
+    estimate_tokens=lambda _image: ANSWER_TOKENS,
+    output_tokens=5 * ANSWER_TOKENS,
+    check=lambda _image, answer: answer,
+    offline=lambda image: classify_offline(image.as_source),
 )

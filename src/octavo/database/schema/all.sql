@@ -14,6 +14,7 @@
 \ir search.sql
 \ir connections.sql
 \ir highlights.sql
+\ir threads.sql
 \ir ai.sql
 \ir imports.sql
 \ir deliveries.sql

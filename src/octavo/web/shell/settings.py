@@ -18,6 +18,7 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "mappings": ("Mappings", "list", True),
     "prompts": ("Prompts", "edit", True),
     "weights": ("Connections", "connections", True),
+    "models": ("Models", "operations", True),
     "budgets": ("Budgets", "coins", True),
     "retention": ("Retention", "clock", True),
     "webhooks": ("Notifications out", "send", False),

@@ -1,4 +1,4 @@
-"""Pages for model budgets: the settings page, and the budget of one document."""
+"""Settings pages for models and their budgets, and the budget of one document."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ SENTENCES: dict[str, str] = dict.fromkeys(("document", "owner", "month", "usd"),
 async def budgets_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
     found = await budgets_of(services, frame.caller)
     return show(request, "budgets", frame, said=said, budgets=found, written=as_written(found), plain=plain_number)
+
+
+@router.get("/settings/models")
+async def models_page(request: Request, services: ServicesOf, frame: SettingsFrame) -> Response:
+    """Show which providers are configured, and how to configure one."""
+    return show(request, "models", frame, providers=[one for one in services.settings.providers if one != "local"])
 
 
 @router.post("/settings/budgets")
