@@ -108,6 +108,21 @@ def test_a_question_in_the_address_is_asked(member: Visitor) -> None:
     expect(page).to_have_url(re.compile(r"/ask/[0-9a-f-]{36}$"))
 
 
+def test_an_answer_can_be_stopped(member: Visitor) -> None:
+    member.add("warehouse.txt", WAREHOUSE)
+    page = member.open("/ask")
+    page.route("**/api/v1/ask", lambda _route: None)
+    page.locator("#question").fill("Who bought the warehouse?")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    expect(last_turn(page)).to_have_attribute("aria-busy", "true")
+    page.get_by_role("button", name="Stop").click()
+    expect(last_turn(page)).to_contain_text("Stopped. Ask again.")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    page.unroute("**/api/v1/ask")
+    ask(page, "Who bought the warehouse in Tallinn?", "after-stop")
+    expect(last_turn(page).locator(".short")).to_have_text("Maarja Kask")
+
+
 def test_the_models_page_says_how_to_set_up_a_model(member: Visitor) -> None:
     page = member.open("/settings/models")
     expect(page.locator("#content")).to_contain_text("No model is set up.")

@@ -26,6 +26,7 @@ EMPTY = [
     "/settings/mappings",
     "/settings/webhooks",
     "/settings/weights",
+    "/settings/models",
     "/settings/retention",
     "/settings/appearance",
     "/uploads",

@@ -50,9 +50,9 @@ async function start(wanted, before) {
       if (name === "thread") view.name(data);
       else if (name === "passages") view.show(data);
     }
-    await view.finish();
+    await view.finish("The answer was interrupted. Ask again.");
   } catch {
-    await view.finish();
+    await view.finish(mine.signal.aborted ? "Stopped. Ask again." : "The answer was interrupted. Ask again.");
   } finally {
     if (running === mine) stop.hidden = true;
   }
@@ -116,15 +116,15 @@ class TurnView {
     if (found.length) this.turn.append(make("h3", {}, "Passages found"), make("ol", { class: "sources" }, ...found));
   }
 
-  /** The stored turn, also if it was stopped or failed. */
-  async finish() {
+  /** The stored turn, also if it was stopped or failed. @param {string} otherwise if it is not stored */
+  async finish(otherwise) {
     try {
       if (!this.address) throw new Error("not stored");
       const turn = /** @type {HTMLElement} */ (one(".turn", parse(await fetchPiece(this.address))));
       this.turn.replaceWith(turn);
       offerCopies(turn);
     } catch {
-      this.refuse("The answer was interrupted. Ask again.");
+      this.refuse(otherwise);
     }
   }
 
