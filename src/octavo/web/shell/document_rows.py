@@ -12,8 +12,7 @@ from octavo.core.formatting import count_of, format_bytes, format_day, format_fu
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.facts import chosen_facts
-from octavo.library.figures import first_figures
-from octavo.library.pictures import is_pictured
+from octavo.library.pictures import first_figures, is_pictured
 from octavo.records.documents import Document, FactView
 from octavo.web.shell.document_status import StatusText, describe, needs_person
 
