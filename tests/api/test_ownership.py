@@ -301,6 +301,7 @@ class World:
             "webhook": self.webhook,
             "notification": self.notification,
             "conversion service": self.conversion_service,
+            "change of many": self.change_of_many,
         }
         return await makers[thing]() if thing else ""
 

@@ -14,12 +14,33 @@ from uuid import UUID
 from octavo.core.errors import NotFound, OctavoError
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.library.changes import lock_documents, record_event, restore_documents
+from octavo.library.documents import Filters, select_documents
 from octavo.storage import Bucket
 
 QUERIES = load_queries("changes")
 BATCH_DOCUMENTS = 500
 KEPT_DAYS = 7
+MOST_SELECTED = 50_000
 ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The documents that were chosen: by their ids, or by filters."""
+
+    ids: frozenset[UUID]
+    filters: Filters | None
+
+    @property
+    def by_filter(self) -> bool:
+        return self.filters is not None
+
+    async def select(self, database: Database, owner: UUID) -> list[UUID]:
+        """Return the ids of the documents that match now. Documents that match later are not included."""
+        if self.filters is None:
+            return sorted(self.ids)
+        async with database.connection() as connection:
+            return sorted(await select_documents(connection, owner, self.filters, MOST_SELECTED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,9 +186,9 @@ async def known_figures(
 
 
 async def first_figures(connection: Connection, documents: Sequence[UUID]) -> dict[UUID, str]:
-    """Return the path of a thumbnail of each document's first figure."""
+    """Return the path of the picture of each document's first figure, which is the cover of a book."""
     rows = await fetch_rows(connection, QUERIES.first_figures, {"documents": list(documents)}) if documents else []
-    return {row["document_id"]: f"{figure_path(row['document_id'], row['number'])}?width=120" for row in rows}
+    return {row["document_id"]: figure_path(row["document_id"], row["number"]) for row in rows}
 
 
 async def find_figure(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> FigureSource:

@@ -66,12 +66,13 @@ UNCHANGED = {304: {"description": "Not modified: the caller already has the curr
 
 
 class Width(IntEnum):
-    """The available widths of pictures, in pixels: for rows in lists, for the column next to a text, and for reading.
+    """The available widths of pictures, in pixels: for rows, for cards, for the column next to a text, and for reading.
 
-    There are only three, because every picture is stored.
+    There are only a few, because every picture is stored.
     """
 
     SMALL = 120
+    CARD = 400
     MEDIUM = 800
     LARGE = 1600
 

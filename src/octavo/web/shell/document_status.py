@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
+from octavo.core.errors import RETRY_RULES, Encrypted, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus
 from octavo.records.documents import Document
@@ -41,6 +41,7 @@ START_AGAIN = StatusAction("Start again", "retry")
 START_OVER = StatusAction("Start over", "restart")
 DISCARD = StatusAction("Discard", "discard", asks=True)
 REPLACE = StatusAction("Replace file", "replace", "get")
+ENTER_PASSWORD = StatusAction("Enter password", "replace#password", "get")
 DOWNLOAD = StatusAction("Download", "source", "get")
 CLASSIFY = StatusAction("Classify again", "classify")
 WRITE_TEXT = StatusAction("Rewrite the text", "classify")
@@ -122,8 +123,13 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
         stage = stage_of(job, document.source_type)
         verbs = (StatusAction(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
         return StatusText("bad", "error", "Failed for good", line, verbs)
-    verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
-    return StatusText("bad", "error", "Failed", cause, (verb,))
+    return StatusText("bad", "error", "Failed", cause, (_remedy(document, error.code),))
+
+
+def _remedy(document: Document, code: str) -> StatusAction:
+    if code == Encrypted.code and document.source_type == "pdf":
+        return ENTER_PASSWORD
+    return TRY_AGAIN if is_retried(code) or document.source_type in LINKS else REPLACE
 
 
 def _finished(document: Document) -> StatusText:
@@ -144,8 +150,8 @@ def _read(document: Document) -> StatusText:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
         return _partial(document)
-    if document.quality == "empty" and document.source_type == "image":
-        return _picture(document)
+    if document.quality == "empty":
+        return _picture(document) if document.source_type == "image" else _empty(document)
     if document.quality == "stored_only" and document.quality_reason:
         return replace(QUALITIES["stored_only"], line=f"Stored unchanged. {document.quality_reason}")
     return replace(QUALITIES[document.quality or "full"], **_reason(document))
@@ -164,6 +170,13 @@ def _partial(document: Document) -> StatusText:
 
 def _reason(document: Document) -> dict[str, str]:
     return {"line": document.quality_reason} if document.quality_reason else {}
+
+
+def _empty(document: Document) -> StatusText:
+    """Describe a document without text. OCR is offered only if there are pages that it has not read."""
+    if document.metadata.get("pages_for_ocr"):
+        return StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,))
+    return StatusText("", "box", "No text", "Nothing readable was found")
 
 
 def _picture(document: Document) -> StatusText:
@@ -217,7 +230,6 @@ def _incomplete(document: Document) -> StatusText:
 QUALITIES = {
     "full": StatusText("ok", "check", "Full text"),
     "ocr": StatusText("", "check", "OCR text"),
-    "empty": StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
     "stored_only": StatusText(
         "", "box", "Stored only", "Stored unchanged. Text cannot be extracted from this file type.", (DOWNLOAD,)
     ),

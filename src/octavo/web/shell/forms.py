@@ -116,6 +116,15 @@ def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
     return Selection([], filters, [(name, value) for name, value in sent if name in FILTER_NAMES | {"status"}])
 
 
+def read_selected(given: Iterable[tuple[str, str]]) -> Selection:
+    """Read the selection from a form in which rows, or all that match, must have been selected."""
+    sent = [(name, value) for name, value in given if value]
+    selection = read_selection(sent)
+    if not selection.documents and "all" not in dict(sent):
+        raise BadInput("Select documents first.")
+    return selection
+
+
 def wants_json(request: Request) -> bool:
     return "application/json" in request.headers.get("accept", "")
 

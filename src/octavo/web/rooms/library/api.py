@@ -48,6 +48,7 @@ FilterText = Annotated[str | None, Field(max_length=500, pattern=Plain)]
 FilterDate = Annotated[str | None, Field(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")]
 FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
 MOST_BYTES = 2**53 - 1
+LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 Size = Annotated[int | None, Query(ge=0, le=MOST_BYTES, description="In bytes."), IF_GIVEN]
 FilterSize = Annotated[int | None, Field(ge=0, le=MOST_BYTES)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
@@ -108,7 +109,7 @@ class FilterRequest(BaseModel):
     after: FilterDate = None
     amount_min: FilterAmount = None
     amount_max: FilterAmount = None
-    language: Annotated[str | None, Field(pattern=r"^[a-z]{2,3}$")] = None
+    language: Annotated[str | None, Field(pattern=LANGUAGE)] = None
     state: State | None = None
     size_min: FilterSize = None
     size_max: FilterSize = None
@@ -163,7 +164,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     after: PartialDate = None,
     amount_min: Amount = None,
     amount_max: Amount = None,
-    language: Annotated[str | None, Query(pattern=r"^[a-z]{2,3}$")] = None,
+    language: Annotated[str | None, Query(pattern=LANGUAGE)] = None,
     state: State | None = None,
     size_min: Size = None,
     size_max: Size = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -17,9 +16,9 @@ from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection
 from octavo.library import changes
-from octavo.library.bulk import Act, BatchResult, BulkAction, BulkResult, find_present, undo_change
+from octavo.library.bulk import Act, BatchResult, BulkAction, BulkResult, Chosen, find_present, undo_change
 from octavo.library.changes import Edit
-from octavo.library.documents import Filters, count_documents, select_documents
+from octavo.library.documents import count_documents
 from octavo.records.jobs import JobError
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
@@ -27,11 +26,10 @@ from octavo.web.http.parameters import problems
 from octavo.web.http.problems import WrongMethod
 from octavo.web.rooms.library.api import EditRequest, FilterRequest, Label, Plain
 from octavo.web.rooms.library.exports import download_sources
-from octavo.web.shell.forms import LIBRARY, MOST_IDS, done, read_form, read_selection
+from octavo.web.shell.forms import LIBRARY, MOST_IDS, done, read_form, read_selected
 
 router = APIRouter(prefix="/api/v1/documents/bulk", tags=["documents"])
 pages = APIRouter(include_in_schema=False, prefix="/actions")
-MOST_SELECTED = 50_000
 MOST_PROMPTS = 100
 NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 ActionName = Literal["delete", "restore", "purge", "retry", "edit", "convert", "analyse"]
@@ -113,21 +111,6 @@ class BulkAnswer(BaseModel):
     error: JobError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The documents that were chosen: by their ids, or by filters."""
-
-    ids: frozenset[UUID]
-    filters: Filters | None
-
-    async def select(self, services: Services, owner: UUID) -> list[UUID]:
-        """Return the ids of the documents that match now. Documents that match later are not included."""
-        if self.filters is None:
-            return sorted(self.ids)
-        async with services.database.connection() as connection:
-            return sorted(await select_documents(connection, owner, self.filters, MOST_SELECTED))
-
-
 @router.post("", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
     """Apply one action to many documents.
@@ -180,7 +163,7 @@ async def apply(
     """Apply an action to the documents that are chosen now."""
     if action == "convert":
         return await _convert(services, owner, chosen, edit)
-    ids = await chosen.select(services, owner)
+    ids = await chosen.select(services.database, owner)
     change = new_id() if action in {"edit", "delete"} else None
     wanted = BulkAction(
         services.database,
@@ -188,9 +171,9 @@ async def apply(
         owner,
         _act(owner, action, edit, change),
         trashed=TRASHED.get(action, False),
-        skips=chosen.filters is not None,
+        skips=chosen.by_filter,
     )
-    return _answer(await wanted.run(ids), ids if chosen.filters else None, change)
+    return _answer(await wanted.run(ids), ids if chosen.by_filter else None, change)
 
 
 def _answer(result: BulkResult, ids: list[UUID] | None, change: UUID | None) -> BulkAnswer:
@@ -255,7 +238,7 @@ async def _convert(services: Services, owner: UUID, chosen: Chosen, edit: BulkEd
 
 
 async def _download(request: Request, services: Services, owner: UUID, chosen: Chosen) -> StreamingResponse:
-    ids = await chosen.select(services, owner)
+    ids = await chosen.select(services.database, owner)
     if chosen.filters is None:
         async with services.database.connection() as connection:
             if len(await find_present(connection, owner, ids)) < len(ids):
@@ -276,11 +259,9 @@ SENTENCES = {"document_date": "Use a date such as 2026-11-15."}
 async def act_on_many(request: Request, services: ServicesOf, caller: WriteCaller) -> Response:
     """Apply one action to the selected documents: the form of the library page, without scripts."""
     sent = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
-    fields, selection = dict(sent), read_selection(sent)
+    fields, selection = dict(sent), read_selected(sent)
     action = fields.get("action", "")
-    chosen = Chosen(frozenset(selection.documents), selection.filters if "all" in fields else None)
-    if chosen.filters is None and not chosen.ids:
-        raise BadInput("Select documents first.")
+    chosen = Chosen(frozenset(selection.documents), selection.filters)
     if action == "download":
         return await _download(request, services, caller.owner_id, chosen)
     if action not in FORM_ACTIONS:
