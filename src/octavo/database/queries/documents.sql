@@ -55,7 +55,7 @@ WHERE d.owner_id = :owner
       WHEN 'working' THEN d.status = 'pending' AND d.id <> ALL (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty')
           -- As in the count of this tab.
-          AND (d.quality = 'partial' OR d.metadata ? 'pages_for_ocr'
+          AND (d.quality = 'partial' AND NOT (d.source_type = 'image' AND d.kind IS NOT DISTINCT FROM 'photo') OR d.metadata ? 'pages_for_ocr'
                OR d.metadata ? 'unreadable' AND d.metadata ->> 'unreadable_code' IS DISTINCT FROM 'TOO_LARGE'))
           OR d.id = ANY (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'failed' THEN d.status = 'failed'

@@ -42,8 +42,9 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS working,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND status = 'completed'
            AND (needs_classification OR quality IN ('partial', 'empty')
-               -- A document without text needs a person only if OCR has not read it, or if a picture could not be decoded.
-               AND (quality = 'partial' OR metadata ? 'pages_for_ocr'
+               -- A photo needs no text. Other files without text need a person only if OCR has not read them, or if they could not
+               -- be decoded.
+               AND (quality = 'partial' AND NOT (source_type = 'image' AND kind IS NOT DISTINCT FROM 'photo') OR metadata ? 'pages_for_ocr'
                     OR metadata ? 'unreadable' AND metadata ->> 'unreadable_code' IS DISTINCT FROM 'TOO_LARGE')))
        + (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS needs_you,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded

@@ -149,12 +149,17 @@ def _read(document: Document) -> StatusText:
     if document.duplicate_of and document.quality is None:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
-        return _partial(document)
+        return StatusText("", "image", "Picture") if is_photo(document) else _partial(document)
     if document.quality == "empty":
         return _picture(document) if document.source_type == "image" else _empty(document)
     if document.quality == "stored_only" and document.quality_reason:
         return replace(QUALITIES["stored_only"], line=f"Stored unchanged. {document.quality_reason}")
     return replace(QUALITIES[document.quality or "full"], **_reason(document))
+
+
+def is_photo(document: Document) -> bool:
+    """Whether the file is a photo. It does not matter if some of the words in a photo could not be read."""
+    return document.source_type == "image" and document.kind == "photo"
 
 
 def _partial(document: Document) -> StatusText:
@@ -193,7 +198,7 @@ def needs_person(document: Document) -> bool:
     """Whether the document is listed on the “Needs you” tab. The database query of the tab uses the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
-    return document.needs_classification or document.quality == "partial"
+    return document.needs_classification or (document.quality == "partial" and not is_photo(document))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,10 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
         ("warn", "No text", "Nothing readable was found", ["Try OCR"]),
     ),
     "empty after OCR": ({"quality": "empty"}, ("", "No text", "Nothing readable was found", [])),
+    "photo": (
+        {"quality": "partial", "source_type": "image", "kind": "photo", "quality_reason": "Page 1: low confidence."},
+        ("", "Picture", None, []),
+    ),
     "picture": ({"quality": "empty", "source_type": "image"}, ("", "Picture", None, [])),
     "picture over the limit": (
         {

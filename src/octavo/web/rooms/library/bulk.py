@@ -19,6 +19,7 @@ from octavo.library import changes
 from octavo.library.bulk import Act, BatchResult, BulkAction, BulkResult, Chosen, find_present, undo_change
 from octavo.library.changes import Edit
 from octavo.library.documents import count_documents
+from octavo.records.documents import BulkAnswer
 from octavo.records.jobs import JobError
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
@@ -97,20 +98,6 @@ class BulkRequest(SelectionRequest):
             )
 
 
-class BulkAnswer(BaseModel):
-    """The result of an action on many documents.
-
-    `ids` are the documents that a filter selected. `undo_id` undoes an edit or a deletion, for a week. `batch_id` is
-    the id of the batch of conversions that was queued. `error` is set if only some of the documents were changed.
-    """
-
-    changed: int
-    ids: list[UUID] | None = None
-    undo_id: UUID | None = None
-    batch_id: UUID | None = None
-    error: JobError | None = None
-
-
 @router.post("", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
 async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
     """Apply one action to many documents.
@@ -126,7 +113,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
     return await apply(services, caller.owner_id, wanted.as_chosen(), wanted.action, wanted.edit)
 
 
-@router.post("/{change}/undo", responses=problems(401, 403, 404, 422))
+@router.post("/{change}/undo", response_model_exclude_none=True, responses=problems(401, 403, 404, 422))
 async def undo(services: ServicesOf, caller: WriteCaller, change: UUID) -> BulkAnswer:
     """Undo an edit or a deletion of many documents: restore exactly the values that the edited fields had before.
 
