@@ -35,3 +35,36 @@ BEGIN
         END;
     END LOOP;
 END $$;
+
+-- Copies the best facts with these names to the columns of their documents, by which documents are listed, filtered and sorted. In
+-- plpgsql, because a session plans the statement once.
+CREATE FUNCTION follow_all_facts(of_documents uuid[], names text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE documents d SET
+        kind = CASE WHEN 'kind' = ANY (names) THEN f.kind ELSE d.kind END,
+        title = CASE WHEN 'title' = ANY (names) THEN f.title ELSE d.title END,
+        sender = CASE WHEN 'sender' = ANY (names) THEN f.sender ELSE d.sender END,
+        author = CASE WHEN 'author' = ANY (names) THEN f.author ELSE d.author END,
+        document_date = CASE WHEN 'date' = ANY (names) THEN f.day::date ELSE d.document_date END,
+        amount = CASE WHEN 'amount' = ANY (names) THEN f.amount::numeric ELSE d.amount END,
+        currency = CASE WHEN 'currency' = ANY (names) THEN f.currency ELSE d.currency END,
+        language = CASE WHEN 'language' = ANY (names) THEN f.language ELSE d.language END,
+        updated_at = clock_timestamp()
+    FROM (SELECT o.id,
+                 max(normalized) FILTER (WHERE name = 'kind') AS kind,
+                 max(value) FILTER (WHERE name = 'title') AS title,
+                 max(value) FILTER (WHERE name = 'sender') AS sender,
+                 max(value) FILTER (WHERE name = 'author') AS author,
+                 max(normalized) FILTER (WHERE name = 'date' AND normalized ~ '^\d{4}-\d{2}-\d{2}$') AS day,
+                 max(normalized) FILTER (WHERE name = 'amount') AS amount,
+                 max(normalized) FILTER (WHERE name = 'currency') AS currency,
+                 max(normalized) FILTER (WHERE name = 'language') AS language
+          FROM unnest(of_documents) AS o (id)
+          LEFT JOIN (SELECT * FROM chosen_facts WHERE document_id = ANY (of_documents)) AS c ON c.document_id = o.id
+          GROUP BY o.id) AS f
+    WHERE d.id = f.id;
+END $$;
+
+CREATE OR REPLACE FUNCTION follow_facts(of_document uuid, names text[]) RETURNS void LANGUAGE sql AS $$
+    SELECT follow_all_facts(ARRAY[of_document], names);
+$$;

@@ -37,7 +37,7 @@ FROM (SELECT DISTINCT ON (document_id) document_id, page, box, quote FROM facts
 WHERE p.document_id = f.document_id AND p.name = :name AND p.made_by = 'person';
 
 -- name: follow(documents, names)!
-SELECT follow_facts(document, :names::text[]) FROM unnest(:documents::uuid[]) AS document;
+SELECT follow_all_facts(:documents::uuid[], :names::text[]);
 
 -- name: views(owner)
 SELECT id, name, filter, sort, created_at FROM views WHERE owner_id = :owner ORDER BY lower(name);
