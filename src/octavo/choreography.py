@@ -251,15 +251,16 @@ def job_after(
 
 
 async def compare_documents(
-    connection: Connection, cause: Cause, documents: Sequence[UUID], because: str | None = None
+    connection: Connection, cause: Cause, documents: Sequence[UUID], because: Mapping[UUID, str] | str | None = None
 ) -> None:
     """Queue jobs that compare each of these documents with all other documents of its account.
 
-    Documents in the trash and documents without vectors are skipped. `because` is part of the job's key, so each
-    revision is queued at most once for the same reason.
+    Documents in the trash and documents without vectors are skipped. `because`, the same for all or one for each
+    document, is part of the job's key, so each revision is queued at most once for the same reason.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
-    jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], because) for row in rows]
+    reasons = because if isinstance(because, Mapping) else dict.fromkeys(documents, because)
+    jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], reasons[row["id"]]) for row in rows]
     if jobs:
         await enqueue(connection, jobs)
 

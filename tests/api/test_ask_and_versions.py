@@ -180,7 +180,11 @@ def test_facts_of_a_document_are_found_corrected_searched_and_quoted(place: Plac
         exported = customer.get(f"/api/v1/documents/{document}/export").json()
         assert "993548900" in {one["value"] for one in exported["facts"]}
         bulk = {"filter": saved.json()["filter"], "action": "edit", "edit": {"tags": ["bill"]}}
-        assert customer.post("/api/v1/documents/bulk", json=bulk).json() == {"changed": 1, "ids": [document]}
+        changed = customer.post("/api/v1/documents/bulk", json=bulk).json()
+        assert changed == {"changed": 1, "ids": [document], "undo_id": changed["undo_id"]}
+        assert customer.get(f"/api/v1/documents/{document}").json()["tags"] == ["bill"]
+        undone = customer.post(f"/api/v1/documents/bulk/{changed['undo_id']}/undo").json()
+        assert (undone["changed"], customer.get(f"/api/v1/documents/{document}").json()["tags"]) == (1, shown["tags"])
         both = bulk | {"ids": [document]}
         assert customer.post("/api/v1/documents/bulk", json=both).status_code == 422
 

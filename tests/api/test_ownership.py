@@ -25,7 +25,7 @@ from octavo.core.settings import Settings
 from octavo.owners import make_sign_in_link
 from octavo.storage import Bucket
 from octavo.web.app import create_app
-from octavo.web.rooms.library.api import NOT_POST
+from octavo.web.rooms.library.bulk import NOT_POST
 from tests.support.connections import connect
 from tests.support.dumps import dump
 from tests.support.engine import engine_on
@@ -102,6 +102,8 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents": Rule("read", None),
     "GET /api/v1/events": Rule("read", None, headers={"accept": "application/json"}),
     "POST /api/v1/documents/bulk": Rule("write", "document", body=many(action="delete")),
+    "POST /api/v1/documents/bulk/{change}/undo": Rule("write", "change of many"),
+    "POST /api/v1/documents/bulk/download": Rule("read", "document", body=many()),
     "GET /api/v1/documents/{document}": Rule("read", "document"),
     "PATCH /api/v1/documents/{document}": Rule("write", "document", body=given(title="T", tags=["t"], collection="c")),
     "DELETE /api/v1/documents/{document}": Rule("write", "document", 204),
@@ -308,6 +310,7 @@ class World:
             "webhook": self.webhook,
             "notification": self.notification,
             "conversion service": self.conversion_service,
+            "change of many": self.change_of_many,
         }
         return await makers[thing]() if thing else ""
 
@@ -406,6 +409,11 @@ class World:
     async def batch(self) -> str:
         ids = [await self.pictured_document()]
         return await self.post("/api/v1/documents/bulk", "batch_id", ids=ids, action="convert")
+
+    async def change_of_many(self) -> str:
+        ids = [await self.document()]
+        edit = {"collection": f"Collection {self.number()}"}
+        return await self.post("/api/v1/documents/bulk", "undo_id", ids=ids, action="edit", edit=edit)
 
     async def mapping(self) -> str:
         return await self.post("/api/v1/mappings", "name", text=f"name: own{self.number()}_v1\nextends: invoice_v1")

@@ -50,6 +50,7 @@ CHECKED_FURTHER = {
         *("GET /api/v1/documents/{document}/pages", "GET /api/v1/documents/{document}/figures"),
         *("GET /api/v1/documents/{document}/connections", "GET /api/v1/documents/{document}/children"),
         *("POST /api/v1/documents", "POST /api/v1/documents/bulk", "PATCH /api/v1/documents/{document}"),
+        "POST /api/v1/documents/bulk/download",  # whether there are ids or a filter
         "POST /api/v1/uploads",  # whether there is a model that could write the text
         *("POST /api/v1/documents/{document}/retry", "POST /api/v1/jobs/{job}/retry"),
         *("POST /api/v1/admin/dead-letters/{job}/requeue", "POST /api/v1/collections"),
@@ -190,6 +191,7 @@ class World:
             "batch": self.batch,
             "highlight": self.highlight,
             "thread": self.thread,
+            "change": self.change,
         }
         return makers[name]()
 
@@ -212,6 +214,10 @@ class World:
     def batch(self) -> str:
         wanted = {"ids": [self.add()["document"]], "action": "convert", "edit": {"mapping": "invoice_v1"}}
         return self.call("POST", "/api/v1/documents/bulk", json=wanted)["batch_id"]
+
+    def change(self) -> str:
+        wanted = {"ids": [self.add()["document"]], "action": "edit", "edit": {"collection": "Quay"}}
+        return self.call("POST", "/api/v1/documents/bulk", json=wanted)["undo_id"]
 
     def highlight(self) -> str:
         path = f"/api/v1/documents/{self.kept['document']}/highlights"
@@ -361,7 +367,7 @@ def walk(world: World, walks: int, steps: int) -> None:
 
     found: list[FailureGroup] = []
 
-    class Walk(load_schema().exclude(path_regex="/(restore|bulk)$").as_state_machine()):
+    class Walk(load_schema().exclude(path_regex="/(restore|bulk|undo)$").as_state_machine()):
         def before_call(self, case: Case[Any]) -> None:
             choose_one_way(case)
             # What was answered has a key's secret as `key` and its id as `id`; only the id names it in a path.

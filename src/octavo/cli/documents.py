@@ -79,7 +79,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     sort: Annotated[
         str | None,
         typer.Option(
-            help="Sort order: newest, oldest, title, kind, sender, date, amount, language, collection or state. "
+            help="Sort order: newest, oldest, title, kind, sender, date, amount, size, language, collection or state. "
             "Some orders can be reversed with a minus sign, such as -date."
         ),
     ] = None,

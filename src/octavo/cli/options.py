@@ -26,13 +26,10 @@ Key = Annotated[
         metavar="KEY", help="API key for --server. The variable OCTAVO_KEY is safer, because other users cannot see it."
     ),
 ]
-Documents = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ID",
-        help="Document ids, or at least four characters of each: the beginning of the id, or of the one that is shown.",
-    ),
-]
+DOCUMENT_HELP = (
+    "Document ids, or at least four characters of each: the beginning of the id, or of the one that is shown."
+)
+Documents = Annotated[list[str], typer.Argument(metavar="ID", help=DOCUMENT_HELP)]
 HowToRead = Annotated[
     Extraction,
     typer.Option(

@@ -36,6 +36,7 @@ from octavo.records.account import (
     Usage,
 )
 from octavo.records.documents import (
+    BulkAnswer,
     Chunk,
     Comparison,
     Document,
@@ -74,8 +75,8 @@ CONNECTIONS = 10
 class Filters:
     """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
 
-    `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years. `versions`
-    includes superseded versions.
+    `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years; sizes are in
+    bytes. `versions` includes superseded versions.
     """
 
     id: str | None = None
@@ -93,6 +94,8 @@ class Filters:
     amount_max: float | None = None
     language: str | None = None
     state: str | None = None
+    size_min: int | None = None
+    size_max: int | None = None
     sort: str | None = None
 
 
@@ -210,8 +213,18 @@ class Client(UploadCalls):
         for begin in range(0, len(documents), MOST_CHANGED):
             ids = [str(one) for one in documents[begin : begin + MOST_CHANGED]]
             body = await self._transport.call(Request("POST", "/documents/bulk", json={"ids": ids, "action": action}))
-            changed += read_record(dict[str, int], body)["changed"]
+            changed += read_record(BulkAnswer, body).changed
         return changed
+
+    async def edit_matching(self, filters: Mapping[str, object], changes: Mapping[str, object]) -> BulkAnswer:
+        """Edit all documents that match these filters. Their names are those of `list_documents`."""
+        body = {"filter": {**filters}, "action": "edit", "edit": {**changes}}
+        return await self._call(BulkAnswer, Request("POST", "/documents/bulk", json=body))
+
+    async def undo_change(self, change: UUID) -> int:
+        """Undo an edit or a deletion of many documents. Returns the number of restored documents."""
+        body = await self._transport.call(Request("POST", f"/documents/bulk/{change}/undo", repeatable=True))
+        return read_record(BulkAnswer, body).changed
 
     async def retry_document(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -54,6 +55,15 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
         shown = await show_document(connection, owner, document)
         raise NotReady if shown.status == "pending" else NeverReady
     return replace(file, filename=_with_ending(file)) if kind == "source" else file
+
+
+async def find_sources(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[File]:
+    """Find the sources of many documents, and count the downloads. Documents without a stored file are left out."""
+    async with connection.cursor(row_factory=class_row(File)) as cursor:
+        await cursor.execute(QUERIES.source_files, {"owner": owner, "documents": list(documents)})
+        files = await cursor.fetchall()
+    await connection.execute(QUERIES.count_downloads, {"owner": owner, "documents": list(documents)})
+    return [replace(file, filename=_with_ending(file)) for file in files]
 
 
 def _with_ending(file: File) -> str:

@@ -18,6 +18,7 @@ from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.schedules import Schedule
+from octavo.library.bulk import forget_changes
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
@@ -80,6 +81,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
             "threads", partial(forget_threads, tools.database, tools.settings.thread_days)
         ),
         "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
+        "changes_forgotten": await run.stage("changes", partial(forget_changes, tools.database)),
         "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
     }
 

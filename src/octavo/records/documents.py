@@ -115,6 +115,21 @@ class FactView:
 
 
 @dataclass(frozen=True, slots=True)
+class BulkAnswer:
+    """The result of an action on many documents.
+
+    `ids` are the documents that a filter selected. `undo_id` undoes an edit or a deletion, for a week. `batch_id` is
+    the id of the batch of conversions that was queued. `error` is set if only some of the documents were changed.
+    """
+
+    changed: int
+    ids: list[UUID] | None = None
+    undo_id: UUID | None = None
+    batch_id: UUID | None = None
+    error: JobError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SavedView:
     """Filters and a sort order of the library, saved under a name.
 

@@ -600,6 +600,26 @@ def test_fields_of_documents_can_be_edited_and_cleared(console: Console) -> None
     assert edited["tags"] == ["New"]
 
 
+def test_all_documents_that_match_are_edited_and_the_edit_is_undone(console: Console) -> None:
+    one, other, apart = console.add(write("one.txt"), write("other.txt"), write("apart.txt"))
+    console.say("edit", one, other, "--tag", "imported", "--kind", "letter")
+    said = console.say(
+        "edit", "--where", "tag=imported", "--where", "kind=letter", "--collection", "Quay", "--tag", "moved"
+    )
+    assert said.startswith("Edited 2 documents. Undo with `octavo edit --undo ")
+    found = [console.read("show", name) for name in (one, other, apart)]
+    assert [(item["collection"], sorted(item["tags"])) for item in found] == [
+        *[("Quay", ["imported", "moved"])] * 2,
+        (None, []),
+    ]
+    assert console.say("edit", "--undo", said.split("`")[1].split()[-1]) == "Restored 2 documents.\n"
+    shown = console.read("show", one)
+    assert (shown["collection"], shown["tags"], shown["kind"]) == (None, ["imported"], "letter")
+    assert "Name documents, or select them with --where" in console.refuse("edit", "--title", "A")
+    assert "use NAME=VALUE" in console.refuse("edit", "--where", "imported", "--title", "A")
+    assert "nonsense" in console.refuse("edit", "--where", "nonsense=1", "--title", "A")
+
+
 def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:
     (one,) = console.add(write("one.txt"))
     assert "Nothing to change. Use --title" in console.refuse("edit", one)

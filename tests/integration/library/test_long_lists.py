@@ -47,6 +47,8 @@ UNSET = (
     "amount_min",
     "amount_max",
     "language",
+    "size_min",
+    "size_max",
     "after_at",
     "after_text",
     "after_id",
@@ -104,13 +106,15 @@ async def test_filters_by_facts_use_their_indexes_and_no_order_asks_for_each_doc
         plan = await plan_of(desk, DOCUMENTS.documents, a_page(shelf, **chosen))
         assert plan["Actual Rows"] > 0
         assert pages_read(plan) < 600, chosen
-    for sort in ("kind", "sender", "date", "amount", "language", "collection", "state"):
+    for sort in ("kind", "sender", "date", "amount", "language", "collection", "state", "size"):
         plan = await plan_of(desk, DOCUMENTS.documents, a_page(shelf, sort=sort, descending=True))
         # The rows themselves are read once to be sorted; only those of the page are looked up further.
         assert pages_read(plan) < 1500, sort
 
 
-@pytest.mark.parametrize("sort", ["newest", "oldest", "title", "sender", "-date", "amount", "-kind", "-amount"])
+@pytest.mark.parametrize(
+    "sort", ["newest", "oldest", "title", "sender", "-date", "amount", "-kind", "-amount", "-size"]
+)
 async def test_every_document_is_on_exactly_one_page(desk: Desk, owner: UUID, sort: Sort) -> None:
     for number in range(12):
         document = (await desk.add(owner, b"text %d" % number, given={"title": f"Title {number % 3}"})).document_id

@@ -1,7 +1,7 @@
 -- People -------------------------------------------------------------------------------------------------------------
 
--- name: document_to_analyse(owner, document)
-SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
+-- name: documents_to_analyse(owner, documents)
+SELECT id, revision, text_ready FROM documents WHERE id = ANY (:documents) AND owner_id = :owner AND deleted_at IS NULL ORDER BY id;
 
 -- name: long_document(document, pages, bytes)
 -- A document to analyse automatically, with the number of active prompts; nothing if it is too short, too large, or was
@@ -12,12 +12,13 @@ FROM documents d
 WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
 
--- name: insert_analysis(id, owner, document, revision, mode, at_once)!
+-- name: insert_analyses(ids, owner, documents, revisions, mode, at_once)!
 INSERT INTO analyses (id, owner_id, document_id, revision, mode, at_once, status)
-VALUES (:id, :owner, :document, :revision, :mode, :at_once, 'created');
+SELECT a.id, :owner, a.document_id, a.revision, :mode, :at_once, 'created'
+FROM unnest(:ids::uuid[], :documents::uuid[], :revisions::integer[]) AS a (id, document_id, revision);
 
--- name: set_queued(analysis)!
-UPDATE analyses SET status = 'queued' WHERE id = :analysis;
+-- name: set_queued(analyses)!
+UPDATE analyses SET status = 'queued' WHERE id = ANY (:analyses);
 
 -- name: choose_prompts(owner, prompts)
 -- The given prompts or, if none are given, all active prompts.
@@ -26,11 +27,11 @@ WHERE (owner_id = :owner OR owner_id IS NULL)
   AND CASE WHEN :prompts::uuid[] IS NULL THEN active ELSE id = ANY (:prompts::uuid[]) END
 ORDER BY execution_order, id;
 
--- name: insert_results(analysis, owner, prompts)!
+-- name: insert_results(analyses, owner, prompts)!
 -- Copies the current text of each prompt.
 INSERT INTO analysis_results (analysis_id, prompt_id, version, title, content, system, execution_order)
-SELECT :analysis, id, version, title, content, system, execution_order FROM prompts
-WHERE id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
+SELECT a.id, p.id, p.version, p.title, p.content, p.system, p.execution_order FROM unnest(:analyses::uuid[]) AS a (id), prompts p
+WHERE p.id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
 ON CONFLICT DO NOTHING;
 
 -- name: hold_jobs(analysis, owner)

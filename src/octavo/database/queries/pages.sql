@@ -14,6 +14,7 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        (SELECT email FROM users WHERE id = :person) AS email,
        (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
        ARRAY(SELECT ARRAY[id::text, name] FROM views WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS views,
+       ARRAY(SELECT name FROM collections WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS collections,
        clock_timestamp() AS now;
 
 -- name: dead_letters()
@@ -44,9 +45,10 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS working,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND status = 'completed'
            AND (needs_classification OR quality IN ('partial', 'empty')
-               -- A picture needs no text. It needs a person only if it could not be decoded.
-               AND NOT (quality = 'empty' AND source_type = 'image' AND (
-                   NOT metadata ? 'unreadable' OR metadata ->> 'unreadable_code' = 'TOO_LARGE'))))
+               -- A photo needs no text. Other files without text need a person only if OCR has not read them, or if they could not
+               -- be decoded.
+               AND (quality = 'partial' AND NOT (source_type = 'image' AND kind IS NOT DISTINCT FROM 'photo') OR metadata ? 'pages_for_ocr'
+                    OR metadata ? 'unreadable' AND metadata ->> 'unreadable_code' IS DISTINCT FROM 'TOO_LARGE')))
        + (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS needs_you,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
            AND status = 'failed') AS failed,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
+from octavo.core.errors import RETRY_RULES, Encrypted, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
 from octavo.core.types import JobStatus, Lane
 from octavo.records.documents import Document
@@ -41,6 +41,7 @@ START_AGAIN = StatusAction("Start again", "retry")
 START_OVER = StatusAction("Start over", "restart")
 DISCARD = StatusAction("Discard", "discard", asks=True)
 REPLACE = StatusAction("Replace file", "replace", "get")
+ENTER_PASSWORD = StatusAction("Enter password", "replace#password", "get")
 DOWNLOAD = StatusAction("Download", "source", "get")
 CLASSIFY = StatusAction("Classify again", "classify")
 WRITE_TEXT = StatusAction("Rewrite the text", "classify")
@@ -125,8 +126,13 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
         stage = stage_of(job, document.source_type)
         verbs = (StatusAction(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
         return StatusText("bad", "error", "Failed for good", line, verbs)
-    verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
-    return StatusText("bad", "error", "Failed", cause, (verb,))
+    return StatusText("bad", "error", "Failed", cause, (_remedy(document, error.code),))
+
+
+def _remedy(document: Document, code: str) -> StatusAction:
+    if code == Encrypted.code and document.source_type == "pdf":
+        return ENTER_PASSWORD
+    return TRY_AGAIN if is_retried(code) or document.source_type in LINKS else REPLACE
 
 
 def _finished(document: Document) -> StatusText:
@@ -146,12 +152,17 @@ def _read(document: Document) -> StatusText:
     if document.duplicate_of and document.quality is None:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
-        return _partial(document)
-    if document.quality == "empty" and document.source_type == "image":
-        return _picture(document)
+        return StatusText("", "image", "Picture") if is_photo(document) else _partial(document)
+    if document.quality == "empty":
+        return _picture(document) if document.source_type == "image" else _empty(document)
     if document.quality == "stored_only" and document.quality_reason:
         return replace(QUALITIES["stored_only"], line=f"Stored unchanged. {document.quality_reason}")
     return replace(QUALITIES[document.quality or "full"], **_reason(document))
+
+
+def is_photo(document: Document) -> bool:
+    """Whether the file is a photo. It does not matter if some of the words in a photo could not be read."""
+    return document.source_type == "image" and document.kind == "photo"
 
 
 def _partial(document: Document) -> StatusText:
@@ -169,6 +180,13 @@ def _reason(document: Document) -> dict[str, str]:
     return {"line": document.quality_reason} if document.quality_reason else {}
 
 
+def _empty(document: Document) -> StatusText:
+    """Describe a document without text. OCR is offered only if there are pages that it has not read."""
+    if document.metadata.get("pages_for_ocr"):
+        return StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,))
+    return StatusText("", "box", "No text", "Nothing readable was found")
+
+
 def _picture(document: Document) -> StatusText:
     """Describe the status of a picture without text. A retry is offered only if the picture could not be decoded."""
     why = document.metadata.get("unreadable")
@@ -183,7 +201,7 @@ def needs_person(document: Document) -> bool:
     """Whether the document is listed on the “Needs you” tab. The database query for this tab must use the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
-    return document.needs_classification or document.quality == "partial"
+    return document.needs_classification or (document.quality == "partial" and not is_photo(document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +238,6 @@ def _incomplete(document: Document) -> StatusText:
 QUALITIES = {
     "full": StatusText("ok", "check", "Full text"),
     "ocr": StatusText("", "check", "OCR text"),
-    "empty": StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
     "stored_only": StatusText(
         "", "box", "Stored only", "Stored unchanged. Text cannot be extracted from this file type.", (DOWNLOAD,)
     ),

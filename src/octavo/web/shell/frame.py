@@ -59,8 +59,8 @@ class Frame:
 
     `cursor`: the position after which live events start. `ring`: overall progress in percent. `working`: number of jobs
     in progress. `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite
-    text. `imports`: whether imports are paused, or wait in the queue. `hundred_pages`: the
-    estimated price of 100 pages. `views`: ids and names of saved views.
+    text. `imports`: whether imports are paused, or wait in the queue. `hundred_pages`: the estimated price of 100
+    pages. `views`: ids and names of saved views. `collections`: names of collections.
     """
 
     caller: Caller
@@ -79,6 +79,7 @@ class Frame:
     hundred_pages: DocumentEstimate
     now: datetime
     views: list[tuple[str, str]]
+    collections: list[str]
 
     @property
     def ring(self) -> int:
@@ -108,6 +109,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
         hundred_pages=estimate_size(settings, caller, DocumentSize.of(None, 100)),
         now=counted["now"],
         views=[(ident, name) for ident, name in counted["views"]],
+        collections=counted["collections"],
     )
 
 

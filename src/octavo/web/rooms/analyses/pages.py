@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -24,14 +25,15 @@ from octavo.core.formatting import format_eta, format_span
 from octavo.database import Connection
 from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
-from octavo.library.documents import Filters, list_documents, show_document
+from octavo.library.bulk import Act, BatchResult, BulkAction, Chosen
+from octavo.library.documents import Filters, count_documents, list_documents, show_document
 from octavo.library.pictures import is_pictured
-from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
+from octavo.records.analyses import Analysis, CitationView, ItemView, Prompt, ResultView
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
 from octavo.web.shell.forms import Question as Confirmation
-from octavo.web.shell.forms import ask, done
+from octavo.web.shell.forms import Selection, ask, done, read_selected
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
 
@@ -151,49 +153,99 @@ async def new_page(
 ) -> Response:
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
-        prompts = await list_prompts(connection, owner)
         if document:
             documents = [await show_document(connection, owner, document)]
         else:
             listed = await list_documents(connection, owner, Filters(status="completed"), limit=DOCUMENTS)
             documents = [one for one in listed.items if one.text_ready]
-    chosen = {
-        "prompts": prompts,
-        "documents": documents,
-        "prices": {one.id: estimate_document(services.settings, frame.caller, one).analysis.usd for one in documents},
-        "at_once": AT_ONCE,
-        "most": MOST_AT_ONCE,
-        "wrong": wrong[:200],
-    }
-    return render(request, "analysis_new.html", frame, 200, **chosen)
+        prompts = await list_prompts(connection, owner)
+    prices = {one.id: estimate_document(services.settings, frame.caller, one).analysis.usd for one in documents}
+    return _choose(request, frame, prompts, wrong[:200], documents=documents, prices=prices)
+
+
+@router.post("/new")
+async def choose_prompts(request: Request, services: ServicesOf, frame: AnalysesFrame) -> Response:
+    """Choose prompts for many documents, selected on the library page."""
+    return await _choose_for_many(request, services, frame, read_selected(await _sent(request)))
+
+
+async def _sent(request: Request) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
+
+
+async def _choose_for_many(
+    request: Request, services: Services, frame: Frame, wanted: Selection, wrong: str = ""
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        prompts = await list_prompts(connection, owner)
+        count = len(set(wanted.documents))
+        if wanted.filters:
+            count = await count_documents(connection, owner, wanted.filters)
+    fields = [*wanted.fields, *([("all", "true")] if wanted.filters else [])]
+    return _choose(request, frame, prompts, wrong, fields=fields, count=count)
+
+
+def _choose(request: Request, frame: Frame, prompts: Sequence[Prompt], wrong: str, **which: object) -> Response:
+    given = {"prompts": prompts, "at_once": AT_ONCE, "most": MOST_AT_ONCE, "wrong": wrong}
+    return render(request, "analysis_new.html", frame, 200, **given, **which)
 
 
 @router.post("")
-async def start(
+async def start(  # noqa: PLR0917 - fields of a form
+    request: Request,
     services: ServicesOf,
     caller: WriteCaller,
-    document: Annotated[UUID, Form()],
+    frame: AnalysesFrame,
+    document: Annotated[UUID | None, Form()] = None,
     prompt: Annotated[list[UUID] | None, Form(max_length=100)] = None,
     question: Question = "",
     mode: Annotated[Mode, Form()] = "parallel",
     at_once: Annotated[int, Form(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
 ) -> Response:
-    """Start an analysis.
+    """Start an analysis of one document, or of each document that was selected on the library page.
 
     A question typed into the form becomes an inactive prompt, which runs again only when selected.
     """
     chosen, owner = list(prompt or ()), caller.owner_id
+    wanted = read_selected(await _sent(request)) if document is None else None
+    if not chosen and not question.replace("\0", "").strip():
+        if wanted is None:
+            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
+        return await _choose_for_many(request, services, frame, wanted, "Choose a prompt or write your own.")
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
             title = " ".join(asked.split())[:TITLE_CHARACTERS]
             words = PromptFields(title=title, content=asked, active=False)
             chosen.append((await add_prompt(connection, owner, words)).id)
-        if not chosen:
-            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
-        made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
-        if services.settings.smtp_url:
-            await notify_requester(connection, caller, made)
-    return back_to(f"/analyses/{made}")
+        if document is not None:
+            made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
+            if services.settings.smtp_url:
+                await notify_requester(connection, caller, made)
+            return back_to(f"/analyses/{made}")
+    if wanted:
+        await _start_many(services, owner, wanted, partial(_start_batch, owner, chosen, mode, at_once))
+    return back_to("/analyses")
+
+
+async def _start_many(services: Services, owner: UUID, wanted: Selection, act: Act) -> None:
+    picked = Chosen(frozenset(wanted.documents), wanted.filters)
+    action = BulkAction(services.database, services.bucket, owner, act, skips=picked.by_filter)
+    result = await action.run(await picked.select(services.database, owner))
+    if result.error:
+        raise result.error
+
+
+async def _start_batch(
+    owner: UUID,
+    prompts: list[UUID],
+    mode: Mode,
+    at_once: int,
+    connection: Connection,
+    documents: Sequence[UUID],
+) -> BatchResult:
+    made = await analyses.start_analyses(connection, owner, documents, prompts, mode=mode, at_once=at_once)
+    return BatchResult(len(made))
 
 
 @router.get("/{analysis}")

@@ -4,6 +4,7 @@ from octavo.web.rooms.library import (
     actions,
     adding,
     api,
+    bulk,
     collections,
     edit,
     exports,
@@ -20,6 +21,8 @@ ROUTERS = (
     adding.router,
     actions.router,
     upload_api.router,
+    bulk.pages,
+    bulk.router,  # before the routes of one document
     api.router,
     exports.router,
     versions.api_router,

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.core.errors import BadInput, NotFound
-from octavo.core.types import Extraction, JobStatus, Lane
+from octavo.core.errors import NotFound
+from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, load_queries, read_clock
 from octavo.jobs.queue import (
     IllegalTransition,
@@ -27,7 +27,6 @@ from octavo.jobs.queue import (
 )
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
-from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import check_extraction
@@ -39,7 +38,6 @@ from octavo.web.shell.frame import LibraryFrame
 router = APIRouter(include_in_schema=False, prefix="/actions")
 QUERIES = load_queries("pages")
 LIBRARY, TRASH = "/library", "/trash"
-MOST_IDS = 500
 DESCRIBED = "classified"
 Sure = Annotated[bool, Form()]
 Change: TypeAlias = Callable[[Connection, UUID, UUID], Awaitable[object]]
@@ -249,38 +247,7 @@ async def act_on_imports(
     return done(request, back)
 
 
-# Many documents ----------------------------------------------------------------------------------------------------
-
-
-@router.post("/bulk")
-async def act_on_many(
-    request: Request,
-    services: ServicesOf,
-    caller: WriteCaller,
-    action: Annotated[Literal["retry", "tag", "delete"], Form()],
-    ids: Annotated[list[UUID], Form(max_length=MOST_IDS)],
-    tag: Annotated[str, Form(max_length=200)] = "",
-    back: Back = LIBRARY,
-) -> Response:
-    """Apply one action to these documents. If it fails for one of them, none is changed."""
-    owner, wanted = caller.owner_id, set(ids)
-    async with services.database.transaction() as connection:
-        if action == "delete":
-            await changes.trash_documents(connection, owner, wanted)
-        elif action == "tag":
-            await _add_tag(connection, owner, wanted, tag)
-        else:
-            for document in sorted(wanted):
-                await changes.retry_document(connection, owner, document, None, lane=Lane.BULK)
-    return done(request, back)
-
-
-async def _add_tag(connection: Connection, owner: UUID, documents: set[UUID], tag: str) -> None:
-    if not tag.strip():
-        raise BadInput("Enter a tag.")
-    for document in sorted(documents):
-        found = await show_document(connection, owner, document)
-        await changes.edit_documents(connection, owner, [document], Edit(tags=[*found.tags, tag]))
+# The trash --------------------------------------------------------------------------------------------------------
 
 
 @router.post("/trash/empty")

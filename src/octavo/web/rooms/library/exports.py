@@ -1,14 +1,15 @@
-"""Exports a whole document as one JSON or ZIP file."""
+"""Exports a whole document as one JSON or ZIP file, and the sources of many documents as one ZIP file."""
 
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 import tempfile
 import zipfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal, cast
 from uuid import UUID
 
 import structlog
@@ -21,12 +22,13 @@ from octavo.convert.conversions import export_conversions
 from octavo.core.errors import NotFound, OctavoError, PageNotDrawn
 from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
+from octavo.library.bulk import in_batches
 from octavo.library.documents import list_chunks, show_document
 from octavo.library.errors import NotReady, StillProcessed
 from octavo.library.facts import list_facts
-from octavo.library.figures import list_figures
-from octavo.library.files import find_file
+from octavo.library.files import find_file, find_sources
 from octavo.library.highlights import list_highlights
+from octavo.library.pictures import list_figures
 from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
@@ -138,6 +140,61 @@ async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> Async
         log.info("export interrupted", path=request.url.path, reason=error.line)
         if drop := request.scope.get(DROP):
             drop()
+
+
+class ZipBuffer:
+    """Takes what a ZIP writer writes, so that it can be sent in parts and never exists as a whole."""
+
+    def __init__(self) -> None:
+        self._written = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._written += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing. The ZIP writer calls this."""
+
+    def take(self) -> bytes:
+        taken = bytes(self._written)
+        self._written.clear()
+        return taken
+
+
+def download_sources(request: Request, services: Services, owner: UUID, documents: Sequence[UUID]) -> StreamingResponse:
+    """Return a ZIP file with the sources of these documents, sent while it is written."""
+    headers = {
+        "content-disposition": attachment_header("documents.zip"),
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    whole = _whole_or_cut(request, _sources(services, owner, documents))
+    return StreamingResponse(whole, headers=headers, media_type="application/zip")
+
+
+async def _sources(services: Services, owner: UUID, documents: Sequence[UUID]) -> AsyncGenerator[bytes]:
+    buffer, names = ZipBuffer(), set[str]()
+    with zipfile.ZipFile(cast("IO[bytes]", buffer), "w") as archive:
+        for batch in in_batches(documents):
+            async with services.database.transaction() as connection:
+                files = await find_sources(connection, owner, batch)
+            for file in files:
+                entry = _entry(unused_name(file.filename, names), zipfile.ZIP_STORED)
+                with archive.open(entry, "w", force_zip64=True) as target:
+                    async for part in await services.bucket.stream(file.key):
+                        target.write(part)
+                        yield buffer.take()
+    yield buffer.take()
+
+
+def unused_name(filename: str, names: set[str]) -> str:
+    """Return a name without folders that is not in `names`, and add it: report.pdf, report (2).pdf."""
+    name = filename.replace("/", "_").replace("\\", "_").lstrip(".") or "file"
+    stem, dot, ending = name.rpartition(".")
+    numbered = (f"{stem} ({number}).{ending}" if dot else f"{name} ({number})" for number in itertools.count(2))
+    found = next(one for one in itertools.chain([name], numbered) if one.casefold() not in names)
+    names.add(found.casefold())
+    return found
 
 
 class Export:

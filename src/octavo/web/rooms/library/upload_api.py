@@ -25,7 +25,7 @@ from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
 from octavo.web.http.parameters import RAW, Cursor, ExtractionField, Limit, problems, read_name
 from octavo.web.http.problems import describe_validation_errors
-from octavo.web.rooms.library.json_sources import SCHEMA, read_json_source
+from octavo.web.rooms.library.adding import SCHEMA, read_json_source
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"

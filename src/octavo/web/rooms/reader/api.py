@@ -14,8 +14,7 @@ from octavo.core.pagination import Page
 from octavo.extract.extracted import Box
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import highlights
-from octavo.library.figures import list_figures, list_pages, list_regions
-from octavo.library.pictures import find_boxes
+from octavo.library.pictures import find_boxes, list_figures, list_pages, list_regions
 from octavo.records.documents import FigureView, Highlight, HighlightColour, PageView, RegionView
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width

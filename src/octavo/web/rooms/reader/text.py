@@ -14,7 +14,7 @@ from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.documents import moment_url
-from octavo.library.figures import ShownFigure, known_figures
+from octavo.library.pictures import ShownFigure, known_figures
 from octavo.records.documents import Document
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services

@@ -5,7 +5,6 @@ import { openDialog } from "./dialog.js";
 import { closeDock } from "./dock.js";
 import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
-import { clearSelection, toggle } from "./select.js";
 
 const PLACES = { l: "/library", s: "/search", c: "/connections", a: "/analyses", v: "/conversions", n: "/notifications", o: "/operations" };
 const SECOND_MS = 1500;
@@ -51,7 +50,7 @@ function escape(event) {
   if (menu) {
     menu.removeAttribute("open");
     one("summary", menu).focus();
-  } else if (!closeDock() && !clearSelection() && isField(event.target)) {
+  } else if (!closeDock() && document.dispatchEvent(new Event("clear-selection", { cancelable: true })) && isField(event.target)) {
     /** @type {HTMLElement} */ (event.target).blur();
   }
 }
@@ -114,7 +113,7 @@ function open() {
 function pick(withRange) {
   const row = current();
   if (!row || !one("#bulk")) return false;
-  toggle(row, withRange);
+  document.dispatchEvent(new CustomEvent("pick-row", { detail: { row, withRange } }));
 }
 
 function showHelp() {

@@ -24,7 +24,7 @@ export function startVerbs() {
   // A menu closes when something else is used.
   document.addEventListener("click", ({ target }) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) {
-      if (target instanceof Node && (!menu.contains(target) || (target instanceof Element && target.closest(".items")))) menu.removeAttribute("open");
+      if (target instanceof Node && (!menu.contains(target) || (target instanceof Element && target.closest(".items :is(a, button)")))) menu.removeAttribute("open");
     }
   });
 }
@@ -93,7 +93,7 @@ function takeAway(id) {
   const row = rowOf(id);
   const title = (row && one(".title", row)?.textContent) || "The document";
   const back = removeRow(row);
-  undoable(`${title} moved to the trash.`, () => restore([id], back));
+  undoable(`${title} moved to the trash.`, () => restore(id, back));
 }
 
 /** @param {HTMLElement | null} row @returns {() => void} restores it in place */
@@ -105,16 +105,17 @@ export function removeRow(row) {
     if (!row) return;
     row.dataset.restored = String(performance.now());
     list()?.insertBefore(row, after?.isConnected ? after : null);
+    document.dispatchEvent(new CustomEvent("rows-changed"));
   };
 }
 
-/** @param {string[]} ids @param {() => void} back */
-export async function restore(ids, back) {
+/** @param {string} id @param {() => void} back */
+async function restore(id, back) {
   wake();
   try {
-    for (const id of ids) await request(`/actions/documents/${id}/restore`, { method: "POST" });
+    await request(`/actions/documents/${id}/restore`, { method: "POST" });
     back();
-    refresh(...ids);
+    refresh(id);
   } catch (error) {
     complain(error);
   }
