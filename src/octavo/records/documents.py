@@ -181,8 +181,8 @@ class Highlight:
 
     `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
     where the passage begins. They are found again when the document is processed again. If the text no longer contains
-    the quote, `lost` is true and the position is null. `title` is the title of the document; `user_id` is the person
-    who made the highlight, and null for a visitor.
+    the quote, `lost` is true and the position is null. `text_before` and `text_after` are the text around the quote.
+    `title` is the title of the document; `user_id` is the person who made the highlight, and null for a visitor.
     """
 
     id: UUID
@@ -193,6 +193,8 @@ class Highlight:
     start: int | None
     end: int | None
     quote: str
+    text_before: str
+    text_after: str
     colour: HighlightColour
     note: str
     lost: bool

@@ -1,20 +1,23 @@
 -- name: highlights(owner, document, after_place, after_id, most)
 -- The highlights of a document in the order of its text; those without a position come last.
-SELECT id, document_id, title, chunk_id, page, start, "end", quote, colour, note, lost, user_id, created_at, updated_at
+SELECT id, document_id, title, chunk_id, page, start, "end", quote, text_before, text_after, colour, note, lost, user_id, created_at,
+       updated_at
 FROM placed_highlights
 WHERE document_id = :document AND owner_id = :owner AND (coalesce(start, 2147483647), id) > (:after_place, :after_id)
 ORDER BY coalesce(start, 2147483647), id LIMIT :most;
 
 -- name: all_highlights(owner, words, after_at, after_id, most)
 -- The highlights in the newest versions of an owner's documents that match all patterns, newest first.
-SELECT id, document_id, title, chunk_id, page, start, "end", quote, colour, note, lost, user_id, created_at, updated_at
+SELECT id, document_id, title, chunk_id, page, start, "end", quote, text_before, text_after, colour, note, lost, user_id, created_at,
+       updated_at
 FROM placed_highlights
 WHERE owner_id = :owner AND NOT superseded AND concat_ws(E'\n', quote, note) ILIKE ALL (:words::text[])
   AND (:after_at::timestamptz IS NULL OR (created_at, id) < (:after_at, :after_id::uuid))
 ORDER BY created_at DESC, id DESC LIMIT :most;
 
 -- name: highlight(owner, id)
-SELECT id, document_id, title, chunk_id, page, start, "end", quote, colour, note, lost, user_id, created_at, updated_at
+SELECT id, document_id, title, chunk_id, page, start, "end", quote, text_before, text_after, colour, note, lost, user_id, created_at,
+       updated_at
 FROM placed_highlights
 WHERE owner_id = :owner AND id = :id;
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -26,9 +26,17 @@ from octavo.jobs.views import find_jobs, list_jobs
 from octavo.library.changes import Edit, edit_documents
 from octavo.library.documents import find_documents, list_parts, show_document
 from octavo.library.facts import list_facts
+from octavo.library.highlights import (
+    MOST_QUOTE,
+    NewHighlight,
+    add_highlight,
+    delete_highlight,
+    edit_highlight,
+    list_highlights,
+)
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
-from octavo.records.documents import Document
+from octavo.records.documents import Document, Highlight, HighlightColour
 from octavo.records.search import ComparisonStatus, Coverage, Engine, Status
 from octavo.records.search import Connection as ConnectionView
 from octavo.web.context.callers import ReadCaller, WriteCaller
@@ -63,9 +71,9 @@ router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
 SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"
 SIZES = ("16", "18", "20", "22", "24")
 DEFAULT_SIZE = "18"
-PANELS = frozenset({"about", "connections", "outline", "closed"})
+PANELS = frozenset({"about", "connections", "highlights", "outline", "closed"})
 # Tabs of the panel; connections first, if there are any.
-TABS = ("connections", "about")
+TABS = ("connections", "about", "highlights")
 YEAR_SECONDS = 365 * 24 * 3600
 RECENT_EVENTS = 20
 MOST_EVENTS = 100
@@ -74,6 +82,8 @@ MOST_JOBS = 50
 Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 # The connections panel shows at most this many.
 MOST_SHOWN, MOST_DISMISSED = 40, 20
+MOST_MARKED, MOST_NOTE = 500, 10_000
+COLOURS: tuple[HighlightColour, ...] = get_args(HighlightColour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,7 @@ async def reader(  # noqa: PLR0917 - query parameters
         insight = await find_insight(connection, owner, ident, cited.id) if cited else None
         skipped = await find_skipped_analysis(connection, owner, ident)
         facts = [] if row.document.deleted_at else await list_facts(connection, owner, ident)
+        highlights = [] if row.document.deleted_at else await _highlights(connection, owner, ident)
     neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
     wanted = Position(read_number(p), cited.start if cited else read_number(at))
@@ -167,6 +178,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         parts=parts,
         facts=[show_fact(one, row.document) for one in facts],
         fact_names={name: fact_label(name) for name in NAMES},
+        highlights=highlights,
+        colours=COLOURS,
         **_view(request, panel, row.document),
     )
 
@@ -305,6 +318,51 @@ async def correct_fact(
     return back_to(f"/documents/{ident}?panel=about#facts")
 
 
+async def _highlights(connection: Connection, owner: UUID, document: UUID) -> list[Highlight]:
+    return (await list_highlights(connection, owner, document, limit=MOST_MARKED)).items
+
+
+@router.post("/highlights")
+async def mark_passage(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: str,
+    quote: Annotated[str, Form(max_length=MOST_QUOTE)],
+    colour: Annotated[HighlightColour, Form()] = "yellow",
+    note: Annotated[str, Form(max_length=MOST_NOTE)] = "",
+) -> Response:
+    """Highlight a passage, for browsers without scripts."""
+    ident = read_id(document)
+    new = NewHighlight(quote.replace("\0", ""), colour=colour, note=_note(note))
+    async with services.database.transaction() as connection:
+        made = await add_highlight(connection, caller.owner_id, ident, caller.user_id, new)
+    return back_to(f"/documents/{ident}?c={made.chunk_id}&panel=highlights#c-{made.chunk_id}")
+
+
+@router.post("/highlights/{highlight}")
+async def change_highlight(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: str,
+    highlight: UUID,
+    verb: Annotated[Literal["save", "delete"], Form()],
+    colour: Annotated[HighlightColour | None, Form()] = None,
+    note: Annotated[str, Form(max_length=MOST_NOTE)] = "",
+) -> Response:
+    """Change or delete a highlight, for browsers without scripts."""
+    async with services.database.transaction() as connection:
+        if verb == "delete":
+            await delete_highlight(connection, caller.owner_id, highlight)
+        else:
+            await edit_highlight(connection, caller.owner_id, highlight, _note(note), colour)
+    return back_to(f"/documents/{read_id(document)}?panel=highlights")
+
+
+def _note(text: str) -> str:
+    """Clean a note from a form: browsers send line ends as CR LF."""
+    return text.replace("\0", "").replace("\r\n", "\n").strip()
+
+
 # Fragments for scripts ---------------------------------------------------------------------------------------------
 
 
@@ -389,3 +447,13 @@ async def connections_fragment(
         shown = await show_connections(connection, coverage, caller.owner_id, found, chunk=of)
     back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
     return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)
+
+
+@router.get("/highlights")
+async def highlights_fragment(request: Request, services: ServicesOf, caller: ReadCaller, document: UUID) -> Response:
+    """Return the highlights panel as an HTML fragment."""
+    async with services.database.connection() as connection:
+        found = await show_document(connection, caller.owner_id, document)
+        marked = await _highlights(connection, caller.owner_id, document)
+    values = {"highlights": marked, "colours": COLOURS, "may_write": caller.may_write}
+    return render(request, "reader_highlights.html", None, d=found, **values)
