@@ -203,6 +203,39 @@ class Highlight:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ReadingPosition:
+    """Where you stopped reading: a character position in the document's Markdown, and its page if the text has pages."""
+
+    start: int
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """Searched words in the text of a document.
+
+    `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
+    where they begin. `snippet` is plain text; `marks` are the start and end of the words in it.
+    """
+
+    start: int
+    end: int
+    page: int | None
+    chunk_id: UUID | None
+    snippet: str
+    marks: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """Matches in the order of the text. `total` is the number of all matches, and at most 10,000."""
+
+    items: list[TextMatch]
+    next_cursor: str | None
+    total: int
+
+
 # Pages and figures ------------------------------------------------------------------------------------------------
 
 

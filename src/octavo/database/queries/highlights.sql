@@ -54,3 +54,17 @@ UPDATE highlights h SET char_start = p.start, char_end = p."end", lost = p.start
                         text_before = coalesce(p.text_before, h.text_before), text_after = coalesce(p.text_after, h.text_after)
 FROM jsonb_to_recordset(:places) AS p (id uuid, start integer, "end" integer, text_before text, text_after text)
 WHERE h.id = p.id;
+
+-- name: position(owner, document, user)
+-- Where a person stopped reading; otherwise where the visitor stopped who became this person.
+SELECT p.char_start AS start
+FROM reading_positions p JOIN documents d ON d.id = p.document_id AND d.owner_id = :owner AND d.deleted_at IS NULL
+WHERE p.document_id = :document AND (p.user_id = :user OR p.user_id IS NULL)
+ORDER BY p.user_id NULLS LAST LIMIT 1;
+
+-- name: keep_position(owner, document, user, start)
+INSERT INTO reading_positions (document_id, user_id, char_start)
+SELECT id, :user, :start FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL
+ON CONFLICT ON CONSTRAINT one_position_each
+DO UPDATE SET char_start = excluded.char_start, updated_at = excluded.updated_at
+RETURNING document_id;

@@ -38,3 +38,16 @@ LEFT JOIN chunks c ON c.id = (
     SELECT o.id FROM chunks o WHERE o.document_id = d.id AND o.revision = d.revision
       AND h.char_start >= o.char_start AND h.char_start < o.char_end
     ORDER BY o.index LIMIT 1);
+
+-- Where a person stopped reading a document. A visitor has no user; after signing in, the person continues where the visitor stopped.
+CREATE TABLE reading_positions (
+    document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    user_id     uuid REFERENCES users ON DELETE CASCADE,
+    char_start  integer NOT NULL CHECK (char_start >= 0),
+    updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT one_position_each UNIQUE NULLS NOT DISTINCT (document_id, user_id)
+);
+
+COMMENT ON COLUMN reading_positions.char_start IS 'In characters of the Markdown that was read.';
+
+CREATE INDEX reading_positions_user ON reading_positions (user_id) WHERE user_id IS NOT NULL;

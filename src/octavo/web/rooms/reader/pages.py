@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -26,17 +26,10 @@ from octavo.jobs.views import find_jobs, list_jobs
 from octavo.library.changes import Edit, edit_documents
 from octavo.library.documents import find_documents, list_parts, show_document
 from octavo.library.facts import list_facts
-from octavo.library.highlights import (
-    MOST_QUOTE,
-    NewHighlight,
-    add_highlight,
-    delete_highlight,
-    edit_highlight,
-    list_highlights,
-)
+from octavo.library.highlights import read_position
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
-from octavo.records.documents import Document, Highlight, HighlightColour
+from octavo.records.documents import Document
 from octavo.records.search import ComparisonStatus, Coverage, Engine, Status
 from octavo.records.search import Connection as ConnectionView
 from octavo.web.context.callers import ReadCaller, WriteCaller
@@ -44,6 +37,7 @@ from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
+from octavo.web.rooms.reader.highlights import COLOURS, list_marked
 from octavo.web.rooms.reader.insights import (
     fact_label,
     find_insight,
@@ -53,7 +47,9 @@ from octavo.web.rooms.reader.insights import (
 )
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
+    MOST_WORDS,
     OpenText,
+    find_in_text,
     find_place,
     find_text,
     format_moment,
@@ -82,8 +78,7 @@ MOST_JOBS = 50
 Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 # The connections panel shows at most this many.
 MOST_SHOWN, MOST_DISMISSED = 40, 20
-MOST_MARKED, MOST_NOTE = 500, 10_000
-COLOURS: tuple[HighlightColour, ...] = get_args(HighlightColour)
+MOST_FOUND = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +118,12 @@ async def reader(  # noqa: PLR0917 - query parameters
     go: str = "",
     panel: str = "",
     of: str = "",
+    find: str | None = None,
 ) -> Response:
     """Show the reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
 
-    `of` is a chunk whose connections are shown instead of those of the whole document.
+    Without them, it opens where the person stopped reading. `of` is a chunk whose connections are shown instead of
+    those of the whole document. `find` are words to find in the text; an empty string opens the field for them.
     """
     ident, owner = read_id(document), frame.caller.owner_id
     if (page := read_number(go)) is not None:
@@ -136,6 +133,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         happened = await list_activity(connection, owner, ident, most=RECENT_EVENTS)
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
+        is_placed = p or at or cited or find
+        stopped = None if is_placed else await read_position(connection, owner, ident, frame.caller.user_id)
         twin = await _twin(connection, owner, row.document)
         chunk = await find_place(connection, owner, ident, of) if of else None
         coverage = coverage_of(services.settings, frame.caller, row.document)
@@ -146,16 +145,21 @@ async def reader(  # noqa: PLR0917 - query parameters
         insight = await find_insight(connection, owner, ident, cited.id) if cited else None
         skipped = await find_skipped_analysis(connection, owner, ident)
         facts = [] if row.document.deleted_at else await list_facts(connection, owner, ident)
-        highlights = [] if row.document.deleted_at else await _highlights(connection, owner, ident)
+        highlights = [] if row.document.deleted_at else await list_marked(connection, owner, ident)
     neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
-    wanted = Position(read_number(p), cited.start if cited else read_number(at))
+    wanted = Position(read_number(p), cited.start if cited else stopped or read_number(at))
     text = await open_text(services, owner, ident, stored, wanted.choose) if stored and not too_long else None
     return render(
         request,
         "reader.html",
         frame,
         margins=await _margins(services, owner, ident, text),
+        find=find,
+        found=await find_in_text(services, owner, ident, find[:MOST_WORDS], limit=MOST_FOUND)
+        if find and text
+        else None,
+        resume=_resume(text, stopped),
         row=row,
         d=row.document,
         text=text,
@@ -190,6 +194,24 @@ async def _margins(services: Services, owner: UUID, document: UUID, text: OpenTe
     places = [chunk.place.id for chunk in chunks if chunk.place and chunk.begins]
     async with services.database.connection() as connection:
         return await count_by_chunk(connection, owner, document, places)
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where the person stopped reading: the chunk and its page."""
+
+    chunk: UUID
+    start: int
+    page: int | None
+
+
+def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
+    """Return where to continue; None if the person stopped at the beginning of the text."""
+    chunks = [chunk.place for leaf in text.leaves for chunk in leaf.chunks if chunk.begins] if text else []
+    before = [place for place in chunks if place and stopped and place.start <= stopped]
+    if text is None or not before or (text.earlier is None and before[-1] is chunks[0]):
+        return None
+    return Resume(before[-1].id, before[-1].start, text.plan.page_at(before[-1].start))
 
 
 def _page(text: OpenText | None, wanted: Position) -> int | None:
@@ -318,51 +340,6 @@ async def correct_fact(
     return back_to(f"/documents/{ident}?panel=about#facts")
 
 
-async def _highlights(connection: Connection, owner: UUID, document: UUID) -> list[Highlight]:
-    return (await list_highlights(connection, owner, document, limit=MOST_MARKED)).items
-
-
-@router.post("/highlights")
-async def mark_passage(
-    services: ServicesOf,
-    caller: WriteCaller,
-    document: str,
-    quote: Annotated[str, Form(max_length=MOST_QUOTE)],
-    colour: Annotated[HighlightColour, Form()] = "yellow",
-    note: Annotated[str, Form(max_length=MOST_NOTE)] = "",
-) -> Response:
-    """Highlight a passage, for browsers without scripts."""
-    ident = read_id(document)
-    new = NewHighlight(quote.replace("\0", ""), colour=colour, note=_note(note))
-    async with services.database.transaction() as connection:
-        made = await add_highlight(connection, caller.owner_id, ident, caller.user_id, new)
-    return back_to(f"/documents/{ident}?c={made.chunk_id}&panel=highlights#c-{made.chunk_id}")
-
-
-@router.post("/highlights/{highlight}")
-async def change_highlight(
-    services: ServicesOf,
-    caller: WriteCaller,
-    document: str,
-    highlight: UUID,
-    verb: Annotated[Literal["save", "delete"], Form()],
-    colour: Annotated[HighlightColour | None, Form()] = None,
-    note: Annotated[str, Form(max_length=MOST_NOTE)] = "",
-) -> Response:
-    """Change or delete a highlight, for browsers without scripts."""
-    async with services.database.transaction() as connection:
-        if verb == "delete":
-            await delete_highlight(connection, caller.owner_id, highlight)
-        else:
-            await edit_highlight(connection, caller.owner_id, highlight, _note(note), colour)
-    return back_to(f"/documents/{read_id(document)}?panel=highlights")
-
-
-def _note(text: str) -> str:
-    """Clean a note from a form: browsers send line ends as CR LF."""
-    return text.replace("\0", "").replace("\r\n", "\n").strip()
-
-
 # Fragments for scripts ---------------------------------------------------------------------------------------------
 
 
@@ -377,7 +354,7 @@ async def window(
 ) -> Response:
     """Return one window (section) of the text. The status is 409 if the text has been replaced."""
     ident = read_id(document)
-    found, text = await _open(services, caller.owner_id, ident, Position(at=start))
+    found, text = await open_document(services, caller.owner_id, ident, Position(at=start))
     if text is None or (revision and text.revision != revision):
         return Response(status_code=409, headers={"cache-control": "no-store"})
     margins = await _margins(services, caller.owner_id, ident, text)
@@ -385,7 +362,10 @@ async def window(
     return render(request, "reader_text.html", None, d=found, text=text, cited=None, margins=margins, **view)
 
 
-async def _open(services: Services, owner: UUID, document: UUID, wanted: Position) -> tuple[Document, OpenText | None]:
+async def open_document(
+    services: Services, owner: UUID, document: UUID, wanted: Position
+) -> tuple[Document, OpenText | None]:
+    """Return a document with the part of its text at a position; the text is None if it cannot be shown."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
         stored = await find_text(connection, owner, document)
@@ -447,13 +427,3 @@ async def connections_fragment(
         shown = await show_connections(connection, coverage, caller.owner_id, found, chunk=of)
     back = f"/documents/{document}?panel=connections" + (f"&of={of}" if of else "")
     return render(request, "reader_connections.html", None, connections=shown, back=back, may_write=caller.may_write)
-
-
-@router.get("/highlights")
-async def highlights_fragment(request: Request, services: ServicesOf, caller: ReadCaller, document: UUID) -> Response:
-    """Return the highlights panel as an HTML fragment."""
-    async with services.database.connection() as connection:
-        found = await show_document(connection, caller.owner_id, document)
-        marked = await _highlights(connection, caller.owner_id, document)
-    values = {"highlights": marked, "colours": COLOURS, "may_write": caller.may_write}
-    return render(request, "reader_highlights.html", None, d=found, **values)

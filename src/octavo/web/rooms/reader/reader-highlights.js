@@ -1,94 +1,28 @@
-// Highlights and notes: marks them in the text, and adds one for the selected text.
+// Highlights and notes: marks them in the text, and adds one for the selected text. The selected text can also be copied
+// with its source.
 
 import { all, canWrite, isField, make, one, parse } from "../../shell/js/dom.js";
 import { fetchPiece, request } from "../../shell/js/request.js";
 import { throttled } from "../../shell/js/throttle.js";
-import { complain } from "../../shell/js/toast.js";
+import { complain, toast } from "../../shell/js/toast.js";
 import { togglePanel } from "./reader-panels.js";
+import { BLOCKS, letters, markQuote, textNodes } from "./reader-text.js";
 
 const COLOURS = ["yellow", "green", "blue", "pink"];
 const SETTLE_MS = 150;
-const BLOCKS = "p, li, td, th, pre, blockquote, figcaption, h1, h2, h3, h4, h5, h6";
+// How much text before a selection is sent. It tells apart passages with the same words.
+const CONTEXT = 80;
 
 const holder = one("#highlights");
 const leaves = one("#leaves");
 
 // Marks in the text -----------------------------------------------------------------------------------------------
 
-/** @param {string} text */
-const letters = (text) => text.replace(/[^\p{L}\p{N}]/gu, "");
-
-/** The text nodes of a passage, without its margin. @param {Element} passage @returns {Text[]} */
-function textNodes(passage) {
-  const walker = document.createTreeWalker(passage, NodeFilter.SHOW_TEXT);
-  const found = [];
-  while (walker.nextNode()) {
-    const node = /** @type {Text} */ (walker.currentNode);
-    if (!node.parentElement?.closest(".margin, .moment, .hush")) found.push(node);
-  }
-  return found;
-}
-
-/** Text nodes from the beginning of a chunk to where the quote must end. @param {string} chunk @param {number} length */
-function nodesFrom(chunk, length) {
-  const passages = all(".passage", leaves);
-  const first = passages.findIndex((passage) => passage.dataset.chunk === chunk);
-  const found = [];
-  let beyond = 0;
-  for (let at = first; at >= 0 && at < passages.length && beyond < length; at += 1) {
-    found.push(...textNodes(passages[at]));
-    if (passages[at].dataset.chunk !== chunk) beyond += passages[at].textContent.length;
-  }
-  return found;
-}
-
-/** @param {Text[]} nodes the letters of the nodes, and the place of each letter */
-function spell(nodes) {
-  /** @type {[Text, number][]} */
-  const places = [];
-  let text = "";
-  for (const node of nodes) {
-    for (const { 0: letter, index } of node.data.matchAll(/[\p{L}\p{N}]/gu)) {
-      text += letter;
-      for (let unit = 0; unit < letter.length; unit += 1) places.push([node, index + unit]);
-    }
-  }
-  return { text, places };
-}
-
-/** The occurrence with the most of the same text before it. @param {string} text @param {string} quote @param {string} before */
-function occurrence(text, quote, before) {
-  let [best, most] = [-1, -1];
-  for (let at = text.indexOf(quote); at >= 0; at = text.indexOf(quote, at + 1)) {
-    let same = 0;
-    while (same < Math.min(at, before.length) && text[at - 1 - same] === before[before.length - 1 - same]) same += 1;
-    if (same > most) [best, most] = [at, same];
-  }
-  return best;
-}
-
 /** @param {HTMLElement} item */
 function mark(item) {
-  const written = one("blockquote", item).textContent;
-  const quote = letters(written);
-  const { text, places } = spell(nodesFrom(item.dataset.chunk ?? "", quote.length));
-  const at = quote ? occurrence(text, quote, letters(item.dataset.before ?? "")) : -1;
-  if (at < 0) return;
-  /** @type {Map<Text, [number, number]>} */
-  const parts = new Map();
-  for (const [node, offset] of places.slice(at, at + quote.length)) parts.set(node, [parts.get(node)?.[0] ?? offset, offset + 1]);
-  const [last, offset] = places[at + quote.length - 1];
-  if (last.data[offset + 1] === written.at(-1)) parts.set(last, [parts.get(last)?.[0] ?? offset, offset + 2]);
-  for (const [node, [start, end]] of parts) wrap(node, start, end, item);
-}
-
-/** @param {Text} node @param {number} start @param {number} end @param {HTMLElement} item */
-function wrap(node, start, end, item) {
   const note = one(".why", item)?.textContent;
-  const range = document.createRange();
-  range.setStart(node, start);
-  range.setEnd(node, end);
-  range.surroundContents(make("mark", { class: `${item.dataset.colour}${note ? " noted" : ""}`, "data-mark": item.dataset.highlight, title: note }));
+  const passage = { chunk: item.dataset.chunk ?? "", quote: one("blockquote", item).textContent, before: item.dataset.before };
+  markQuote(leaves, passage, { class: `${item.dataset.colour}${note ? " noted" : ""}`, "data-mark": item.dataset.highlight, title: note });
 }
 
 function paint() {
@@ -145,35 +79,57 @@ async function send(event) {
 
 // Selected text ---------------------------------------------------------------------------------------------------
 
-/** The selected text with its approximate position, or null. */
+/** The selected text with the text before it, its chunk and its page; null if no text is selected. */
 function selected() {
   const range = getSelection()?.rangeCount ? getSelection()?.getRangeAt(0) : null;
   if (!range || range.collapsed || !leaves.contains(range.commonAncestorContainer)) return null;
-  let [quote, start] = ["", -1];
+  const passages = all(".passage[data-chunk]", leaves).filter((each) => range.intersectsNode(each));
+  const [quote, before] = [range, rangeBefore(range, passages[0])].map((part) => textOf(part, passages));
+  return letters(quote) ? { quote, before: before.slice(-CONTEXT), passage: passages[0] } : null;
+}
+
+/** From the beginning of a passage to a range. @param {Range} range @param {Element | undefined} passage */
+function rangeBefore(range, passage) {
+  const before = document.createRange();
+  before.setStart(passage ?? leaves, 0);
+  if (before.comparePoint(range.startContainer, range.startOffset) >= 0) before.setEnd(range.startContainer, range.startOffset);
+  return before;
+}
+
+/** The text in a range. Blocks are separated by spaces. @param {Range} range @param {Element[]} passages */
+function textOf(range, passages) {
+  let text = "";
   /** @type {Element | null | undefined} */
   let block;
-  for (const passage of all(".passage[data-chunk]", leaves).filter((each) => range.intersectsNode(each))) {
-    let at = Number(passage.dataset.start);
-    for (const node of textNodes(passage)) {
-      const [from, to] = [node === range.startContainer ? range.startOffset : 0, node === range.endContainer ? range.endOffset : node.length];
-      if (range.intersectsNode(node) && from < to) {
-        const next = node.parentElement?.closest(BLOCKS);
-        quote += (block && next !== block ? " " : "") + node.data.slice(from, to);
-        if (start < 0) start = at + from;
-        block = next;
-      }
-      at += node.length;
-    }
+  for (const node of passages.flatMap(textNodes).filter((each) => range.intersectsNode(each))) {
+    const [from, to] = [node === range.startContainer ? range.startOffset : 0, node === range.endContainer ? range.endOffset : node.length];
+    if (from >= to) continue;
+    const next = node.parentElement?.closest(BLOCKS);
+    text += (block && next !== block ? " " : "") + node.data.slice(from, to);
+    block = next;
   }
-  return letters(quote) ? { quote, start } : null;
+  return text;
+}
+
+/** Copies the selected text with the title, the page and a link. */
+async function copy() {
+  const found = selected();
+  if (!found) return;
+  const { chunk } = found.passage.dataset;
+  const page = found.passage.closest(".leaf")?.dataset.page;
+  const address = `${location.origin}/documents/${holder.dataset.document}?c=${chunk}#c-${chunk}`;
+  const source = `${one(".reader-bar h1").textContent}${page ? `, p. ${page}` : ""}. ${address}`;
+  await navigator.clipboard.writeText(`\u201c${found.quote.replace(/\s+/g, " ").trim()}\u201d\n${source}`);
+  bar.hidden = true;
+  toast("Copied with its source.");
 }
 
 /** @param {string} colour @param {boolean} [edit] */
 async function highlight(colour, edit) {
-  const passage = selected();
-  if (!passage) return;
+  const found = selected();
+  if (!found) return;
   try {
-    const made = await add({ ...passage, colour });
+    const made = await add({ quote: found.quote, text_before: found.before, start: Number(found.passage.dataset.start), colour });
     getSelection()?.removeAllRanges();
     bar.hidden = true;
     await refresh();
@@ -184,12 +140,26 @@ async function highlight(colour, edit) {
   }
 }
 
+/** @param {string} colour */
+const dot = (colour) => make("button", { class: `dot ${colour}`, type: "button", title: `Highlight in ${colour}${colour === "yellow" ? " (h)" : ""}`, "aria-label": `Highlight in ${colour}`, click: () => highlight(colour) });
+/** @param {string} word @param {string} title @param {() => void} click */
+const button = (word, title, click) => make("button", { class: "button plain", type: "button", title, click }, word);
 const bar = make(
   "div",
-  { class: "mark-bar", role: "toolbar", "aria-label": "Highlight the selected text", hidden: true, mousedown: (/** @type {Event} */ event) => event.preventDefault() },
-  ...COLOURS.map((colour) => make("button", { class: `dot ${colour}`, type: "button", title: `Highlight in ${colour}${colour === "yellow" ? " (h)" : ""}`, "aria-label": `Highlight in ${colour}`, click: () => highlight(colour) })),
-  make("button", { class: "button plain", type: "button", title: "Note (Shift H)", click: () => highlight("yellow", true) }, "Note"),
+  { class: "mark-bar", role: "toolbar", "aria-label": "Selected text", hidden: true, mousedown: (/** @type {Event} */ event) => event.preventDefault(), keydown: moveInBar },
+  ...(canWrite() ? [...COLOURS.map(dot), button("Note", "Note (Shift H)", () => highlight("yellow", true))] : []),
+  ...(navigator.clipboard ? [button("Copy", "Copy with the source (y)", () => copy().catch(complain))] : []),
 );
+
+/** Arrow keys move between the buttons, as in every toolbar. @param {KeyboardEvent} event */
+function moveInBar(event) {
+  const buttons = all("button", bar);
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (step) buttons.at((buttons.indexOf(document.activeElement) + step) % buttons.length).focus();
+  if (event.key !== "Escape") return;
+  bar.hidden = true;
+  one("#text").focus({ preventScroll: true });
+}
 
 function place() {
   if (bar.contains(document.activeElement)) return;
@@ -201,15 +171,24 @@ function place() {
   bar.style.left = `${Math.max(8, Math.min(left, innerWidth - bar.offsetWidth - 8))}px`;
 }
 
+/** @type {Record<string, () => void>} */
+const KEYS = {
+  ...(canWrite() ? { h: () => highlight("yellow"), H: () => highlight("yellow", true) } : {}),
+  ...(navigator.clipboard ? { y: () => copy().catch(complain) } : {}),
+};
+
 /** @param {KeyboardEvent} event */
 function press(event) {
   if (event.key === "Escape") bar.hidden = true;
-  if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || !selected()) return;
-  if (document.cookie.split("; ").includes("octavo_keys=off")) return;
-  if (event.key.toLowerCase() !== "h") return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || bar.contains(/** @type {Node} */ (event.target))) return;
+  const toBar = event.key === "Tab" && !event.shiftKey && !bar.hidden;
+  const act = toBar ? () => one("button", bar).focus() : areOff() ? undefined : KEYS[event.key];
+  if (!act || !selected()) return;
   event.preventDefault();
-  highlight("yellow", event.shiftKey);
+  act();
 }
+
+const areOff = () => document.cookie.split("; ").includes("octavo_keys=off");
 
 if (holder && leaves) {
   paint();
@@ -224,7 +203,7 @@ if (holder && leaves) {
     event.preventDefault();
     wanted.scrollIntoView({ block: "center" });
   });
-  if (canWrite()) {
+  if (bar.children.length) {
     document.body.append(bar);
     document.addEventListener("selectionchange", throttled(async () => place(), SETTLE_MS));
     addEventListener("scroll", () => (bar.hidden = true), { capture: true, passive: true });

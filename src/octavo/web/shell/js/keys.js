@@ -7,24 +7,30 @@ import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
 import { clearSelection, toggle } from "./select.js";
 
-const PLACES = { l: "/library", s: "/search", c: "/connections", a: "/analyses", v: "/conversions", n: "/notifications", o: "/operations" };
+/** @type {Record<string, [string, string]>} */
+const PLACES = {
+  l: ["/library", "Library"],
+  s: ["/search", "Search"],
+  q: ["/ask", "Ask"],
+  c: ["/connections", "Connections"],
+  h: ["/highlights", "Highlights"],
+  a: ["/analyses", "Analyses"],
+  v: ["/conversions", "Conversions"],
+  n: ["/notifications", "Notifications"],
+  o: ["/operations", "Operations"],
+};
 const SECOND_MS = 1500;
 const HELP = [
   ["Ctrl K", "Find a document, a page or an action"],
-  ["/", "Find in the library"],
   ["n", "Add a link, text or file"],
-  ["g l", "Library"],
-  ["g s", "Search"],
-  ["g c", "Connections"],
-  ["g a", "Analyses"],
-  ["g v", "Conversions"],
-  ["g n", "Notifications"],
+  ["Esc", "Close / clear selection"],
+  ["?", "Show this list"],
+];
+const LIST_HELP = [
   ["j  k", "Next or previous document"],
   ["Enter", "Open the document"],
   ["x", "Select (Shift: a range)"],
   ["r", "Press the button in the highlighted row"],
-  ["Esc", "Close / clear selection"],
-  ["?", "Show this list"],
 ];
 
 let went = -SECOND_MS;
@@ -59,9 +65,9 @@ function escape(event) {
 /** @param {KeyboardEvent} event @returns {boolean} whether the key was handled */
 function press(event) {
   const now = performance.now();
-  const place = PLACES[/** @type {keyof typeof PLACES} */ (event.key)];
+  const place = PLACES[event.key];
   if (now - went < SECOND_MS && place) {
-    location.assign(place);
+    location.assign(place[0]);
     return true;
   }
   went = event.key === "g" ? now : -SECOND_MS;
@@ -117,8 +123,14 @@ function pick(withRange) {
   toggle(row, withRange);
 }
 
+/** @param {string[][]} help */
+const lines = (help) => help.map(([keys, meaning]) => make("div", {}, make("dt", {}, ...keys.split(/ +/).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, meaning)));
+
+/** The keys of this page come first. A page with its own keys has them in a template. */
 function showHelp() {
-  const lines = HELP.map(([keys, meaning]) => make("div", {}, make("dt", {}, ...keys.split(/ +/).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, meaning)));
+  const own = one("#page-keys")?.content.cloneNode(true);
+  const places = Object.entries(PLACES).filter(([, [address]]) => one(`.places a[href="${address}"]`));
+  const listed = own ? [own] : lines([["/", "Find in the library"], ...(one("#documents") ? LIST_HELP : [])]);
   const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Close");
-  const dialog = openDialog("Keyboard shortcuts", [make("h2", {}, "Keyboard shortcuts"), make("dl", { class: "keys" }, ...lines), make("div", { class: "buttons" }, close)]);
+  const dialog = openDialog("Keyboard shortcuts", [make("h2", {}, "Keyboard shortcuts"), make("dl", { class: "keys" }, ...listed, ...lines([...HELP, ...places.map(([key, [, word]]) => [`g ${key}`, word])])), make("div", { class: "buttons" }, close)]);
 }
