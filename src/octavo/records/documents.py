@@ -205,7 +205,7 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
-    """Where you stopped reading: a character position in the document's Markdown, and its page if the text has pages."""
+    """Where you stopped reading: a character position in the document's Markdown, and its page if there are pages."""
 
     start: int
     page: int | None

@@ -68,6 +68,7 @@ def test_selected_text_is_highlighted_noted_and_still_marked_after_a_reload(
     expect(page.locator("#leaves mark.noted")).to_have_attribute("title", "ask Tomas")
     select(page, "The fee is due.", "The fee is due.", -1)
     page.keyboard.press("h")
+    expect(page.locator("[data-highlight-count]")).to_have_text("3")
     page.reload()
     expect(page.locator("#leaves mark[data-mark]")).to_have_count(6)
     expect(page.locator("p", has_text="12,500").locator("mark")).to_have_text("The fee is due.")
@@ -109,4 +110,36 @@ def test_the_toolbar_and_the_panel_fit_on_a_phone(place: Place, open_browser: Op
     page.get_by_role("button", name="Note").click()
     expect(page.locator("#highlights textarea:focus")).to_be_visible()
     no_sideways_scroll(page)
+    check_axe(page)
+
+
+def test_the_toolbar_is_used_by_keyboard_and_copies_with_the_source(place: Place, open_browser: OpenBrowser) -> None:
+    session, document = add(place)
+    member = open_browser(session)
+    page = member.open(f"/documents/{document}")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    select(page, "Either party", "ninety days.")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Highlight in yellow")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("button", name="Copy", exact=True)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#toasts")).to_contain_text("Copied with its source.")
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert re.fullmatch(rf"“{re.escape(QUOTE)}”\nCrane lease\. http://\S+/documents/{document}\?c=\S+#c-\S+", copied)
+
+
+def test_a_lost_highlight_is_shown_with_its_quote(place: Place, open_browser: OpenBrowser) -> None:
+    session, document = add(place)
+    with place.client(session) as api:
+        api.post(f"/api/v1/documents/{document}/highlights", json={"quote": QUOTE}).raise_for_status()
+        made = api.get(f"/api/v1/documents/{document}/highlights").json()["items"][0]["id"]
+    lose = "UPDATE highlights SET lost = true, char_start = NULL, char_end = NULL WHERE id = %s"
+    place.database.run(lose, made)
+    page = open_browser(session).open(f"/documents/{document}?panel=highlights")
+    expect(page.locator("#highlights blockquote")).to_have_text(QUOTE)
+    expect(page.locator("#highlights .warn")).to_contain_text("Lost")
+    expect(page.locator("#leaves mark")).to_have_count(0)
+    page.goto(f"{place.address}/highlights")
+    expect(page.locator(".highlight")).to_contain_text("Lost")
     check_axe(page)

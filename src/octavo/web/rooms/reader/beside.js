@@ -14,7 +14,7 @@ for (const pane of all(".pane-text")) {
 for (const link of all(".pane-quote a")) {
   link.addEventListener("click", (/** @type {Event} */ event) => {
     const pane = one(".pane-text", link.closest(".pane"));
-    const target = one("mark.quoted", pane) ?? document.getElementById(link.hash.slice(1));
+    const target = one("mark.quoted", pane) ?? one(`[id="${link.hash.slice(1)}"]`, pane);
     if (!target) return;
     event.preventDefault();
     target.scrollIntoView({ block: "center" });

@@ -18,8 +18,8 @@ from octavo.library.documents import show_document
 from octavo.records.documents import Document
 from octavo.records.search import Connection as ConnectionView
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.reader.pages import Position, open_document
-from octavo.web.rooms.reader.text import ChunkPosition, OpenText, find_place, moment_address
+from octavo.web.rooms.reader.pages import Position, language_tag, open_document
+from octavo.web.rooms.reader.text import ChunkPosition, OpenText, find_place, format_moment, moment_address
 from octavo.web.shell.forms import read_number
 from octavo.web.shell.frame import LibraryFrame
 from octavo.web.shell.templates import render
@@ -72,6 +72,13 @@ class Pane:
         return self.text.plan.page_at(self.cited.start) if self.text and self.cited else None
 
     @property
+    def language(self) -> str | None:
+        return language_tag(self.document.language)
+
+    def moment_address(self, seconds: float | None) -> str | None:
+        return moment_address(self.document, seconds)
+
+    @property
     def address(self) -> str:
         """The address that opens the document alone."""
         place = f"?c={self.cited.id}#c-{self.cited.id}" if self.cited else ""
@@ -106,7 +113,7 @@ async def split_view(
         joined=joined,
         address=partial(asked.address, document, other),
         swapped=asked.swapped().address(other, document),
-        moment_of=lambda pane: partial(moment_address, pane.document),
+        format_moment=format_moment,
     )
 
 

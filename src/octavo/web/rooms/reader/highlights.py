@@ -1,4 +1,4 @@
-"""Pages for highlights: the list next to the text, the page with all highlights, and forms that work without scripts."""
+"""Pages for highlights: the list next to the text, the page with all highlights, and forms for both."""
 
 from __future__ import annotations
 
@@ -95,8 +95,15 @@ async def highlights_fragment(request: Request, services: ServicesOf, caller: Re
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
         marked = await list_marked(connection, caller.owner_id, document)
-    values = {"highlights": marked, "colours": COLOURS, "may_write": caller.may_write}
-    return render(request, "reader_highlights.html", None, d=found, **values)
+    return render(
+        request,
+        "reader_highlights.html",
+        None,
+        d=found,
+        highlights=marked,
+        colours=COLOURS,
+        may_write=caller.may_write,
+    )
 
 
 @router.post("/documents/{document}/highlights")

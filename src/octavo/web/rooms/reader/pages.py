@@ -246,7 +246,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
         **_origin(document),
         "moment_address": partial(moment_address, document),
         "format_moment": format_moment,
-        "language": _language(document.language),
+        "language": language_tag(document.language),
     }
 
 
@@ -261,7 +261,7 @@ def _origin(document: Document) -> dict[str, str | None]:
     return {"origin": None if is_told else origin, "origin_address": address}
 
 
-def _language(language: str | None) -> str | None:
+def language_tag(language: str | None) -> str | None:
     """Convert a language code to an HTML language tag: en-GB, not en_GB."""
     tag = (language or "").replace("_", "-")
     return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
