@@ -31,8 +31,8 @@ CREATE INDEX highlights_user ON highlights (user_id) WHERE user_id IS NOT NULL;
 -- Highlights with the title of their document and their position in the current text.
 CREATE VIEW placed_highlights AS
 SELECT h.id, h.document_id, coalesce(nullif(d.title, ''), d.filename) AS title, c.id AS chunk_id,
-       page_of(c, h.char_start - c.char_start) AS page, h.char_start AS start, h.char_end AS "end", h.quote, h.text_before,
-       h.text_after, h.colour, h.note, h.lost, h.user_id, h.created_at, h.updated_at, d.owner_id, d.superseded
+       page_of(c, h.char_start - c.char_start) AS page, h.char_start AS start, h.char_end AS "end", h.quote, h.colour, h.note,
+       h.lost, h.user_id, h.created_at, h.updated_at, d.owner_id, d.superseded, h.text_before, h.text_after
 FROM highlights h JOIN documents d ON d.id = h.document_id AND d.deleted_at IS NULL
 LEFT JOIN chunks c ON c.id = (
     SELECT o.id FROM chunks o WHERE o.document_id = d.id AND o.revision = d.revision

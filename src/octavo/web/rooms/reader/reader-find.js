@@ -55,8 +55,10 @@ async function search(choose) {
 /** Marks all matches in the loaded text, without changing it. */
 function mark() {
   const words = foldWords(field.value);
-  const chunks = Map.groupBy ? Map.groupBy(all(".passage[data-chunk]", leaves), (passage) => passage.dataset.chunk) : new Map();
-  ranges = new Map([...chunks].map(([chunk, passages]) => [chunk, words && !bar.hidden ? findRanges(passages, words) : []]));
+  /** @type {Map<string, Element[]>} */
+  const chunks = new Map();
+  if (words && !bar.hidden) for (const passage of all(".passage[data-chunk]", leaves)) chunks.set(passage.dataset.chunk, [...(chunks.get(passage.dataset.chunk) ?? []), passage]);
+  ranges = new Map([...chunks].map(([chunk, passages]) => [chunk, findRanges(passages, words)]));
   if (!CSS.highlights) return;
   CSS.highlights.delete("found-now");
   CSS.highlights.set("found", new Highlight(...[...ranges.values()].flat()));
@@ -73,7 +75,7 @@ function go(at) {
   say();
   const { chunk_id: chunk, start } = matches[now];
   const shown = chunk && (one(`.passage[data-chunk="${chunk}"]`, leaves) ?? document.getElementById(`c-${chunk}`));
-  if (!shown) return location.assign(`${location.pathname}?${new URLSearchParams({ find: field.value.trim(), c: chunk ?? "", at: String(start) })}${chunk ? `#c-${chunk}` : ""}`);
+  if (!shown) return location.assign(`${location.pathname}?${new URLSearchParams({ find: field.value.trim(), c: chunk ?? "", at: String(start) })}`);
   const before = matches.slice(0, now).filter((match) => match.chunk_id === chunk).length;
   const range = chunk && ranges.get(chunk)?.[before];
   (range ? range.startContainer.parentElement : shown).scrollIntoView({ block: "center" });
