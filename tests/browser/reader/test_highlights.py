@@ -80,6 +80,8 @@ def test_selected_text_is_highlighted_noted_and_still_marked_after_a_reload(
     page.locator("details[open]").get_by_role("button", name="Delete").click()
     expect(page.locator("#leaves mark.noted")).to_have_count(0)
     expect(page.locator("#leaves")).to_contain_text(QUOTE)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#leaves mark.noted")).to_have_attribute("title", "ask Tomas")
 
 
 def test_highlights_are_added_changed_and_deleted_without_scripts(place: Place, open_browser: OpenBrowser) -> None:

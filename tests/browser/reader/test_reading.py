@@ -90,7 +90,7 @@ def test_open_beside_shows_both_quotes_at_their_places(
         ("bog.md", f"# Bog\n\n{FILLER}\n\n{TABLE}\n\n{FILLER}"),
         ("letter.md", f"# Letter\n\n{FILLER}\n\n{LETTER}"),
     )
-    chunks = []
+    chunks: list[str] = []
     with place.client(session) as api:
         for document, quote in ((one, TABLE), (other, LETTER)):
             found = api.get(f"/api/v1/documents/{document}/find", params={"q": quote}).json()["items"]

@@ -54,7 +54,8 @@ async def test_words_are_found_in_pages_that_are_not_loaded(long_book: tuple[Roo
 async def test_all_matches_are_listed_page_by_page(long_book: tuple[Room, str]) -> None:
     room, document = long_book
     address = f"/api/v1/documents/{document}/find?q=chapter&limit=20"
-    pages, cursor = [], ""
+    pages: list[int] = []
+    cursor = ""
     while cursor is not None:
         body = (await room.owner.get(f"{address}&cursor={cursor}")).json()
         assert body["total"] == 45

@@ -4,7 +4,7 @@
 import { all, canWrite, isField, make, one, parse } from "../../shell/js/dom.js";
 import { fetchPiece, request } from "../../shell/js/request.js";
 import { throttled } from "../../shell/js/throttle.js";
-import { complain, toast } from "../../shell/js/toast.js";
+import { complain, toast, undoable } from "../../shell/js/toast.js";
 import { togglePanel } from "./reader-panels.js";
 import { BLOCKS, letters, markQuote, textNodes } from "./reader-text.js";
 
@@ -59,6 +59,13 @@ const call = (path, method, body) => request(`/api/v1${path}`, { method, headers
 /** @param {object} passage */
 const add = (passage) => call(`/documents/${holder.dataset.document}/highlights`, "POST", passage);
 
+/** Offers to add a deleted highlight again. A lost one cannot be added: the text does not have its words. @param {HTMLElement} item */
+function offerUndo(item) {
+  const { chunk, colour, before } = item.dataset;
+  const passage = { quote: one("blockquote", item).textContent, text_before: before, colour, note: one(".why", item)?.textContent ?? "" };
+  if (chunk) undoable("Highlight deleted.", () => add(passage).then(refresh).catch(complain));
+}
+
 /** @param {SubmitEvent} event */
 async function send(event) {
   const form = /** @type {HTMLFormElement} */ (event.target);
@@ -69,6 +76,7 @@ async function send(event) {
   try {
     if (deletes) await call(path, "DELETE");
     else await (form.dataset.of ? call(path, "PATCH", values) : add(values));
+    if (deletes) offerUndo(/** @type {HTMLElement} */ (form.closest("[data-highlight]")));
     await refresh();
     one("#announcements").textContent = deletes ? "Highlight deleted." : "Highlight saved.";
     one(`[data-highlight="${form.dataset.of}"] summary, #highlights summary`)?.focus({ preventScroll: true });

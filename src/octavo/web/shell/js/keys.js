@@ -1,37 +1,13 @@
 // Keyboard shortcuts. Single letters can be disabled and are ignored in fields.
 
-import { all, canWrite, isField, make, one } from "./dom.js";
-import { openDialog } from "./dialog.js";
+import { all, canWrite, isField, one } from "./dom.js";
 import { closeDock } from "./dock.js";
 import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
 import { clearSelection, toggle } from "./select.js";
 
-/** @type {Record<string, [string, string]>} */
-const PLACES = {
-  l: ["/library", "Library"],
-  s: ["/search", "Search"],
-  q: ["/ask", "Ask"],
-  c: ["/connections", "Connections"],
-  h: ["/highlights", "Highlights"],
-  a: ["/analyses", "Analyses"],
-  v: ["/conversions", "Conversions"],
-  n: ["/notifications", "Notifications"],
-  o: ["/operations", "Operations"],
-};
+const PLACES = { l: "/library", s: "/search", q: "/ask", c: "/connections", h: "/highlights", a: "/analyses", v: "/conversions", n: "/notifications", o: "/operations" };
 const SECOND_MS = 1500;
-const HELP = [
-  ["Ctrl K", "Find a document, a page or an action"],
-  ["n", "Add a link, text or file"],
-  ["Esc", "Close / clear selection"],
-  ["?", "Show this list"],
-];
-const LIST_HELP = [
-  ["j  k", "Next or previous document"],
-  ["Enter", "Open the document"],
-  ["x", "Select (Shift: a range)"],
-  ["r", "Press the button in the highlighted row"],
-];
 
 let went = -SECOND_MS;
 
@@ -65,9 +41,9 @@ function escape(event) {
 /** @param {KeyboardEvent} event @returns {boolean} whether the key was handled */
 function press(event) {
   const now = performance.now();
-  const place = PLACES[event.key];
+  const place = PLACES[/** @type {keyof typeof PLACES} */ (event.key)];
   if (now - went < SECOND_MS && place) {
-    location.assign(place[0]);
+    location.assign(place);
     return true;
   }
   went = event.key === "g" ? now : -SECOND_MS;
@@ -77,7 +53,7 @@ function press(event) {
 
 /** @type {Record<string, (event: KeyboardEvent) => unknown>} */
 const KEYS = {
-  "?": showHelp,
+  "?": () => import("./help.js").then(({ showHelp }) => showHelp(PLACES)),
   "/": () => (one("#find") ? one("#find").focus() : openPalette()),
   n: () => (!canWrite() ? false : one("#paste") ? one("#paste").focus() : openBox()),
   j: () => move(1),
@@ -121,16 +97,4 @@ function pick(withRange) {
   const row = current();
   if (!row || !one("#bulk")) return false;
   toggle(row, withRange);
-}
-
-/** @param {string[][]} help */
-const lines = (help) => help.map(([keys, meaning]) => make("div", {}, make("dt", {}, ...keys.split(/ +/).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, meaning)));
-
-/** The keys of this page come first. A page with its own keys has them in a template. */
-function showHelp() {
-  const own = one("#page-keys")?.content.cloneNode(true);
-  const places = Object.entries(PLACES).filter(([, [address]]) => one(`.places a[href="${address}"]`));
-  const listed = own ? [own] : lines([["/", "Find in the library"], ...(one("#documents") ? LIST_HELP : [])]);
-  const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Close");
-  const dialog = openDialog("Keyboard shortcuts", [make("h2", {}, "Keyboard shortcuts"), make("dl", { class: "keys" }, ...listed, ...lines([...HELP, ...places.map(([key, [, word]]) => [`g ${key}`, word])])), make("div", { class: "buttons" }, close)]);
 }
