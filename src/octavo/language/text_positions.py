@@ -38,7 +38,10 @@ _SAME_MARKS = ("'\u2018\u2019\u201a\u02bc", '"\u201c\u201d\u201e\u00ab\u00bb', "
 
 @dataclass(frozen=True, slots=True)
 class QuoteMatch:
-    """A quote that was found in a text. `text` is `source[start:end]`, not the model's spelling."""
+    """A quote that was found in a text.
+
+    `text` is the exact text `source[start:end]`, not the quote as the model wrote it.
+    """
 
     text: str
     start: int

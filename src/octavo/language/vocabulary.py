@@ -1,4 +1,7 @@
-"""The frequencies of English words, the stems of word forms, and stop words; loads large tables once per process."""
+"""Word data for other modules: the frequencies of English words, word stems, and stop words.
+
+Large tables and models are loaded once per process.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es
 
 
 def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
-    """Like `functools.cache` for a function without arguments, but parallel first calls run the function only once."""
+    """Cache the result of a function without arguments, like `functools.cache`.
+
+    Even if several threads make the first call at the same time, the function runs only once.
+    """
     lock, kept = Lock(), cache(make)
 
     @wraps(make)

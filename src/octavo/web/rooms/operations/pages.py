@@ -293,7 +293,7 @@ CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The health of the installation.
+    """The health of the installation in words.
 
     `tone`, `glyph` and `chip` are the colour, icon and text of the status label. `wrong` has one message per problem.
     """
