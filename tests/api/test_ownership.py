@@ -132,6 +132,9 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/export": Rule("read", "document"),
     # A download like the one above, only later: it needs no more than that.
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/find": Rule("read", "document", query="?q=text"),
+    "GET /api/v1/documents/{document}/position": Rule("read", "document"),
+    "PUT /api/v1/documents/{document}/position": Rule("write", "document", 204, given(start=5)),
     "GET /api/v1/documents/{document}/highlights": Rule("read", "document"),
     "POST /api/v1/documents/{document}/highlights": Rule("write", "quotable document", 201, given(quote="Some text")),
     "GET /api/v1/highlights": Rule("read", None, query="?q=text"),

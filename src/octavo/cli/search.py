@@ -1,11 +1,11 @@
 """`octavo search` finds passages in documents. `octavo ask` answers a question from them and prints the sources.
 
-`octavo threads` lists the questions that can be continued.
+`octavo threads` lists the questions that can be continued, `octavo highlights` the passages that were highlighted.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -15,7 +15,7 @@ from uuid import UUID
 import typer
 
 from octavo.cli.names import find_ids, find_named
-from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.options import AsJson, Cursor, Key, Server
 from octavo.cli.output import clean, local_time, open_console, print_json, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from octavo.client import Client
     from octavo.client.events import AnswerPart
     from octavo.core.pagination import Page
+    from octavo.records.documents import Highlight
     from octavo.records.search import AnswerSources, Citation, SearchHit, SearchPage, Statement, ThreadSummary
 
-MOST_HITS = 100
-MOST_THREADS = 500
+MOST_HITS, MOST_HIGHLIGHTS, MOST_THREADS = 100, 500, 500
 INDENT = 4
 REASONS = {
     "words": "words",
@@ -291,3 +291,51 @@ def describe_place(one: Citation) -> str:
     page = f", page {one.page}" if one.page else ""
     mark = "" if one.verified else f" {UNVERIFIED}"
     return f"{clean(one.title)}{page}, {short_id(one.document_id)}{mark}"
+
+
+@app.command()
+def highlights(
+    document: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="Document id, or at least four characters of it. Default: all documents."),
+    ] = None,
+    q: Annotated[
+        str | None, typer.Option("--q", help="Only highlights with these words in the quote or the note.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_HIGHLIGHTS, help="Maximum number of highlights.")] = 50,
+    cursor: Cursor = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """List highlighted passages and notes: of one document in the order of its text, or of all, newest first."""
+    if document and q:
+        raise BadInput("Use either a document id or --q.")
+
+    async def run(client: Client) -> Page[Highlight]:
+        if document is None:
+            return await client.find_highlights(q, cursor=cursor, limit=limit)
+        (found,) = await find_ids(client, [document])
+        return await client.list_highlights(found, cursor=cursor, limit=limit)
+
+    page = call(Target(server, key), run)
+    if as_json:
+        return print_json(page)
+    print_highlights(page.items)
+    if page.next_cursor:
+        typer.echo(f"Next page: --cursor {page.next_cursor}", err=True)
+    return None
+
+
+def print_highlights(items: Sequence[Highlight]) -> None:
+    if not items:
+        typer.echo("No highlights.")
+    console = open_console()
+    for one in items:
+        page = f"p. {one.page}" if one.page is not None else ""
+        lost = "lost: the current text does not contain this passage" if one.lost else ""
+        place = " · ".join(part for part in (page, one.colour, lost, short_id(one.document_id)) if part)
+        console.print(f"{clean(one.title)} · {place}", style="bold", soft_wrap=True)
+        console.print(f"    “{clean(one.quote)}”", soft_wrap=True)
+        if one.note:
+            console.print(f"    Note: {clean(one.note)}", soft_wrap=True)

@@ -44,8 +44,10 @@ from octavo.records.documents import (
     FigureView,
     Highlight,
     PageView,
+    ReadingPosition,
     RegionView,
     Retried,
+    TextMatches,
     UploadState,
     UploadView,
     Version,
@@ -272,6 +274,21 @@ class Client(UploadCalls):
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """List the chunks of a document, in order."""
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
+
+    async def find_in_document(
+        self, document: UUID, q: str, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> TextMatches:
+        """Find words in the text of a document, ignoring case, accents and white space."""
+        query = {"q": q, "limit": str(limit)} | ({"cursor": cursor} if cursor else {})
+        return read_record(TextMatches, await self._transport.get(f"/documents/{document}/find", query))
+
+    async def read_position(self, document: UUID) -> ReadingPosition:
+        return read_record(ReadingPosition, await self._transport.get(f"/documents/{document}/position"))
+
+    async def keep_position(self, document: UUID, start: int) -> None:
+        """Keep the reading position, as a character position in the Markdown."""
+        request = Request("PUT", f"/documents/{document}/position", repeatable=True, json={"start": start})
+        await self._transport.call(request)
 
     async def list_highlights(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED

@@ -18,7 +18,7 @@ from octavo.core.formatting import format_full_date, format_money
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.facts.confidence import REVIEW
 from octavo.facts.words import fold
-from octavo.language.quotes import find_quote
+from octavo.language.text_positions import find_quote
 from octavo.language.vocabulary import STOPWORDS
 from octavo.library.facts import chosen_facts
 from octavo.records.documents import FactView

@@ -122,7 +122,7 @@ def working(instance: Instance) -> Generator[None]:
 
 COMMANDS = [
     *("add", "ls", "show", "rm", "restore", "retry", "cancel", "reembed", "watch"),
-    *("edit", "connections", "verdict", "weights", "related"),
+    *("edit", "connections", "verdict", "weights", "related", "highlights"),
     *("keys", "keys add", "keys ls", "keys rm"),
 ]
 
@@ -687,3 +687,20 @@ def test_related_documents_are_listed_most_similar_first(console: Console) -> No
     assert other in console.say("related", one)
     (alone,) = console.add(write("alone.txt"))
     assert console.say("related", alone) == "No related documents.\n"
+
+
+def test_highlights_are_listed_of_one_document_or_of_all_and_by_their_words(console: Console) -> None:
+    assert console.say("highlights", "--q", "ospreys") == "No highlights.\n"
+    (one,), (other,) = console.add(write("lease.txt")), console.add(write("letter.txt"))
+    info = EmbeddedPostgres(DataFolder(console.instance.data)).connection_info()
+    marked = b"""INSERT INTO highlights (id, document_id, quote, text_before, text_after, colour, note, lost)
+                 VALUES (gen_random_uuid(), %s, %s, '', '', 'green', %s, true)"""
+    with psycopg.connect(info) as database:
+        database.execute(marked, (one, "ninety days", "ask Tomas about ospreys"))
+        database.execute(marked, (other, "the deposit", ""))
+    said = console.say("highlights", one[-8:])
+    assert said.startswith(f"lease.txt · green · lost: the current text does not contain this passage · {one[-8:]}\n")
+    assert said.endswith("    “ninety days”\n    Note: ask Tomas about ospreys\n")
+    assert [item["quote"] for item in console.read("highlights", "--q", "OSPREYS")["items"]] == ["ninety days"]
+    assert {item["document_id"] for item in console.read("highlights")["items"]} == {one, other}
+    assert "either a document id or --q" in console.refuse("highlights", one, "--q", "deposit")

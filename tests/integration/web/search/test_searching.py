@@ -373,3 +373,27 @@ async def test_the_page_leads_to_the_passage(room: Room) -> None:
     long = await room.owner.get("/search", params={"q": "x" * 5000})
     assert long.status_code == 422
     assert "too long" in long.text
+
+
+async def test_a_hit_opens_beside_another_and_highlights_are_found(room: Room) -> None:
+    ids = await add_all(room, bridge=BRIDGE, bog=BOG)
+    words = "The steel cables of the bridge are in poor condition."
+    marked = {"quote": words, "note": "ask the ospreys"}
+    await room.owner.post(f"/api/v1/documents/{ids['bridge']}/highlights", json=marked)
+    first = (await search(room, "sphagnum", mode="text"))["items"][0]
+    chosen = f"{ids['bog']}:{first['chunk_id']}"
+    assert escape(f"beside={quote_key(chosen)}") in await room.read("/search?q=sphagnum&mode=text")
+    shown = await room.read(f"/search?q=cables&mode=text&beside={chosen}")
+    assert "Choose a passage to open beside" in shown
+    second = (await search(room, "cables", mode="text"))["items"][0]["chunk_id"]
+    address = f"/documents/{ids['bog']}/beside/{ids['bridge']}?left={first['chunk_id']}&right={second}"
+    assert f'href="{escape(address)}"' in shown
+    assert "Sphagnum moss" in await room.read(address)
+    assert "Your highlights" in await room.read("/search?q=OSPREYS")
+    assert "Your highlights" not in await room.read("/search?q=sphagnum")
+    for wrong in ("x", f"{uuid4()}:{uuid4()}"):
+        assert "Choose a passage" not in await room.read(f"/search?q=cables&mode=text&beside={wrong}")
+
+
+def quote_key(key: str) -> str:
+    return quote(key, safe="")

@@ -1,4 +1,4 @@
-"""Loads one window (section) of a document's text and arranges it for the page."""
+"""Loads one window (section) of a document's text and arranges it for the page, and finds words in the whole text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.language.markdown_segments import blank_markup
+from octavo.language.text_positions import find_words
 from octavo.library.documents import moment_url
 from octavo.library.pictures import ShownFigure, known_figures
-from octavo.records.documents import Document
+from octavo.records.documents import Document, Span, TextMatch, TextMatches
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
 from octavo.web.markdown.render import Block, render_plain, render_window
@@ -25,6 +27,9 @@ QUERIES = load_queries("reader")
 # About a hundred books; longer texts are only available as downloads.
 MOST_BYTES = 64 << 20
 MOST_HEADINGS = 300
+MOST_WORDS, MOST_MATCHES = 200, 10_000
+# How many characters of the text before and after found words are shown.
+AROUND = 60
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FIGURE = re.compile(r"\]\(figures/([1-9][0-9]{0,5})\.png\)")
 Choose: TypeAlias = Callable[[Plan], Window]
@@ -101,15 +106,8 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: StoredText, choose: Choose) -> OpenText:
-    """Load the window (section) of the text that `choose` selects. If the text was just replaced, load the new text."""
-    try:
-        markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
-    except ObjectMissing:
-        async with services.database.connection() as connection:
-            replaced = await find_text(connection, owner, document)
-        if replaced is None or replaced.key == stored.key:
-            raise
-        return await open_text(services, owner, document, replaced, choose)
+    """Load the window (section) of the text that `choose` selects."""
+    stored, markdown = await _read(services, owner, document, stored)
     plan = await asyncio.to_thread(make_plan, markdown, stored.sheets)
     window = choose(plan)
     values = {"owner": owner, "document": document, "revision": stored.revision}
@@ -121,6 +119,18 @@ async def open_text(services: Services, owner: UUID, document: UUID, stored: Sto
     leaves = await asyncio.to_thread(lay_out, markdown, plan, window, places, figures)
     front = markdown[: plan.front_end] if window.start < plan.front_end else None
     return OpenText(stored.revision, plan, window, leaves, front, has_figures="](figures/" in markdown)
+
+
+async def _read(services: Services, owner: UUID, document: UUID, stored: StoredText) -> tuple[StoredText, str]:
+    """Read the stored text. If it was just replaced, read the new text."""
+    try:
+        return stored, (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
+    except ObjectMissing:
+        async with services.database.connection() as connection:
+            replaced = await find_text(connection, owner, document)
+        if replaced is None or replaced.key == stored.key:
+            raise
+        return await _read(services, owner, document, replaced)
 
 
 def figure_numbers(text: str) -> list[int]:
@@ -149,6 +159,74 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.place_of, values)
     return ChunkPosition(**rows[0]) if rows else None
+
+
+# Find in the text --------------------------------------------------------------------------------------------------
+
+
+async def find_in_text(
+    services: Services, owner: UUID, document: UUID, words: str, *, after: int = -1, limit: int
+) -> TextMatches:
+    """Find words in the whole text of a document. `after`: only list matches after this character."""
+    async with services.database.connection() as connection:
+        stored = await find_text(connection, owner, document)
+    if stored is None or stored.bytes > MOST_BYTES:
+        return TextMatches([], None, 0)
+    stored, markdown = await _read(services, owner, document, stored)
+    spans = await asyncio.to_thread(find_words, words, markdown, MOST_MATCHES)
+    later = [one for one in spans if one.start > after]
+    shown = later[:limit]
+    chunks = await _chunks_of(services, owner, document, stored.revision, shown)
+    items = [make_match(one, markdown, stored.sheets, chunks) for one in shown]
+    return TextMatches(items, str(shown[-1].start) if len(later) > limit else None, len(spans))
+
+
+async def _chunks_of(
+    services: Services, owner: UUID, document: UUID, revision: int, spans: Sequence[Span]
+) -> list[ChunkPosition]:
+    if not spans:
+        return []
+    values = {"owner": owner, "document": document, "revision": revision}
+    async with services.database.connection() as connection:
+        part = {"first": spans[0].start, "last": spans[-1].end}
+        return [ChunkPosition(**row) for row in await fetch_rows(connection, QUERIES.chunk_starts, values | part)]
+
+
+def make_match(span: Span, markdown: str, sheets: Sequence[Sheet], chunks: Sequence[ChunkPosition]) -> TextMatch:
+    """Describe found words: their page and chunk, and a line of text around them."""
+    chunk = bisect_right(chunks, span.start, key=lambda one: one.start)
+    before, found, after = (
+        " ".join(blank_markup(part).split())
+        for part in (
+            _from_word(markdown[max(0, span.start - AROUND) : span.start]),
+            markdown[span.start : span.end],
+            _to_word(markdown[span.end : span.end + AROUND]),
+        )
+    )
+    before += " " if markdown[span.start - 1 : span.start].isspace() and before else ""
+    after = (" " if markdown[span.end : span.end + 1].isspace() else "") + after
+    return TextMatch(
+        span.start,
+        span.end,
+        page_at(sheets, span.start),
+        chunks[chunk - 1].id if chunk else None,
+        before + found + after,
+        [(len(before), len(before) + len(found))],
+    )
+
+
+def page_at(sheets: Sequence[Sheet], position: int) -> int | None:
+    place = bisect_right(sheets, position, key=lambda one: one.start)
+    return sheets[max(place - 1, 0)].number if sheets else None
+
+
+def _from_word(text: str) -> str:
+    """Leave out the first word, which may be cut."""
+    return text if len(text) < AROUND else text[text.find(" ") + 1 :]
+
+
+def _to_word(text: str) -> str:
+    return text if len(text) < AROUND else text[: text.rfind(" ") + 1] or text
 
 
 # Recordings --------------------------------------------------------------------------------------------------------
