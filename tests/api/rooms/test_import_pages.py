@@ -11,8 +11,8 @@ from tests.support.visitors import House
 
 
 async def add_import(browser: httpx.AsyncClient, count: int) -> list[str]:
-    headers = {"x-upload-filename": "note.txt", "x-import-id": str(uuid4()), "content-type": "text/plain"}
-    answers = [await browser.post("/api/v1/documents", content=f"Note {n}.", headers=headers) for n in range(count)]
+    headers, path = {"x-upload-filename": "note.txt"}, f"/api/v1/documents?import_id={uuid4()}"
+    answers = [await browser.post(path, content=f"Note {n}.", headers=headers) for n in range(count)]
     return [one.json()["document_id"] for one in answers]
 
 
@@ -59,5 +59,15 @@ async def test_a_file_without_a_mark_in_a_browser_is_added_by_hand(house: House)
 
 async def test_a_malformed_mark_is_refused(house: House) -> None:
     browser = await person(house, "ada@example.org")
-    headers = {"x-upload-filename": "note.txt", "x-import-id": "harbour"}
-    assert (await browser.post("/api/v1/documents", content="Note.", headers=headers)).status_code == 422
+    headers, path = {"x-upload-filename": "note.txt"}, "/api/v1/documents?import_id=harbour"
+    assert (await browser.post(path, content="Note.", headers=headers)).status_code == 422
+
+
+async def test_links_text_and_announced_files_can_be_part_of_an_import_too(house: House) -> None:
+    browser = await person(house, "ada@example.org")
+    mark = f"?import_id={uuid4()}"
+    await browser.post(f"/api/v1/documents{mark}", json={"text": "A pasted line."})
+    ticket = (await browser.post(f"/api/v1/uploads{mark}", json={"filename": "a.txt"})).json()
+    await browser.put(ticket["put_url"], content=b"Words.")
+    await browser.post(f"/api/v1/uploads/{ticket['upload_id']}/finalize")
+    assert await lanes(browser) == ["bulk", "bulk"]

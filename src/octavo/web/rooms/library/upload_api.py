@@ -70,6 +70,15 @@ class Announcement(BaseModel):
         return with_details(upload, title=self.title, source=self.source, extraction=extraction)
 
 
+ImportId = Annotated[
+    UUID | None,
+    Field(
+        description="The same id for all files that are added together. They are processed after documents that are "
+        "added by hand, and have one notification."
+    ),
+]
+
+
 class RawFields(BaseModel):
     """Options of an upload that is sent as raw bytes. They are sent as query parameters."""
 
@@ -80,15 +89,7 @@ class RawFields(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
     version_of: UUID | None = None
-
-
-ImportId = Annotated[
-    UUID | None,
-    Header(
-        description="The same id for all files that are added together. They are processed after documents that"
-        " are added by hand, and have one notification."
-    ),
-]
+    import_id: ImportId = None
 
 
 def as_part(upload: NewUpload, caller: Caller, import_id: UUID | None) -> NewUpload:
@@ -105,11 +106,11 @@ async def begin(
     limits: LimitsOf,
     caller: WriteCaller,
     announced: Announcement,
-    x_import_id: ImportId = None,
+    import_id: Annotated[ImportId, Query()] = None,
 ) -> Ticket:
     """Create an upload for a file. Send the bytes to `put_url`, then finalize the upload to create the document."""
     check_extraction(services.settings, caller, announced.extraction)
-    return await intake.begin(caller.owner_id, as_part(announced.as_upload(), caller, x_import_id), limits)
+    return await intake.begin(caller.owner_id, as_part(announced.as_upload(), caller, import_id), limits)
 
 
 @router.get("/uploads", responses=problems(400, 401, 422))
@@ -177,7 +178,7 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, uplo
         }
     },
 )
-async def add(  # noqa: PLR0917 - each is a dependency or a parameter
+async def add(
     intake: IntakeOf,
     limits: LimitsOf,
     caller: WriteCaller,
@@ -186,12 +187,12 @@ async def add(  # noqa: PLR0917 - each is a dependency or a parameter
     fields: Annotated[RawFields, Query()],
     content_type: Annotated[str, Header()] = "application/octet-stream",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
-    x_import_id: ImportId = None,
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    For raw bytes, send these fields as query parameters: `duplicates`, `title`, `source`, `extraction`, `sha256`,
-    `bytes`, `version_of`. JSON contains exactly one of `url`, `youtube_url` and `text`.
+    `import_id` is always a query parameter. For raw bytes, send these fields as query parameters, too: `duplicates`,
+    `title`, `source`, `extraction`, `sha256`, `bytes`, `version_of`. JSON contains exactly one of `url`,
+    `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
@@ -200,21 +201,25 @@ async def add(  # noqa: PLR0917 - each is a dependency or a parameter
             announced = _check_fields(named, read_name(x_upload_filename), content_type)
             check_extraction(services.settings, caller, announced.extraction)
             body = early_limited(request, limits, request.stream())
-            return await intake.take(caller.owner_id, as_part(announced.as_upload(), caller, x_import_id), body, limits)
+            return await intake.take(
+                caller.owner_id, as_part(announced.as_upload(), caller, fields.import_id), body, limits
+            )
         if media_type == "application/json":
             given = await read_json_source(
                 request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
             )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
             await check_link(services, given.upload)
-            upload = as_part(given.upload, caller, x_import_id)
+            upload = as_part(given.upload, caller, fields.import_id)
             return await intake.take(caller.owner_id, upload, given.body, limits)
         if media_type == "multipart/form-data":
             form = await FormReader(content_type, request.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
             check_extraction(services.settings, caller, announced.extraction)
             body = early_limited(request, limits, form.file)
-            return await intake.take(caller.owner_id, as_part(announced.as_upload(), caller, x_import_id), body, limits)
+            return await intake.take(
+                caller.owner_id, as_part(announced.as_upload(), caller, fields.import_id), body, limits
+            )
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 

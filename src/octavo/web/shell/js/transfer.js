@@ -8,10 +8,9 @@ const ADDRESS = "/api/v1/documents";
 /** @typedef {"waiting" | "sending" | "done" | "twin" | "failed" | "cancelled"} State */
 
 export class Transfer extends EventTarget {
-  /** @param {File} file @param {Record<string, string>} [options] parameters of the request @param {string} [group] id of the import */
-  constructor(file, options = {}, group = undefined) {
+  /** @param {File} file @param {Record<string, string>} [options] parameters of the request */
+  constructor(file, options = {}) {
     super();
-    this.group = group;
     this.file = file;
     this.options = options;
     /** @type {State} */
@@ -55,7 +54,6 @@ export class Transfer extends EventTarget {
       request.setRequestHeader("x-upload-filename", encodeURIComponent(this.file.name));
       request.setRequestHeader("content-type", this.file.type || "application/octet-stream");
       request.setRequestHeader("accept", "application/json");
-      if (this.group) request.setRequestHeader("x-import-id", this.group);
       request.upload.addEventListener("progress", ({ loaded }) => {
         this.sent = loaded;
         if (this.state === "sending") this.become("sending");

@@ -1,5 +1,4 @@
-// Uploads: each file appears in the dock and in the list immediately, three are sent in parallel, and a failure does
-// not stop the others.
+// Uploads: three files are sent in parallel, and a failure does not stop the others.
 
 import { bytes, canWrite, icon, make, one } from "./dom.js";
 import { RequestError } from "./request.js";
@@ -11,8 +10,6 @@ import { Transfer } from "./transfer.js";
 import { announce, toast } from "./toast.js";
 
 const TOGETHER = 3;
-// More files than this are an import, which runs after documents added by hand.
-const BY_HAND = 5;
 
 /** @type {Transfer[]} in the order they were added */
 let transfers = [];
@@ -35,8 +32,8 @@ export function upload(files) {
   if (!files.length) return;
   if (!canWrite()) return toast("You have read-only access here.", { tone: "bad" });
   const options = readOptions(files.length);
-  const group = files.length > BY_HAND ? crypto.randomUUID?.() : undefined;
-  const added = files.map((file) => new Transfer(file, options, group));
+  if (files.length > 5 && crypto.randomUUID) options.import_id = crypto.randomUUID();
+  const added = files.map((file) => new Transfer(file, options));
   clearOptions();
   transfers.push(...added);
   const made = added.map(givePlace);

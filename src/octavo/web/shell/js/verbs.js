@@ -1,5 +1,4 @@
-// Action buttons: their forms are sent without leaving the page. A pressed button shows "Requested…" until the result
-// is shown.
+// Action buttons: their forms are sent without leaving the page.
 
 import { icon, make, one } from "./dom.js";
 import { request } from "./request.js";
