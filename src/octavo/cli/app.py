@@ -14,10 +14,8 @@ import typer
 from octavo.cli import (
     add,
     analyse,
-    analyses,
     completion,
     connections,
-    conversions,
     convert,
     costs,
     diff,
@@ -28,7 +26,6 @@ from octavo.cli import (
     keys,
     mappings,
     prompts,
-    schedules,
     search,
     watch,
 )
@@ -62,10 +59,10 @@ app.add_typer(costs.budgets_app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
-app.add_typer(conversions.app, name="conversions")
-app.add_typer(analyses.app, name="analyses")
+app.add_typer(convert.conversions_app, name="conversions")
+app.add_typer(analyse.analyses_app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
-app.add_typer(schedules.app, name="schedules")
+app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
 app.add_typer(completion.app, name="completion")
 
