@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
@@ -29,8 +29,12 @@ from octavo.cli import (
     search,
     watch,
 )
+from octavo.cli.options import Key, Server
 from octavo.core.errors import NotRunning
 from octavo.core.settings import Settings, load_settings, variable_name
+
+if TYPE_CHECKING:
+    from octavo.client import Client
 
 NOT_RUNNING = 3
 MEBIBYTE = 1 << 20
@@ -195,6 +199,28 @@ def worker(
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))
+
+
+@app.command()
+def mcp(
+    write: Annotated[
+        bool, typer.Option("--write", help="Without an API key: let the agent also add, analyse and convert documents.")
+    ] = False,
+    server: Server = None,
+    key: Key = None,
+) -> None:
+    """Serve your documents to an AI agent on standard input and output, with the Model Context Protocol (MCP).
+
+    The agent starts this command itself. With an API key, the scope of the key decides what the agent may do.
+    """
+    from octavo.cli.remote import Target, call
+    from octavo.mcp.server import serve_stdio
+
+    async def run(client: Client) -> None:
+        allowed = (await client.read_access()).may_write and (write or bool(key or load_settings().key))
+        await serve_stdio(client, may_write=allowed)
+
+    call(Target(server, key), run)
 
 
 @app.command()
