@@ -61,16 +61,19 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the arguments, without titles, because an agent reads all schemas."""
         schema = self.arguments.model_json_schema()
-        properties = {name: _simplify(one) for name, one in schema.get("properties", {}).items()}
-        return {**schema, "properties": properties} | {"title": self.title}
+        properties = {name: _simplify(one) for name, one in schema.pop("properties", {}).items()}
+        return {"type": schema["type"], "properties": properties, **_without(schema, "title", "type")}
 
 
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
     """Describe an optional argument by its own type. Agents leave it out instead of sending null."""
-    kinds = [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
-    left = {name: one for name, one in schema.items() if name not in {"title", "anyOf", "default"}}
-    default = {} if schema.get("default") is None else {"default": schema["default"]}
-    return (kinds[0] if len(kinds) == 1 and kinds[0] is not schema else {}) | left | default
+    own: dict[str, Any] = next((one for one in schema.get("anyOf", ()) if one.get("type") != "null"), {})
+    default = {"default": schema["default"]} if schema.get("default") is not None else {}
+    return {**own, **_without(schema, "title", "anyOf", "default"), **default}
+
+
+def _without(schema: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: one for name, one in schema.items() if name not in names}
 
 
 TOOLS: dict[str, Tool] = {}
