@@ -67,7 +67,8 @@ class Tool:
 
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
     """Describe an optional argument by its own type. Agents leave it out instead of sending null."""
-    own: dict[str, Any] = next((one for one in schema.get("anyOf", ()) if one.get("type") != "null"), {})
+    choices: list[dict[str, Any]] = schema.get("anyOf", [])
+    own = next((one for one in choices if one.get("type") != "null"), dict[str, Any]())
     default = {"default": schema["default"]} if schema.get("default") is not None else {}
     return {**own, **_without(schema, "title", "anyOf", "default"), **default}
 
