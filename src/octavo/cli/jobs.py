@@ -1,4 +1,4 @@
-"""`octavo jobs`: lists, adds, retries and cancels jobs, on the machine where Octavo is installed.
+"""`octavo jobs` and `octavo schedules`: jobs and recurring jobs, on the machine where Octavo is installed.
 
 The commands work whether or not Octavo is running, because everything is in the database. `add` creates jobs for the
 local owner (the Octavo account of this machine), and `ls` lists only that account's jobs unless --all-owners is given.
@@ -18,7 +18,7 @@ import typer
 from octavo.cli.local import act
 from octavo.cli.names import find_named
 from octavo.cli.options import AsJson, Cursor
-from octavo.cli.output import local_time, print_json
+from octavo.cli.output import local_time, print_items, print_json
 from octavo.core.errors import BadInput
 from octavo.core.types import JobStatus
 
@@ -442,3 +442,57 @@ def line_of(job: JobView) -> str:
 def progress_of(job: JobView) -> str:
     done, total = job.progress.done, job.progress.total
     return f"{done}/{total}" if total is not None else str(done or "")
+
+
+# Recurring jobs -----------------------------------------------------------------------------------------------------
+
+
+schedules_app = typer.Typer(help="List, run, enable and disable recurring jobs. Times are UTC.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
+
+
+@schedules_app.command("ls")
+def list_schedules(as_json: AsJson = False) -> None:
+    """List all schedules with their last and next run."""
+    from octavo.jobs import schedules
+
+    found = act(schedules.list_schedules)
+    if as_json:
+        return print_items(found)
+    if not found:
+        typer.echo("No schedules yet. The first worker creates them.")
+    for one in found:
+        state = f"next {one.next_run_at:%Y-%m-%d %H:%M} UTC" if one.enabled else "disabled"
+        last = f"last {one.last_run_at:%Y-%m-%d %H:%M} UTC, {one.last_status}" if one.last_run_at else "never ran"
+        typer.echo(f"{one.name:<20} {one.cron:<16} {state}; {last}")
+    return None
+
+
+@schedules_app.command("run")
+def run_now(name: Name, as_json: AsJson = False) -> None:
+    """Run a schedule now, regardless of its next due time."""
+    from octavo.jobs.schedules import run_now as start_now
+
+    job = act(lambda connection: start_now(connection, name))
+    typer.echo(json.dumps({"job_id": str(job)}) if as_json else f"Job {job} is queued.")
+
+
+@schedules_app.command("on")
+def switch_on(name: Name, as_json: AsJson = False) -> None:
+    """Enable a schedule."""
+    _switch(name, enabled=True, as_json=as_json)
+
+
+@schedules_app.command("off")
+def switch_off(name: Name, as_json: AsJson = False) -> None:
+    """Disable a schedule."""
+    _switch(name, enabled=False, as_json=as_json)
+
+
+def _switch(name: str, *, enabled: bool, as_json: bool) -> None:
+    from octavo.jobs.schedules import enable
+
+    act(lambda connection: enable(connection, name, enabled=enabled))
+    if as_json:
+        return typer.echo(json.dumps({"name": name, "enabled": enabled}))
+    return typer.echo(f"{name} is {'enabled' if enabled else 'disabled'}.")

@@ -9,6 +9,8 @@ from datetime import date
 from typing import Literal, Self
 from uuid import UUID
 
+import httpx
+
 from octavo.client.analyses import AnalysisCalls
 from octavo.client.conversions import ConversionCalls
 from octavo.client.events import AnswerPart, Event, EventCursor, follow, read_data, stream_answer
@@ -26,6 +28,7 @@ from octavo.client.uploads import UploadCalls, unless_plain
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.records.account import (
+    Access,
     BudgetsInForce,
     DocumentBudget,
     DocumentEstimate,
@@ -70,6 +73,7 @@ Decision = Literal["confirm", "dismiss", "undo"]
 
 MOST_LISTED = 500
 MOST_CHANGED = 500
+MOST_TEXT_BYTES = 64 << 20
 CONNECTIONS = 10
 
 
@@ -129,7 +133,7 @@ class SearchFilters:
 class Client(UploadCalls):
     """A client for one server. It acts for the account that the API key or the session belongs to.
 
-    `hint` is shown to users if the server is unreachable.
+    `hint` is shown to users if the server is unreachable. `http` replaces the network, for example in one process.
     """
 
     def __init__(
@@ -141,12 +145,15 @@ class Client(UploadCalls):
         connections: int = CONNECTIONS,
         retry_policy: RetryPolicy | None = None,
         hint: str = "Is the server running, and is the address right?",
+        http: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         headers = {"authorization": f"Bearer {read_key(key)}"} if key else {}
         headers |= {"cookie": f"{SESSION_COOKIE}={session}"} if session else {}
         self._policy = retry_policy or RetryPolicy()
         super().__init__(
-            Transport(address, headers=headers, connections=connections, retry_policy=self._policy, hint=hint)
+            Transport(
+                address, headers=headers, connections=connections, retry_policy=self._policy, hint=hint, http=http
+            )
         )
 
     @property
@@ -260,6 +267,13 @@ class Client(UploadCalls):
     ) -> Page[PageView]:
         """List the pages of a document. `unsure` is the reason why the text of a page may be wrong."""
         return await self._list(PageView, f"/documents/{document}/pages", {"cursor": cursor, "limit": limit})
+
+    async def read_markdown(self, document: UUID, *, most_bytes: int = MOST_TEXT_BYTES) -> str:
+        """Return the text of a document as Markdown. Of a longer text, only the first `most_bytes` bytes are read."""
+        headers = {"range": f"bytes=0-{most_bytes - 1}"}
+        request = Request("GET", f"/documents/{document}/markdown", repeatable=True, headers=headers)
+        response = await self._transport.send(request)
+        return response.content.decode(errors="ignore") if response else ""  # the last character may be cut
 
     async def list_regions(self, document: UUID, page: int) -> Page[RegionView]:
         """List the regions of a page and their kinds, in reading order."""
@@ -527,6 +541,9 @@ class Client(UploadCalls):
         """Set the budget of one document in US dollars; None restores the default."""
         request = Request("PUT", f"/documents/{document}/budget", repeatable=True, json={"usd": usd})
         return await self._call(DocumentBudget, request)
+
+    async def read_access(self) -> Access:
+        return read_record(Access, await self._transport.get("/session"))
 
     async def list_keys(self) -> Page[KeyView]:
         return await self._list(KeyView, "/keys", {})

@@ -226,6 +226,9 @@ class Settings(BaseSettings):
     ] = "https://www.youtube.com"
     anonymous: Annotated[bool, Field(description="Allow visitors without an account to store documents.")] = True
     sign_up: Annotated[bool, Field(description="Allow anyone to create an account.")] = True
+    mcp: Annotated[
+        bool, Field(description="Serve AI agents at `/mcp`, with the Model Context Protocol. Agents need an API key.")
+    ] = True
     hosts: Annotated[
         Texts,
         Field(

@@ -37,6 +37,18 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller may do: limited by the scope of the API key or session, and by the person's role."""
+
+    role: str
+    scope: KeyScope
+
+    @property
+    def may_write(self) -> bool:
+        return self.scope != "read" and self.role != "reader"
+
+
+@dataclass(frozen=True, slots=True)
 class KeyView:
     """An API key. `start` is the visible beginning of the key; the rest is stored only as a hash."""
 

@@ -148,6 +148,16 @@ async def require_caller(caller: OptionalCaller) -> Caller:
 KnownCaller = Annotated[Caller, Depends(require_caller)]
 
 
+async def require_key(caller: KnownCaller) -> Caller:
+    """Return the caller. Only requests with an API key are accepted."""
+    if caller.via != "key":
+        raise Unauthenticated("Send an API key.")
+    return caller
+
+
+KeyCaller = Annotated[Caller, Depends(require_key)]
+
+
 async def administer(caller: KnownCaller) -> Caller:
     if not caller.is_admin:
         raise Forbidden

@@ -1,4 +1,4 @@
-"""Routes for programs and monitoring: health, metrics, events, signed downloads and published limits."""
+"""Routes for programs and monitoring: health, metrics, events, signed downloads, limits, and AI agents."""
 
 from octavo.web.rooms.system import api
 
@@ -6,6 +6,7 @@ ROUTERS = (
     api.objects_router,
     api.router,
     api.settings_router,
+    api.agents_router,
 )
 # Separate, because monitoring does not sign in.
 HEALTH = api.health_router
