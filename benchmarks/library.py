@@ -63,7 +63,9 @@ PAGES = {
 def fill(info: str, many: int) -> None:
     """Documents of the owner of this machine, each with facts, a tag, a collection and a first passage."""
     with psycopg.connect(info) as connection, connection.cursor() as cursor:
-        (owner,) = connection.execute("SELECT id FROM owners WHERE kind = 'local'").fetchone() or (None,)
+        row = connection.execute("SELECT id FROM owners WHERE kind = 'local'").fetchone()
+        assert row, "the key of the machine was made first"
+        owner: UUID = row[0]
         collection, tags = new_id(), [new_id(), new_id()]
         cursor.execute("INSERT INTO collections (id, owner_id, name) VALUES (%s, %s, 'Quay')", [collection, owner])
         for tag, name in zip(tags, ("imported", "crane"), strict=True):
