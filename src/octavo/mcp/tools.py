@@ -20,7 +20,7 @@ from octavo.mcp.reading import TextRange, find_chunks, find_pages, parse_cursor,
 from octavo.records.analyses import Analysis, ResultView
 from octavo.records.conversions import ConversionView
 from octavo.records.documents import Document, Outcome
-from octavo.records.search import Mode, Statement
+from octavo.records.search import AnswerSources, Mode, Statement, ThreadReference
 
 MOST_HITS = 50
 MOST_DOCUMENTS = 100
@@ -204,6 +204,9 @@ class AskArguments(Arguments):
     document_ids: Annotated[
         list[UUID], Field(max_length=MOST_CHOSEN, description="Documents to use. Without them, all are used.")
     ] = []
+    thread_id: Annotated[UUID | None, Field(description="The thread of an earlier question that this one follows.")] = (
+        None
+    )
 
 
 @tool("Ask documents", AskArguments)
@@ -215,11 +218,13 @@ async def ask(client: Client, wanted: AskArguments) -> str:
     """
     content: dict[str, object] = {}
     statements: list[Statement] = []
-    async for one in client.ask(wanted.question, wanted.document_ids):
-        if isinstance(one, Statement):
+    async for one in client.ask(wanted.question, wanted.document_ids, thread=wanted.thread_id):
+        if isinstance(one, ThreadReference):
+            content["thread_id"] = one.thread_id
+        elif isinstance(one, Statement):
             statements.append(one)
-        else:
-            content = {"found": one.found, "answer": one.answer, "note": one.note, "made_by": one.made_by}
+        elif isinstance(one, AnswerSources):
+            content |= {"found": one.found, "answer": one.answer, "note": one.note, "made_by": one.made_by}
             content |= {"statements": statements, "citations": one.citations}
     return write_answer(content)
 
