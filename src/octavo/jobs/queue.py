@@ -65,7 +65,10 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """The id of a job. `made` is true if the job was created, and false if a job with the same key already existed."""
+    """The id of a queued job.
+
+    `made` is true if the job was created, and false if a job with the same key already existed.
+    """
 
     id: UUID
     made: bool
@@ -182,9 +185,10 @@ async def retry_jobs(
 
 
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
-    """Immediately retry the document's jobs that are waiting for their next attempt. Returns the number of jobs.
+    """Retry the document's jobs that are waiting for their next attempt now.
 
-    Also retries jobs that failed for good while improving the document's description.
+    Returns the number of jobs. Also retries jobs that failed for good while generating the document's title, summary
+    and tags with a model.
     """
     rows = await fetch_rows(connection, JOB_QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
@@ -224,9 +228,10 @@ async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID], *, 
 async def _hold(
     connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID], allowed: Collection[JobStatus]
 ) -> list[UUID]:
-    """Lock these jobs of the owner. Raises an error if a job is missing or not in one of the `allowed` states.
+    """Lock these jobs of the account.
 
-    Returns the jobs in the order in which their caps (concurrency limits) must be locked.
+    Raises an error if a job is missing or not in one of the `allowed` states. Returns the jobs in the order in which
+    their concurrency limits (caps) must be locked.
     """
     wanted = set(jobs)
     values = {"owner": owner_id, "jobs": list(wanted)}

@@ -1,6 +1,7 @@
 """Jobs, their events and workers, in the form that the API returns and the command line prints.
 
-Also explains why a job is waiting. An `owner_id` of None means all owners, which only administrators can see.
+Also explains why a job is waiting. If `owner_id` is None, the jobs of all accounts are returned, which only
+administrators may see.
 """
 
 from __future__ import annotations
@@ -96,8 +97,10 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
 
 
 async def name_jobs(connection: Connection, part: str, most: int) -> dict[UUID, str]:
-    """Return the jobs of all owners whose id, or its last eight characters, begin with `part`, or whose id ends with
-    it. The result maps ids to kinds.
+    """Find jobs of all accounts by part of their id.
+
+    Matches if the id or its last eight characters begin with `part`, or if the id ends with it. The result maps ids to
+    kinds.
     """
     rows = await fetch_rows(connection, QUERIES.named_jobs, {"part": part, "most": most})
     return {row["id"]: row["kind"] for row in rows}
@@ -127,7 +130,10 @@ async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
-    """Build the views of jobs with three queries, regardless of the number of jobs."""
+    """Convert database rows to the jobs that the API returns.
+
+    This takes three queries, regardless of the number of jobs.
+    """
     if not rows:
         return []
     jobs = [row["id"] for row in rows]

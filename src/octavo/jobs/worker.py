@@ -52,7 +52,7 @@ Chore = Callable[[Database], Awaitable[float]]
 
 
 class Worker(Generic[Tools]):
-    """One worker. Any number of workers can run on any number of machines."""
+    """Claims and runs jobs in one process. Any number of workers can run on any number of machines."""
 
     def __init__(
         self,
@@ -187,9 +187,9 @@ class Worker(Generic[Tools]):
         self._response_lost = False
 
     async def _rest(self) -> None:
-        """Wait until the worker is woken or a timeout passes.
+        """Wait until the worker is woken up or a timeout passes.
 
-        The timeout is short if finished jobs are still unreported.
+        The timeout is short if finished jobs have not been reported yet.
         """
         pending = self._response_lost or self._slots.has_unreported
         with contextlib.suppress(TimeoutError):
@@ -305,7 +305,7 @@ class Worker(Generic[Tools]):
         return renewed == len(held)
 
     async def _keep_time(self) -> None:
-        """Return jobs of dead workers to the queue, and make delayed jobs claimable when they are due."""
+        """Return the jobs of dead workers to the queue, and release delayed jobs when they are due."""
         takeover_from = 0.0
         while True:
             began = time.monotonic()

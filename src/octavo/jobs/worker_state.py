@@ -83,9 +83,9 @@ class RunningJob:
 
     @property
     def lease(self) -> tuple[UUID, int]:
-        """The job and its lease, which together identify this attempt.
+        """The id of the job and the token of its lease, which together identify this attempt.
 
-        The job's id is not enough, because the job may be claimed again before this attempt has ended.
+        The id alone is not enough, because the job may be claimed again before this attempt has ended.
         """
         return self.job.id, self.job.lease_token
 
@@ -129,7 +129,10 @@ class Slots:
         return bool(self.finished or self.abandoned)
 
     def held(self) -> list[ClaimedJob]:
-        """Return the jobs whose leases must be renewed. Can be called from another thread."""
+        """Return the jobs that this worker holds and whose leases must be renewed.
+
+        Can be called from another thread.
+        """
         return [*(one.job for one in self.running.copy().values()), *(job for job, _ in self.finished.copy())]
 
     @property
@@ -166,7 +169,7 @@ class Slots:
                 one.task.cancel()
 
     async def empty(self) -> list[ClaimedJob]:
-        """Give running jobs a limited time to finish, then cancel the rest. Returns the cancelled jobs."""
+        """Wait a limited time for the running jobs to finish, then cancel the rest. Returns the cancelled jobs."""
         if tasks := [one.task for one in self.running.values() if one.task]:
             await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
         left = list(self.running.values())
@@ -200,7 +203,10 @@ class Heartbeat:
         await asyncio.to_thread(self._thread.join)
 
     def loop_runs(self) -> None:
-        """Record that the event loop is running. If the loop hangs, the leases are no longer renewed."""
+        """Record that the event loop is still running.
+
+        If it hangs and no longer calls this, the leases are not renewed.
+        """
         self._looped = time.monotonic()
 
     @property
@@ -257,10 +263,8 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """Return the queue position where the next claim starts.
-
-        This is the position where the worker claimed jobs about `LAG_SECONDS` ago, or the beginning of the queue if a
-        full scan is due or the worker has claimed nothing recently.
+        """Return the queue position at which the next claim starts: where the worker claimed jobs about `LAG_SECONDS`
+        ago. It is the beginning of the queue if a full scan is due or the worker has claimed nothing recently.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]

@@ -53,7 +53,7 @@ class Edit:
     """Changes that a person makes to documents.
 
     `tags` replaces all tags. `added_tags` and `removed_tags` change only these. `facts` contains changes to facts that
-    have no field in this class. A value of None removes the fact.
+    are not fields of this class. A value of None removes the fact.
     """
 
     title: str | Unset | None = UNSET
@@ -122,9 +122,8 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents, and all other documents with the same content.
-
-    A change to one of them may affect which document is the canonical one for this content.
+    """Lock documents, and all other documents with the same content, because a change to one of them can affect which
+    of them is the original and which are duplicates.
     """
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
@@ -233,9 +232,9 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the description (title, summary, tags) is missing, only the description is generated. If `from_stage` is a
-    stage that generates descriptions, they are generated again. An `extraction` other than plain creates a new
-    revision, unless the document's job already uses that extraction. `lane` is bulk if many documents are retried.
+    If only the title, summary and tags are missing, only these are generated. If `from_stage` is a stage that generates
+    them, they are generated again. An `extraction` other than plain creates a new revision, unless the document's job
+    already uses that extraction. `lane` is bulk if many documents are retried.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -284,7 +283,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 
 
 async def _add_description(connection: Connection, held: LockedDocument, lane: Lane) -> Retried:
-    """Generate the missing description by resuming the document's job.
+    """Generate the missing title, summary and tags by resuming the document's job.
 
     If there is no job to resume, as for a duplicate, a new revision is started.
     """

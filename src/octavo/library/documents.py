@@ -115,10 +115,7 @@ _SAME_NAME = (
 
 
 def _state(wanted: Filters) -> Row:
-    """Return the values for the status filter and the tab filter.
-
-    The filter `state` sets one of the two: its value is the name of a status or of a tab.
-    """
+    """Return the query values for the filter `state`, which is the name of a status or of a tab of the library."""
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
     return {"status": wanted.status, "tab": wanted.state or wanted.tab}
@@ -299,7 +296,7 @@ def moment_url(source_url: str | None, seconds: float | None) -> str | None:
 
 
 def like_pattern(text: str) -> str:
-    """Return a pattern for LIKE that finds this text anywhere."""
+    """Return a pattern for SQL's LIKE that finds this text anywhere in a value."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 

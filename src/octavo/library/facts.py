@@ -1,6 +1,6 @@
 """The facts of documents in the database: read them, replace them, and save corrections by people.
 
-Each fact records its origin: processing, a conversion, or the generated description. Each origin replaces only its own
+Each fact records where it comes from: processing, a conversion, or a model. Each of these sources replaces only its own
 facts, and corrections by people are never replaced. The fields of a document (title, author, date, kind, …) are copied
 from its best facts.
 """
@@ -138,7 +138,10 @@ def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
 
 
 async def say_facts(connection: Connection, documents: Sequence[UUID], said: Mapping[str, str | None]) -> None:
-    """Save a person's corrections to documents that the caller has locked. A value of None removes the fact."""
+    """Save the facts that a person entered for documents, which the caller has locked.
+
+    A value of None removes the fact.
+    """
     for name, value in said.items():
         text = _clean(value or "") or None
         normalized = normalise(name, text) if text else None

@@ -67,9 +67,9 @@ async def find_sources(connection: Connection, owner: UUID, documents: Sequence[
 
 
 def _with_ending(file: File) -> str:
-    """Return the file name with its extension.
+    """Return the file name with an extension.
 
-    Fetched files have no file name, only a label, so their extension is derived from the content type.
+    Fetched files only have a label, so their extension is derived from the content type.
     """
     ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
     label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)

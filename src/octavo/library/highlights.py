@@ -1,7 +1,8 @@
 """What a person leaves in a document: highlights, notes and the reading position.
 
-A highlight is kept by its quote and the text around the quote. So its position can be found again when the document is
-processed again, and in a new version. If the new text does not contain the quote, the highlight is kept as lost.
+A highlight is stored with its quote and the text around the quote. So its position can be found again when the document
+is processed again or has a new version. If the new text does not contain the quote, the highlight is kept and marked as
+lost.
 """
 
 from __future__ import annotations
@@ -144,7 +145,10 @@ async def place_highlights(connection: Connection, document: UUID) -> None:
 
 
 async def _read_text(connection: Connection, document: UUID) -> str:
-    """Return the Markdown of a document up to its last chunk. White space between chunks is not the original one."""
+    """Return the Markdown of a document up to its last chunk.
+
+    It is joined from the chunks, so the white space between them may differ from the original.
+    """
     parts: list[str] = []
     end = 0
     for row in await fetch_rows(connection, QUERIES.chunk_texts, {"document": document}):

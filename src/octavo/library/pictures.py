@@ -79,8 +79,8 @@ async def find_page(connection: Connection, owner: UUID, document: UUID, number:
 async def keep_picture(connection: Connection, document: UUID, revision: int, name: str, stored: Stored) -> list[str]:
     """Insert the database row of a page image.
 
-    If another request has already stored the image, or the document was deleted, no row is inserted and the storage key
-    of the unused image is returned. Delete that object after the commit.
+    If another request has already stored the image, or the document was deleted, no row is inserted. In that case,
+    returns the storage key of the unused image, which must be deleted after the commit.
     """
     values = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
     await connection.execute(QUERIES.insert_object, values)

@@ -56,10 +56,10 @@ _ASKS_LIST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models receive only these chunks.
+    """A question and the chunks from which to answer it.
 
-    `snippets` are parts of these chunks. `known` is an answer that needs no chunks: a fact, or a list of documents. If
-    `generation` changes, a model answers the same question again.
+    Models receive only these chunks. `snippets` are the best matching parts of the chunks. `known` is an answer that
+    needs no chunks: a fact, or a list of documents. If `generation` changes, a model answers the same question again.
     """
 
     owner: UUID
@@ -292,7 +292,7 @@ def _cite_hit(draft: HitDraft, number: int) -> Citation:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """Return the best chunks that together fit into the character limit, but at least one."""
+    """Return the best chunks that together stay below the character limit, but at least one."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -1,7 +1,7 @@
-"""Actions on documents and jobs, which forms submit without scripts. The response redirects back to the page.
+"""Actions on documents and jobs, such as retry and delete, that forms submit without scripts.
 
-Scripts submit the same forms with the header `Accept: application/json`. The response is then empty, and live events
-report the result.
+The response redirects back to the page. Scripts submit the same forms with the header `Accept: application/json`. The
+response is then empty, and live events report the result.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a stalled job away from its worker and queue it again; finished stages are kept.
+    """Take a job that makes no progress away from its worker and queue it again.
 
-    Repeating this is safe: a job that is queued or makes progress is not changed.
+    Finished stages are kept. Repeating this is safe: a job that is queued or makes progress is not changed.
     """
     (held,) = await changes.lock_documents(connection, owner, [document])
     job = await show_job(connection, owner, held.process_id)

@@ -112,7 +112,7 @@ def read_box(fields: Mapping[str, str]) -> AddForm:
 
 
 def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
-    """Return the response after adding documents: JSON for scripts, a redirect for forms."""
+    """Make the response after documents were added: JSON for scripts, a redirect for forms."""
     if wants_json(request):
         return JSONResponse(jsonable_encoder([asdict(one) for one in outcomes]), 202)
     return back_to(local_path(back, LIBRARY))

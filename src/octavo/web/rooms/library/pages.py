@@ -88,7 +88,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def filters(self) -> Filters:
-        """Return the filters. Invalid languages, dates, amounts and sizes are ignored."""
+        """The filters of the query. Invalid languages, dates, amounts and sizes are ignored."""
         texts: dict[str, Any] = {
             name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender")
         }
@@ -120,7 +120,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def by_facts(self) -> list[str]:
-        """Return the values of all active filters on facts, as readable text."""
+        """The values of all active filters on facts, as readable text."""
         sizes = {"size_min": f"> {self.shown_size('size_min')}", "size_max": f"< {self.shown_size('size_max')}"}
         return [sizes.get(name, value.replace("_", " ")) for name in FACTS if (value := str(getattr(self, name)))]
 

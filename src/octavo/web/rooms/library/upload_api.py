@@ -34,7 +34,7 @@ VersionOf = Annotated[UUID, Field(strict=False)]
 
 
 def _whole(value: object) -> object:
-    """Convert a whole float such as 12.0 to an integer, because JSON does not distinguish the two."""
+    """Convert a float without decimals, such as 12.0, to an integer, because JSON does not distinguish the two."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

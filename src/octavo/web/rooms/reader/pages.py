@@ -189,7 +189,7 @@ async def reader(  # noqa: PLR0917 - query parameters
 
 
 async def _margins(services: Services, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
-    """Return the number of connections of each visible chunk, shown in the margin."""
+    """Count the connections of each visible chunk. The numbers are shown in the margin."""
     chunks = [chunk for leaf in text.leaves for chunk in leaf.chunks] if text else []
     places = [chunk.place.id for chunk in chunks if chunk.place and chunk.begins]
     async with services.database.connection() as connection:
@@ -274,7 +274,7 @@ async def _parent(connection: Connection, owner: UUID, document: Document) -> Do
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """Return the other document with the same file, if this document is a duplicate."""
+    """Return the other document with the same file if this document is a duplicate, or else None."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 

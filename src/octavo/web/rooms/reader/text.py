@@ -79,7 +79,7 @@ class OpenText:
         return marks_of(place.boxes, self.plan)
 
     def pages_of(self, window: Window) -> str | None:
-        """Return the label of a window: its first and last page."""
+        """Return a label for a window (section) of the text: its first and last page."""
         sheets = [sheet for _, sheet in self.plan.breaks_in(window)]
         if not sheets:
             return None
@@ -279,7 +279,10 @@ class ShownBlock:
 
 @dataclass(frozen=True, slots=True)
 class ChunkBlocks:
-    """Adjacent blocks of one chunk. `begins`: whether the chunk starts here, so that these blocks get its anchor."""
+    """Neighbouring blocks that belong to one chunk.
+
+    `begins` is true if the chunk starts here, so that these blocks get its anchor.
+    """
 
     place: ChunkPosition | None
     begins: bool
@@ -288,7 +291,7 @@ class ChunkBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A page or, if the text has no pages, a whole window."""
+    """The content of one page or, if the text has no pages, of a whole window (section of the text)."""
 
     sheet: Sheet | None
     start: int
@@ -324,7 +327,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """Return the start of the line if there are no words between it and `position`, otherwise `position`."""
+    """Return the start of the line that contains `position` if only markup is before it, otherwise `position`."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 
@@ -363,7 +366,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Convert the boxes of a chunk, which are in points, to marks, which are relative to the page size.
+    """Convert the boxes of a chunk from points to shares of the page size, so that they fit a picture of any size.
 
     A box consists of page, left, top, right and bottom. Boxes on pages of unknown size are dropped.
     """
