@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
+from importlib import import_module
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -197,6 +199,7 @@ class AgentResponse(Response):
         self._client, self._body, self._may_write = client, body, may_write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.to_thread(import_module, "octavo.mcp.server")  # loads the SDK while other requests are served
         from octavo.mcp.server import make_server, serve_request
 
         messages: list[Message] = [{"type": "http.request", "body": self._body, "more_body": False}]
