@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import httpx
+import pytest
+from starlette.types import Message
 
+from octavo.client import Client
+from octavo.mcp import tools
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.visitors import House, OpenHouse, refused
 
 TEXT = "The gull flies over the harbour at dawn."
@@ -60,6 +67,41 @@ async def test_a_document_that_is_not_ready_is_reported_with_its_code(house: Hou
     waiting = await use(agent, "read", document_id=added["document_id"])
     assert waiting["isError"] is True
     assert waiting["content"][0]["text"].startswith("NOT_READY:")
+
+
+async def test_a_tool_ends_when_its_agent_leaves(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, cancelled, sent = asyncio.Event(), asyncio.Event(), list[Message]()
+
+    async def wait_forever(client: Client, wanted: tools.Arguments) -> str:
+        del client, wanted
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return ""
+
+    monkeypatch.setitem(tools.TOOLS, "list_prompts", replace(tools.TOOLS["list_prompts"], run=wait_forever))
+    key = (await new_key(await house.person("ada@example.org"), "read"))["key"]
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_prompts"}}
+    body: list[Message] = [{"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}]
+
+    async def receive() -> Message:
+        if body:
+            return body.pop()
+        await started.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = {**ACCEPT, "authorization": f"Bearer {key}", "content-type": "application/json", "host": "localhost"}
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": raw, "query_string": b""}
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await house.app({**scope, "scheme": "http", "server": ("localhost", 80)}, receive, send)
+        await cancelled.wait()
+    assert sent == []
 
 
 async def test_wrong_arguments_name_the_argument(house: House) -> None:

@@ -32,7 +32,7 @@ from octavo.web.http.downloads import attachment
 from octavo.web.http.parameters import Limit, problems
 from octavo.web.http.security import bearer_key, may_monitor
 from octavo.web.live.hub import TooFarBehind
-from octavo.web.live.stream import EventStream, Follower, public_form
+from octavo.web.live.stream import EventStream, Follower, first_of, public_form, wait_for_leaving
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
@@ -192,7 +192,7 @@ async def agents(request: Request, services: ServicesOf, caller: KeyCaller) -> A
 
 
 class AgentResponse(Response):
-    """Answers one message of an agent. The SDK is loaded with the first message, because that takes a while."""
+    """Answers one message of an agent. If the agent disconnects, the tool is cancelled."""
 
     def __init__(self, client: Client, body: bytes, *, may_write: bool) -> None:
         super().__init__()
@@ -203,10 +203,17 @@ class AgentResponse(Response):
         from octavo.mcp.server import make_server, serve_request
 
         messages: list[Message] = [{"type": "http.request", "body": self._body, "more_body": False}]
+        leaving = asyncio.create_task(wait_for_leaving(receive))
 
         async def receive_again() -> Message:
-            return messages.pop() if messages else await receive()
+            if messages:
+                return messages.pop()
+            await asyncio.wait([leaving])
+            return {"type": "http.disconnect"}
 
-        async with self._client as client:
-            server = make_server(client, may_write=self._may_write)
-            await serve_request(server, scope, receive_again, send)
+        try:
+            async with self._client as client:
+                server = make_server(client, may_write=self._may_write)
+                await first_of(leaving, serve_request(server, scope, receive_again, send))
+        finally:
+            leaving.cancel()
