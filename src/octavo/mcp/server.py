@@ -108,7 +108,7 @@ def describe_tool(tool: Tool) -> types.Tool:
         read_only_hint=not tool.writes,
         destructive_hint=False,
         idempotent_hint=not tool.writes,
-        open_world_hint=tool.leaves,
+        open_world_hint=tool.open_world,
     )
     return types.Tool(
         name=tool.name,

@@ -47,7 +47,7 @@ Run = Callable[[Client, Given], Awaitable[str]]
 class Tool:
     """A tool. `writes`: it changes data, so it is offered only to callers that may write.
 
-    `leaves`: it can send requests to other servers.
+    `open_world`: it can make the server send requests to other servers.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Tool:
     arguments: type[Arguments]
     run: Callable[[Client, Any], Awaitable[str]]
     writes: bool = False
-    leaves: bool = False
+    open_world: bool = False
 
     def input_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the arguments, without titles, because an agent reads all schemas."""
@@ -81,7 +81,7 @@ TOOLS: dict[str, Tool] = {}
 
 
 def tool(
-    title: str, arguments: type[Given], *, writes: bool = False, leaves: bool = False
+    title: str, arguments: type[Given], *, writes: bool = False, open_world: bool = False
 ) -> Callable[[Run[Given]], Run[Given]]:
     """Add a function to the table under its own name."""
 
@@ -89,7 +89,9 @@ def tool(
         name = run.__name__  # pyright: ignore[reportFunctionMemberAccess] - always a function
         if name in TOOLS:
             raise ValueError(f"There are two tools named {name}.")
-        TOOLS[name] = Tool(name, title, cleandoc(run.__doc__ or ""), arguments, run, writes=writes, leaves=leaves)
+        TOOLS[name] = Tool(
+            name, title, cleandoc(run.__doc__ or ""), arguments, run, writes=writes, open_world=open_world
+        )
         return run
 
     return add
@@ -348,7 +350,7 @@ class AddArguments(Arguments):
         return self
 
 
-@tool("Add a document", AddArguments, writes=True, leaves=True)
+@tool("Add a document", AddArguments, writes=True, open_world=True)
 async def add(client: Client, wanted: AddArguments) -> str:
     """Add a text or a web page to the user's documents. Only do this if the user asked for it.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -24,7 +26,7 @@ from tests.support.instance import Instance, instance_in
 from tests.support.passwords import PASSWORD
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
-from tests.support.processes import PATIENCE_SECONDS, wait_until
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment, run_octavo, wait_until
 
 KEEPER = "# Keeper's log\n\nThe keeper lit the vermilion lamp at dusk and counted nineteen herring boats.\n"
 ATTACK = (
@@ -170,6 +172,39 @@ async def test_a_local_agent_finds_reads_and_asks(library: Library) -> None:
         assert "untrusted" in agent.instructions
         await look_around(agent, library)
         assert await names_of(agent) == READING
+
+
+def test_standard_output_carries_only_messages_and_closing_the_input_ends_the_command(library: Library) -> None:
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": start},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "lamp"}}},
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "octavo", "mcp"],
+        env=library.instance.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stdin
+        assert command.stdout
+        for one in messages:
+            command.stdin.write(json.dumps({"jsonrpc": "2.0", **one}) + "\n")
+        command.stdin.flush()
+        answers = [json.loads(command.stdout.readline()) for _ in range(2)]
+        command.stdin.close()
+        assert command.stdout.read() == ""
+    assert [one["id"] for one in answers] == [1, 2]
+    assert answers[1]["result"]["isError"] is False
+    assert command.returncode == 0
+
+
+def test_without_a_running_installation_the_command_says_so_on_standard_error(folder: Path) -> None:
+    ended = run_octavo(["mcp"], octavo_environment(folder / "data"))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "not running" in ended.stderr
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

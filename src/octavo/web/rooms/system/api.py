@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
+from importlib import import_module
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -30,7 +32,7 @@ from octavo.web.http.downloads import attachment
 from octavo.web.http.parameters import Limit, problems
 from octavo.web.http.security import bearer_key, may_monitor
 from octavo.web.live.hub import TooFarBehind
-from octavo.web.live.stream import EventStream, Follower, public_form
+from octavo.web.live.stream import EventStream, Follower, first_of, public_form, wait_for_leaving
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
@@ -190,20 +192,28 @@ async def agents(request: Request, services: ServicesOf, caller: KeyCaller) -> A
 
 
 class AgentResponse(Response):
-    """Answers one message of an agent. The SDK is loaded with the first message, because that takes a while."""
+    """Answers one message of an agent. If the agent disconnects, the tool is cancelled."""
 
     def __init__(self, client: Client, body: bytes, *, may_write: bool) -> None:
         super().__init__()
         self._client, self._body, self._may_write = client, body, may_write
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.to_thread(import_module, "octavo.mcp.server")  # loads the SDK while other requests are served
         from octavo.mcp.server import make_server, serve_request
 
         messages: list[Message] = [{"type": "http.request", "body": self._body, "more_body": False}]
+        leaving = asyncio.create_task(wait_for_leaving(receive))
 
         async def receive_again() -> Message:
-            return messages.pop() if messages else await receive()
+            if messages:
+                return messages.pop()
+            await asyncio.wait([leaving])
+            return {"type": "http.disconnect"}
 
-        async with self._client as client:
-            server = make_server(client, may_write=self._may_write)
-            await serve_request(server, scope, receive_again, send)
+        try:
+            async with self._client as client:
+                server = make_server(client, may_write=self._may_write)
+                await first_of(leaving, serve_request(server, scope, receive_again, send))
+        finally:
+            leaving.cancel()
