@@ -18,6 +18,7 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "mappings": ("Mappings", "list", True),
     "prompts": ("Prompts", "edit", True),
     "weights": ("Connections", "connections", True),
+    "models": ("Models", "play", True),
     "budgets": ("Budgets", "coins", True),
     "retention": ("Retention", "clock", True),
     "webhooks": ("Notifications out", "send", False),
@@ -43,6 +44,10 @@ SAID = {
     "gone": "Prompt deleted.",
     "weights": "Weights saved. All lists use the new order.",
     "retention": "Retention period saved. It takes effect at the next nightly clean-up.",
+    "provider": "Saved. New work uses this provider.",
+    "no_provider": "Provider removed. Its API key was deleted.",
+    "first": "Saved. This provider is tried first.",
+    "tasks": "Saved. New work uses these models.",
     "budgets": "Budgets saved. Paused work resumes where the budget allows.",
 }
 
