@@ -56,6 +56,19 @@ class NewKey(KeyView):
     key: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class UserAccount:
+    """An account, its members, and what it stores, including the trash. `spent_usd` is the model cost of this month."""
+
+    owner_id: UUID
+    kind: Literal["local", "user"]
+    members: list[str]
+    documents: int
+    bytes: int
+    spent_usd: float
+    created_at: datetime
+
+
 # Costs -------------------------------------------------------------------------------------------------------------
 
 
