@@ -210,7 +210,7 @@ RULES: dict[str, Rule] = {
     ),
     "DELETE /api/v1/models/{provider}": Rule("admin", "provider of models", 204),
     "POST /api/v1/models/{provider}/test": Rule("admin", "provider of models", 422),
-    "POST /api/v1/models/servers": Rule("admin", None),
+    "POST /api/v1/model-servers": Rule("admin", None),
     "GET /api/v1/documents/{document}/budget": Rule("read", "document"),
     "GET /api/v1/estimate": Rule("read", None, query="?words=100"),
     "GET /api/v1/documents/{document}/estimate": Rule("read", "document"),

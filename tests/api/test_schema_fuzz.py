@@ -194,6 +194,7 @@ class World:
             "view": lambda: self.call("POST", "/api/v1/views", json={"name": f"View {next(self.numbers)}"})["id"],
             "batch": self.batch,
             "highlight": self.highlight,
+            "provider": lambda: "compatible",
         }
         return makers[name]()
 

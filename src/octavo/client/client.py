@@ -466,7 +466,7 @@ class Client(UploadCalls):
 
     async def find_model_servers(self) -> Page[ModelServer]:
         """Look for model servers on the machine on which Octavo runs."""
-        found = await self._transport.call(Request("POST", "/models/servers", repeatable=True))
+        found = await self._transport.call(Request("POST", "/model-servers", repeatable=True))
         return read_page(ModelServer, found)
 
     async def read_document_budget(self, document: UUID) -> DocumentBudget:

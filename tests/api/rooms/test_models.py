@@ -180,7 +180,7 @@ async def test_only_an_administrator_can_see_addresses_and_change_providers(
     assert 'method="post" action="/settings/models' not in page.text
     for method, path in (("PUT", ""), ("PUT", "/gemini"), ("DELETE", "/compatible"), ("POST", "/compatible/test")):
         refused(await owner.request(method, MODELS + path, json={}), 403, "FORBIDDEN")
-    refused(await owner.post(f"{MODELS}/servers"), 403, "FORBIDDEN")
+    refused(await owner.post("/api/v1/model-servers"), 403, "FORBIDDEN")
 
 
 async def test_a_test_call_reports_its_time_and_cost_and_is_counted(
@@ -297,7 +297,7 @@ async def test_servers_on_this_machine_are_found_on_request_only(
         admin = await administrator(await open_house())
         assert "qwen3" not in words(await admin.get(PAGE))
         assert site.asked == []
-        found = (await admin.post(f"{MODELS}/servers")).json()["items"]
+        found = (await admin.post("/api/v1/model-servers")).json()["items"]
         page = await admin.post(f"{PAGE}/servers")
     assert found == [
         {"name": "Ollama", "url": f"http://127.0.0.1:{port}/v1", "models": ["qwen3:8b", "llama3.2"], "context": 40960}

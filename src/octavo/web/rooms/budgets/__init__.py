@@ -8,4 +8,5 @@ ROUTERS = (
     api.router,
     api.usage_router,
     api.models_router,
+    api.servers_router,
 )

@@ -181,6 +181,7 @@ async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -
 # Providers of models ------------------------------------------------------------------------------------------------
 
 models_router = APIRouter(prefix="/api/v1/models", tags=["models"])
+servers_router = APIRouter(prefix="/api/v1/model-servers", tags=["models"])
 NAME = r"^[^|,=\s\x00-\x1f\x7f]*$"
 ModelName = Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)]
 ModelRef = Annotated[
@@ -246,7 +247,7 @@ async def choose_models(services: ServicesOf, caller: AdminCaller, wanted: Model
     return await models_of(services, caller)
 
 
-@models_router.put("/{provider}", responses=problems(400, 401, 403, 409, 422))
+@models_router.put("/{provider}", responses=problems(400, 401, 403, 404, 409, 422))
 async def set_provider(
     services: ServicesOf, caller: AdminCaller, provider: RemoteProvider, wanted: ProviderRequest
 ) -> ModelsInForce:
@@ -255,13 +256,13 @@ async def set_provider(
     return await models_of(services, caller)
 
 
-@models_router.delete("/{provider}", status_code=204, responses=problems(401, 403, 409, 422))
+@models_router.delete("/{provider}", status_code=204, responses=problems(401, 403, 404, 409, 422))
 async def delete_provider(services: ServicesOf, caller: AdminCaller, provider: RemoteProvider) -> None:
     """Stop using a provider, and delete its API key."""
     await drop_provider(services, caller, provider)
 
 
-@models_router.post("/{provider}/test", responses=problems(400, 401, 402, 403, 409, 422, 429, 502, 503, 504))
+@models_router.post("/{provider}/test", responses=problems(400, 401, 402, 403, 404, 409, 422, 429, 502, 503, 504))
 async def call_provider(
     services: ServicesOf, caller: AdminCaller, provider: RemoteProvider, wanted: ProviderRequest | None = None
 ) -> ModelTest:
@@ -269,7 +270,7 @@ async def call_provider(
     return await try_provider(services, caller, provider, wanted or ProviderRequest())
 
 
-@models_router.post("/servers", responses=problems(401, 403))
+@servers_router.post("", responses=problems(401, 403))
 async def list_servers(caller: AdminCaller) -> Page[ModelServer]:
     """Look for model servers such as Ollama on well-known ports of the machine on which Octavo runs."""
     del caller
