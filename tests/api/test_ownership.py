@@ -216,6 +216,14 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/settings": Rule("read", None),
     "GET /api/v1/settings/budgets": Rule("read", None),
     "PUT /api/v1/settings/budgets": Rule("admin", None, body=given(document=2.5)),
+    "GET /api/v1/models": Rule("read", None),
+    "PUT /api/v1/models": Rule("admin", None, body=given(order=["local"])),
+    "PUT /api/v1/models/{provider}": Rule(
+        "admin", "provider of models", body=given(url="http://127.0.0.1:11434/v1", model="llama")
+    ),
+    "DELETE /api/v1/models/{provider}": Rule("admin", "provider of models", 204),
+    "POST /api/v1/models/{provider}/test": Rule("admin", "provider of models", 422),
+    "POST /api/v1/model-servers": Rule("admin", None),
     "GET /api/v1/documents/{document}/budget": Rule("read", "document"),
     "GET /api/v1/estimate": Rule("read", None, query="?words=100"),
     "GET /api/v1/documents/{document}/estimate": Rule("read", "document"),
@@ -250,6 +258,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/admin/dead-letters/discard": Rule("admin", "dead letter", body=many()),
     "POST /api/v1/admin/dead-letters/{job}/requeue": Rule("admin", "dead letter"),
     "POST /api/v1/admin/dead-letters/{job}/discard": Rule("admin", "dead letter"),
+    "GET /api/v1/admin/users": Rule("admin", None),
     "GET /api/v1/admin/workers": Rule("admin", None),
     "GET /api/v1/admin/health": Rule("admin", None),
     "GET /api/v1/admin/circuits": Rule("admin", None),
@@ -314,6 +323,7 @@ class World:
             "notification": self.notification,
             "conversion service": self.conversion_service,
             "change of many": self.change_of_many,
+            "provider of models": self.provider_of_models,
         }
         return await makers[thing]() if thing else ""
 
@@ -385,6 +395,10 @@ class World:
     async def thread(self) -> str:
         asked = await self.owner.post("/api/v1/ask", json={"question": "What is it?"})
         return asked.text.partition('"thread_id": "')[2].partition('"')[0]
+
+    async def provider_of_models(self) -> str:
+        """None of the owner's: it is the installation's."""
+        return "compatible"
 
     async def conversion_service(self) -> str:
         return "conversion"

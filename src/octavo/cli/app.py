@@ -25,6 +25,7 @@ from octavo.cli import (
     jobs,
     keys,
     mappings,
+    models,
     prompts,
     search,
     watch,
@@ -59,6 +60,7 @@ app.add_typer(analyse.app)
 app.add_typer(costs.usage_app)
 app.add_typer(extract.app)
 app.add_typer(convert.app)
+app.add_typer(models.app, name="models")
 app.add_typer(costs.budgets_app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")

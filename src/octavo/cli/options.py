@@ -49,8 +49,8 @@ Password = Annotated[
 ]
 
 
-def read_password(given: str | None) -> str | None:
+def read_password(given: str | None, prompt: str = "Password: ") -> str | None:
     """Return the password. For `-`, prompt for it, because other users of the machine can see command lines."""
     if given != PROMPT_FOR_IT:
         return given
-    return getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+    return getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

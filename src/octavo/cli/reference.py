@@ -56,6 +56,8 @@ ERRORS = (
     "octavo.deliver.notifications",
     "octavo.jobs.events",
     "octavo.jobs.queue",
+    "octavo.ai.model_checks",
+    "octavo.ai.model_settings",
     "octavo.describe.embedding",
     "octavo.library.errors",
     "octavo.storage.errors",

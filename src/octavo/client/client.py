@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 import httpx
@@ -34,8 +34,12 @@ from octavo.records.account import (
     DocumentEstimate,
     KeyScope,
     KeyView,
+    ModelServer,
+    ModelsInForce,
+    ModelTest,
     NewKey,
     Published,
+    RemoteProvider,
     Usage,
 )
 from octavo.records.documents import (
@@ -523,6 +527,32 @@ class Client(UploadCalls):
         restores the default, and budgets that are not passed stay unchanged.
         """
         return await self._call(BudgetsInForce, Request("PUT", "/settings/budgets", repeatable=True, json=changes))
+
+    async def read_models(self) -> ModelsInForce:
+        return read_record(ModelsInForce, await self._transport.get("/models"))
+
+    async def choose_models(self, changes: Mapping[str, Any]) -> ModelsInForce:
+        """Choose the `order` of the providers, and the models of `tasks` and of the `embedding` (administrators only).
+
+        A task that is set to None uses the first provider that can do it.
+        """
+        return await self._call(ModelsInForce, Request("PUT", "/models", repeatable=True, json=changes))
+
+    async def set_provider(self, provider: RemoteProvider, changes: Mapping[str, Any]) -> ModelsInForce:
+        """Set the `key`, `url`, `model` or `context` of a provider; None restores the default (administrators only)."""
+        return await self._call(ModelsInForce, Request("PUT", f"/models/{provider}", repeatable=True, json=changes))
+
+    async def remove_provider(self, provider: RemoteProvider) -> None:
+        await self._transport.call(Request("DELETE", f"/models/{provider}", repeatable=True))
+
+    async def test_provider(self, provider: RemoteProvider) -> ModelTest:
+        """Call the provider's model once. Its cost counts towards the budget."""
+        return await self._call(ModelTest, Request("POST", f"/models/{provider}/test"))
+
+    async def find_model_servers(self) -> Page[ModelServer]:
+        """Look for model servers on the machine on which Octavo runs."""
+        found = await self._transport.call(Request("POST", "/model-servers", repeatable=True))
+        return read_page(ModelServer, found)
 
     async def read_document_budget(self, document: UUID) -> DocumentBudget:
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))

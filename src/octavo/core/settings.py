@@ -435,6 +435,15 @@ class Settings(BaseSettings):
             "unless `OLLAMA_CONTEXT_LENGTH` is set, and cuts longer prompts without an error.",
         ),
     ] = 100_000
+    secret_key: Annotated[
+        SecretStr | None,
+        Field(
+            min_length=32,
+            description="Secret of at least 32 characters that encrypts the API keys saved on the Models page. Use the "
+            "same secret on all machines. Required to save API keys if OCTAVO_DATABASE_URL is set. Unset: a key file "
+            "in the data folder.",
+        ),
+    ] = None
     providers: Annotated[
         Texts,
         Field(

@@ -268,7 +268,8 @@ CROSS JOIN LATERAL (
     WHERE o.analysis_id = a.id AND NOT EXISTS (SELECT FROM segments part WHERE part.parent_id = o.id)) AS s
 CROSS JOIN LATERAL (
     SELECT count(*) AS items, count(*) FILTER (WHERE status = 'done') AS items_done,
-           count(*) FILTER (WHERE status = 'failed') AS items_failed
+           count(*) FILTER (WHERE status = 'failed') AS items_failed,
+           coalesce(bool_and(made_by = 'local') FILTER (WHERE status = 'done'), false) AS offline
     FROM analysis_items WHERE analysis_id = a.id AND status <> 'split') AS i
 CROSS JOIN LATERAL (
     SELECT count(*) AS results, count(*) FILTER (WHERE status = 'completed') AS results_completed
@@ -322,7 +323,7 @@ FROM segments s WHERE s.analysis_id = :analysis ORDER BY s.first, s.last DESC, s
 SELECT i.id, i.segment_id, i.prompt_id,
        CASE WHEN i.status <> 'planned' THEN i.status WHEN j.status = 'processing' THEN 'running'
             WHEN j.status = 'paused' THEN 'paused' WHEN j.attempt > 0 THEN 'retrying' ELSE 'planned' END AS status,
-       i.error_code, i.error_message
+       i.error_code, i.error_message, i.made_by = 'local' AS offline
 FROM analysis_items i LEFT JOIN jobs j ON j.id = i.job_id WHERE i.analysis_id = :analysis;
 
 -- name: items(analysis, id, after_order, after_prompt, after_first, after_id, most)

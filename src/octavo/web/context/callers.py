@@ -56,10 +56,14 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Return the caller; None if the request has neither an API key nor a valid session. Applies the rate limit."""
+    """Return the caller; None if the request has neither an API key nor a valid session. Applies the rate limit.
+
+    Also notices model settings that another process has changed.
+    """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
     await services.limits.admit(caller, address_of(request))
+    await services.models.refresh()
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller

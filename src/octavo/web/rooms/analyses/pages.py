@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Annotated
+from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.ai.calls import LOCAL
 from octavo.ai.estimates import estimate_document
+from octavo.ai.models import uses_remote_model
 from octavo.analyse import analyses, details
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import Cell, SegmentView
-from octavo.analyse.estimates import describe_progress
+from octavo.analyse.estimates import OFFLINE, describe_progress
 from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.formatting import format_eta, format_span
+from octavo.core.formatting import count_of, format_eta, format_span
 from octavo.database import Connection
 from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
@@ -51,12 +53,14 @@ STATUS = {
     "stopped": ("pause", "Stopped by you", ""),
 }
 GAPS = ("warning", "Complete with gaps", "warn")
+PASSAGES_ONLY = ("info", OFFLINE, "warn")
 CELLS = {
     "planned": ("clock", "Planned", ""),
     "running": ("play", "Running", "run"),
     "retrying": ("again", "Retrying", "warn"),
     "paused": ("pause", "Paused", "warn"),
     "done": ("check", "Answered", "ok"),
+    "offline": ("list", "Passages only", ""),
     "split": ("more", "Split", ""),
     "failed": ("error", "Failed", "bad"),
 }
@@ -131,7 +135,9 @@ class AnalysisView:
 
 def status_of(analysis: Analysis) -> tuple[str, str, str]:
     """Return the icon, label and colour for the status of an analysis."""
-    return GAPS if analysis.status == "completed" and analysis.error else STATUS[analysis.status]
+    if analysis.status != "completed":
+        return STATUS[analysis.status]
+    return GAPS if analysis.error else PASSAGES_ONLY if analysis.offline else STATUS["completed"]
 
 
 @router.get("")
@@ -160,7 +166,7 @@ async def new_page(
             documents = [one for one in listed.items if one.text_ready]
         prompts = await list_prompts(connection, owner)
     prices = {one.id: estimate_document(services.settings, frame.caller, one).analysis.usd for one in documents}
-    return _choose(request, frame, prompts, wrong[:200], documents=documents, prices=prices)
+    return _choose(request, services, frame, prompts, wrong[:200], documents=documents, prices=prices)
 
 
 @router.post("/new")
@@ -183,12 +189,14 @@ async def _choose_for_many(
         if wanted.filters:
             count = await count_documents(connection, owner, wanted.filters)
     fields = [*wanted.fields, *([("all", "true")] if wanted.filters else [])]
-    return _choose(request, frame, prompts, wrong, fields=fields, count=count)
+    return _choose(request, services, frame, prompts, wrong, fields=fields, count=count)
 
 
-def _choose(request: Request, frame: Frame, prompts: Sequence[Prompt], wrong: str, **which: object) -> Response:
+def _choose(
+    request: Request, services: Services, frame: Frame, prompts: Sequence[Prompt], wrong: str, **which: object
+) -> Response:
     given = {"prompts": prompts, "at_once": AT_ONCE, "most": MOST_AT_ONCE, "wrong": wrong}
-    return render(request, "analysis_new.html", frame, 200, **given, **which)
+    return render(request, "analysis_new.html", frame, 200, offline=not has_model(services, frame), **given, **which)
 
 
 @router.post("")
@@ -266,7 +274,8 @@ async def show_page(
     opened = SideQuery(page, item, prompt, cited)
     side = await open_side(services, owner, analysis, shown.analysis.document_id, shown.results, opened)
     answer = _as_html(side.item.content) if side and side.item else ""
-    return render(request, "analysis.html", frame, 200, **shown.values(), side=side, answer=answer)
+    values = {**shown.values(), "has_model": has_model(services, frame), "side": side, "answer": answer}
+    return render(request, "analysis.html", frame, 200, **values)
 
 
 @router.get("/{analysis}/pieces")
@@ -274,7 +283,13 @@ async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFra
     """Return the sections of the page that change while the analysis runs."""
     async with services.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
-    return render(request, "analysis_pieces.html", frame, 200, **shown.values())
+    return render(request, "analysis_pieces.html", frame, 200, **shown.values(), has_model=has_model(services, frame))
+
+
+def has_model(services: Services, frame: Frame) -> bool:
+    """Whether a model answers the prompts of this caller. Visitors without an account may have to do without one."""
+    is_offline = frame.caller.is_anonymous and not services.settings.anonymous_models
+    return not is_offline and uses_remote_model(services.settings, "answer_segment")
 
 
 @router.post("/{analysis}/cancel")
@@ -305,6 +320,59 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
         fields=[("everything", "true")],
     )
     return ask(request, question, frame)
+
+
+@router.get("/{analysis}/prompts")
+async def prompts_page(
+    request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID, wrong: str = ""
+) -> Response:
+    """Show the prompts of an analysis, to add or remove some."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        shown = await details.show_analysis(connection, owner, analysis)
+        results = await details.list_results(connection, owner, analysis)
+        prompts = await list_prompts(connection, owner)
+    chosen = {one.prompt_id for one in results}
+    values = {"analysis": shown, "prompts": prompts, "chosen": chosen, "wrong": wrong[:200]}
+    return render(request, "analysis_prompts.html", frame, 200, **values, offline=not has_model(services, frame))
+
+
+@router.post("/{analysis}/prompts")
+async def change_prompts(
+    services: ServicesOf,
+    caller: WriteCaller,
+    analysis: UUID,
+    prompt: Annotated[list[UUID] | None, Form(max_length=100)] = None,
+) -> Response:
+    if not prompt:
+        return back_to(f"/analyses/{analysis}/prompts?wrong=Choose+at+least+one+prompt.")
+    try:
+        async with services.database.transaction() as connection:
+            await analyses.change_prompts(connection, caller.owner_id, analysis, prompt)
+    except BadInput as error:
+        return back_to(f"/analyses/{analysis}/prompts?{urlencode({'wrong': error.line})}")
+    return back_to(f"/analyses/{analysis}")
+
+
+@router.get("/{analysis}/delete")
+async def ask_to_delete(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
+    async with services.database.connection() as connection:
+        shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
+    question = Confirmation(
+        title=f"Delete the analysis of {shown.title}?",
+        text=f"{count_of(shown.results.total, 'answer')} will be deleted permanently. The document is kept.",
+        action=f"/analyses/{analysis}/delete",
+        verb="Delete",
+        keep=f"/analyses/{analysis}",
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/{analysis}/delete")
+async def delete(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await analyses.delete_analysis(connection, caller.owner_id, analysis)
+    return back_to("/analyses")
 
 
 @router.post("/{analysis}/rerun")

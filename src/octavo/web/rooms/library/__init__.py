@@ -16,6 +16,7 @@ from octavo.web.rooms.library import (
 ROUTERS = (
     pages.router,
     edit.router,
+    exports.links,
     collections.pages,
     versions.router,
     adding.router,

@@ -1,4 +1,4 @@
-"""Exports a whole document as one JSON or ZIP file, and the sources of many documents as one ZIP file."""
+"""Exports a document as a JSON or ZIP file, or the files of many as one ZIP file, and makes temporary links to files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import zipfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import IO, Annotated, Any, Literal, cast
+from urllib.parse import urljoin
 from uuid import UUID
 
 import structlog
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
@@ -36,6 +37,10 @@ from octavo.web.context.page_pictures import FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 from octavo.web.http.protocol import DROP
+from octavo.web.rooms.library.api import LINK_SECONDS, link
+from octavo.web.shell.forms import read_id
+from octavo.web.shell.frame import Frame, LibraryFrame
+from octavo.web.shell.templates import render
 
 log = structlog.get_logger()
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -247,3 +252,35 @@ class Export:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+
+# The page for a temporary link --------------------------------------------------------------------------------------
+
+links = APIRouter(include_in_schema=False, prefix="/documents/{document}/link")
+
+
+@links.get("")
+async def link_page(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
+    return await _show_link(request, services, frame, read_id(document))
+
+
+@links.post("")
+async def make_link(
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    document: str,
+    kind: Annotated[Literal["source", "markdown"], Form()] = "source",
+) -> Response:
+    """Create a signed link. The page is rendered without a redirect, because the link is not stored."""
+    made = await link(services, frame.caller, read_id(document), kind)
+    base = services.settings.public_url or str(request.base_url)
+    return await _show_link(request, services, frame, read_id(document), urljoin(base, made.url))
+
+
+async def _show_link(
+    request: Request, services: Services, frame: Frame, document: UUID, url: str | None = None
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await show_document(connection, frame.caller.owner_id, document)
+    return render(request, "link.html", frame, d=found, link=url, minutes=LINK_SECONDS // 60)
