@@ -165,7 +165,7 @@ async def list_users(connection: Connection, *, cursor: str | None = None, limit
     after_at, after_id = read_cursor(cursor) if cursor else (None, None)
     values = {"after_at": after_at, "after_id": after_id, "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.users, values)
-    found = [UserAccount(**{**row, "spent_usd": float(row["spent_usd"])}) for row in rows[:limit]]
+    found = [UserAccount(**row) for row in rows[:limit]]
     more = make_cursor(found[-1].created_at, found[-1].owner_id) if len(rows) > limit else None
     return Page(found, more)
 

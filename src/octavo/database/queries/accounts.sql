@@ -35,7 +35,7 @@ SELECT o.id AS owner_id, o.kind, o.created_at, coalesce(g.bytes, 0) AS bytes, co
        (SELECT coalesce(array_agg(u.email ORDER BY m.created_at, u.email), '{}') FROM memberships m
         JOIN users u ON u.id = m.user_id WHERE m.owner_id = o.id) AS members,
        coalesce((SELECT sum(s.spent_usd) FROM ai_spending s
-                 WHERE s.key = ANY (spending_keys(o.id, NULL, engine_now())) AND starts_with(s.key, 'owner:')), 0) AS spent_usd
+                 WHERE s.key = ANY (spending_keys(o.id, NULL, engine_now())) AND starts_with(s.key, 'owner:')), 0)::double precision AS spent_usd
 FROM owners o LEFT JOIN owner_usage g ON g.owner_id = o.id
 WHERE o.kind <> 'anonymous' AND (:after_at::timestamptz IS NULL OR (o.created_at, o.id) < (:after_at, :after_id::uuid))
 ORDER BY o.created_at DESC, o.id DESC LIMIT :most;

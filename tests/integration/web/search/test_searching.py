@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
+from octavo.ai.gateway_setup import LiveModels
 from octavo.core.errors import OverBudget
-from octavo.web.context.services import Models
 from tests.integration.web.reader.conftest import Room
 from tests.support.processes import PATIENCE_SECONDS
 
@@ -175,7 +175,7 @@ async def test_without_a_vector_only_words_are_used_and_this_is_reported(
     async def refuse(*_: object) -> None:
         raise OverBudget("Nothing is left.")
 
-    monkeypatch.setattr(Models, "embed", refuse)
+    monkeypatch.setattr(LiveModels, "embed", refuse)
     answer = await search(room, "sphagnum moss")
     assert (answer["mode"], answer["degraded"]["code"]) == ("text", "OVER_BUDGET")
     assert [hit["document_id"] for hit in answer["items"]] == [ids["bog"]]
