@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable
+from functools import cache
 from typing import Any, NoReturn, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -102,6 +103,7 @@ async def serve_request(server: Server[Any], scope: Scope, receive: Receive, sen
 # Tools ---------------------------------------------------------------------------------------------------------------
 
 
+@cache
 def describe_tool(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(
         title=tool.title,
