@@ -42,7 +42,7 @@ TASK_GROUPS: dict[TaskGroup, tuple[str, ...]] = {
     "describe": ("classify_document", "enrich_chunks", "classify_image"),
     "read": ("extract_pages", "clean_markdown"),
     "connect": ("judge_contradictions", "explain_bridges"),
-    "answer": ("answer_question",),
+    "answer": ("answer_question", "rewrite_question"),
     "analyse": ("answer_segment", "consolidate_answers"),
     "convert": ("extract_fields",),
 }

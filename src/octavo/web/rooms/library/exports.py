@@ -1,4 +1,4 @@
-"""Exports a document as a JSON or ZIP file, or the files of many as one ZIP file, and makes temporary links to files."""
+"""Exports a document as a JSON or ZIP file, or many files as one ZIP file, and makes temporary links to files."""
 
 from __future__ import annotations
 
