@@ -344,6 +344,8 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
     for group in _groups([shape.box for shape in ink], page):
         if len(group) < _FEWEST_SHAPES or _are_cells(group, curved, segments) or _are_rows(group, round_ones):
             continue
+        if _are_tiles(group, round_ones, segments):
+            continue
         if area := _drawing(group, rulings, segments, page):
             yield area
 
@@ -366,6 +368,23 @@ def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
     if len(rows) < max(_FEWEST_ROWS, 0.6 * len(group)):
         return False
     return all(abs(low.top - high.bottom) <= _TOUCH for high, low in pairwise(rows))
+
+
+def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
+    """Whether most boxes are rectangles with text that share a whole side with another one, like cells of a table."""
+    cells = [
+        box for box in group[:_MOST_CELLS] if box not in curved and any(_centre_in(one.box, box) for one in segments)
+    ]
+    tiles = sum(any(_share_side(one, other) for other in cells) for one in cells)
+    return tiles >= max(_FEWEST_ROWS, 0.6 * len(group[:_MOST_CELLS]))
+
+
+def _share_side(one: Box, other: Box) -> bool:
+    is_level = abs(one.top - other.top) + abs(one.bottom - other.bottom) < _TOUCH
+    is_above = abs(one.left - other.left) + abs(one.right - other.right) < _TOUCH
+    beside = min(abs(one.right - other.left), abs(one.left - other.right)) < _TOUCH
+    stacked = min(abs(one.bottom - other.top), abs(one.top - other.bottom)) < _TOUCH
+    return (is_level and beside) or (is_above and stacked)
 
 
 def _is_white(colour: str | None) -> bool:

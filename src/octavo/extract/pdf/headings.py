@@ -30,6 +30,7 @@ _MOST_LINES_OF_BODY_SIZE = 2
 _LEAST_LETTERS = 3
 _LEAST_CAPITALS = 5  # shorter texts in capitals are abbreviations
 _MUCH_LARGER = 1.25
+_CENTRED_LARGER = 1.15
 _TITLE = 1.6
 _LONG = 3  # lines
 _LEAST_PROSE = 0.4  # as a share of the letters of a document; forms, invoices and slides have less
@@ -73,6 +74,11 @@ _TITLE_WORD = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
 _CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
+_SECTION = re.compile(
+    r"(?:(?:article|section|chapter|part|annex|appendix|schedule|artikel|abschnitt|kapitel|teil|anlage|anhang|chapitre|titre"
+    r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
 _LABEL_END = re.compile(r":\s*\S")
 
@@ -177,7 +183,31 @@ def _reads_as_title(text: str, ratio: float) -> bool:
 
 
 def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    return is_likely(blocks[index], body) or _is_italic_heading(body, blocks, index)
+    return (
+        is_likely(blocks[index], body)
+        or _is_italic_heading(body, blocks, index)
+        or _is_centred_section(body, blocks, index)
+    )
+
+
+def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a centred line names a section, such as "Article 4: Scope", directly above a paragraph."""
+    block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
+    if block.lines > 1 or len(block.text) > _SHORT or block.size < _SMALLER * body or not _SECTION.match(block.text):
+        return False
+    if after is None or after.kind not in _BODY or block.box is None or after.box is None:
+        return False
+    return block.box.left > after.box.left + 2 * block.size and _is_centred(blocks, index)
+
+
+def _is_centred(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a block is in the middle between the outer edges of all text on the page, and far from both."""
+    box, boxes = blocks[index].box, [block.box for block in blocks if block.box and not block.figure]
+    if box is None or len(boxes) < _FEW_PAGES:
+        return False
+    left, right = min(one.left for one in boxes), max(one.right for one in boxes)
+    is_middle = abs(box.left + box.right - left - right) < 0.04 * (right - left)
+    return is_middle and box.right - box.left < 0.8 * (right - left)
 
 
 def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
@@ -203,18 +233,23 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
     if not is_likely(block, body):
-        return False
+        return _is_centred_section(body, blocks, index)
     if _TITLE_WORD.match(text):
         return _LABEL_END.search(text) is None
-    if ":" in text or _DIGIT_AFTER_NUMBER.match(text) or _has_beside(blocks, index):
+    if ":" in text or _has_beside(blocks, index):
+        return False
+    if block.bold and ratio >= _CENTRED_LARGER and block.lines == 1 and _is_centred(blocks, index):
+        return True
+    if _DIGIT_AFTER_NUMBER.match(text):
         return False
     return not ratio or ratio >= _MUCH_LARGER or (block.bold and _starts_section(blocks, index))
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether another block of the page is at the same height as this block."""
+    """Whether other text of the page is at the same height as this block. A logo can be beside a title."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
+    near = tuple(one for one in near if not one.figure)
     return box is not None and any(
         one.box is not None and one.box.top < (box.top + box.bottom) / 2 < one.box.bottom for one in near
     )

@@ -37,6 +37,7 @@ _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
+_VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
@@ -77,7 +78,7 @@ class Line:
     """A line of text in one column.
 
     `marks` contains the superscript numbers and symbols that refer to footnotes. `has_cells` is true if the line has
-    several wide spaces, like a table row.
+    several wide spaces, like a table row. `has_value` is true if the line ends with a number after a wide space.
     """
 
     left: float
@@ -96,6 +97,7 @@ class Line:
     first_word: str = ""
     block: Any = None
     has_cells: bool = False
+    has_value: bool = False
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
@@ -275,6 +277,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         text.split(" ", 1)[0],
         first.block,
         len(row) > 2 and _has_cells(row, size),  # noqa: PLR2004
+        len(row) > 1 and row[-1].left - row[-2].right > _CELL_GAP * size and _VALUE.fullmatch(row[-1].text) is not None,
     )
 
 

@@ -236,10 +236,10 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
         return False
     if shift < 0:
         return len(group) > 1 or (group[0] in column.items and column.starts[index] <= column.starts[group[0]] + 1)
+    if group[0] in column.items and shift <= _MOST_INDENT * line.size:
+        return len(group) > 1 and (shift > 2 * line.size or _SENTENCE_END.search(before.text) is not None)
     if shift > _MOST_INDENT * line.size or len(group) > 1:
         return True
-    if group[0] in column.items:
-        return False
     following = column.starts[index + 1] if index + 1 < len(column.starts) else None
     if following is not None and abs(following - column.starts[index]) < least:
         return False
@@ -345,6 +345,8 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     if all(map(_is_contents_line, texts)) or all(map(_LABELLED.match, texts)):
         return True
     lines = [column.lines[index] for index in group]
+    if all(line.has_value for line in lines):
+        return True
     early = sum(_is_intended(column, index) for index in group[:-1])
     ends = [line.right for line in lines]
     middles = [line.left + line.right for line in lines]

@@ -13,8 +13,9 @@ from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, text_columns
+from octavo.extract.pdf.columns import Columns, Flow, Layout, Stack, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
+from octavo.extract.pdf.diagrams import with_diagrams
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.item_tables import is_figure
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
@@ -67,6 +68,8 @@ _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
 _NEXT_IN_BOX = 30.0
 _LABEL = 25  # letters
+_SHORT_LABEL = 9
+_FEW_OVER = 2  # lines of text over an image
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
 _FAR_OUT = 0.08  # as a share of the page height
@@ -78,6 +81,7 @@ _MANY_LONE = 7
 _NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
 _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
+_MOSTLY_TYPED = 0.5
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
@@ -123,7 +127,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if aside:
         page = replace(page, runs=tuple(run for run in page.runs if not any(run in group for group in aside)))
     angled = [run.box for run in turned]
-    areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
+    areas = with_diagrams(page, find_figures(page, images, angled)) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     tables = maker.tables(areas)
     maker.read_typed_text(has_tables=bool(tables))
@@ -328,7 +332,8 @@ class _PageMaker:
         A page with sentences or tables is treated as text.
         """
         typed = sum(len(one.text) for one in self._segments if one.mono)
-        if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
+        least = _MOSTLY_TYPED if has_tables else _TYPED
+        if not typed or typed <= least * sum(len(one.text) for one in self._segments):
             return
         sentences = len(_NEXT_SENTENCE.findall(" ".join(one.text for one in self._segments)))
         is_program = any(_PROGRAM.search(one.text) for one in self._segments)
@@ -357,12 +362,33 @@ class _PageMaker:
         outside = [one for one in free if not is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
         head, free, foot = split_edges([*outside, *boxed], self._page.height)
-        parts = self._build(find_columns(free, backwards=self._backwards))
+        parts = [part for layout in self._layouts(free) for part in self._build(layout)]
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
-            *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
-            *with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
+            *self._as_edges(top, RegionKind.HEADER, head),
+            *with_notes([*parts, *reversed(self._as_edges(bottom[::-1], RegionKind.FOOTER, foot))], self._body),
         ]
+
+    def _layouts(self, segments: Sequence[Segment]) -> Iterator[Layout]:
+        """Divide the text of a page into columns. A title above the columns comes before them."""
+        layout = find_columns(segments, backwards=self._backwards)
+        first = layout.parts[0] if isinstance(layout, Stack) else layout
+        title, rest = self._split_title(segments) if isinstance(first, Columns) else ([], [])
+        if not title or not rest:
+            yield layout
+            return
+        yield Flow(tuple(title))
+        yield find_columns(rest, backwards=self._backwards)
+
+    def _split_title(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
+        """Split off a title in large letters that is above all other text, because it belongs to no column."""
+        large = [one for one in segments if one.block is None and one.size >= _LARGE * self._body > 0]
+        top = min((one.top for one in segments if one not in large), default=0.0)
+        title = sorted(one for one in large if one.bottom <= top + _INSET)
+        is_long = sum(len(one.text) for one in title) > _MOST_CHARACTERS
+        if not title or is_long or any(other.left - one.right > 2 * one.size for one, other in pairwise(title)):
+            return [], list(segments)
+        return title, [one for one in segments if one not in title]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
         """Find the titles inside pictures: several words in larger letters than the other text.
@@ -409,10 +435,15 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area belongs to the picture, and is not just printed over the picture."""
+        """Whether the text in an area belongs to the picture, and is not just printed over the picture.
+
+        One or two lines are probably a title over the white edge of an image, and stay in the text.
+        """
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
-        return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
+        inside = [one.text for one in self._segments if is_inside(one, area.box)]
+        most = _LABEL if len(inside) > _FEW_OVER else _SHORT_LABEL
+        return not any(len(text) > most for text in inside)
 
     def _boxed(self, layout: Layout, box: Box) -> Iterator[Part]:
         for part in self._build(layout):
@@ -432,7 +463,18 @@ class _PageMaker:
             return _insert(parts, beside, before=True)
         return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
-    def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
+    def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
+        """Mark headers or footers, from the edge of the page inwards.
+
+        Below a title in large letters, small lines belong to the title.
+        """
+        made: list[Part] = []
+        for part in parts:
+            titled = any(one.block.region is RegionKind.BODY and one.block.size > _LARGE * self._body for one in made)
+            made.append(self._as_edge(part, kind, segments, titled=titled))
+        return made
+
+    def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment], *, titled: bool) -> Part:
         block = part.block
         if part.note or not _is_plain(block) or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
             return part
@@ -441,7 +483,7 @@ class _PageMaker:
         text = block.text
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
         numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
-        small = block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
+        small = not titled and block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
         ruled = any(TYPED_RULE.fullmatch(one.text) for one in segments)
         if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled:
             return part._replace(block=replace(block, region=kind, confidence=0.8))

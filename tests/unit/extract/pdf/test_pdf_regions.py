@@ -17,6 +17,7 @@ from octavo.extract.pdf.letters import (
     join_lines,
     with_right_ligatures,
     with_right_marks,
+    with_whole_korean,
     without_wide_spaces,
 )
 from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
@@ -558,3 +559,48 @@ def test_chinese_letters_that_are_set_wide_apart_are_joined() -> None:
 def test_a_citation_at_the_start_of_a_line_does_not_divide_a_sentence() -> None:
     text = [WIDE[0], "[24] even in the presence of frost, which comes to the pit early in the year", WIDE[2]]
     assert texts(lines(text, 60, 200)) == [" ".join(text)]
+
+
+def test_korean_words_divided_at_a_line_end_are_joined_if_other_lines_end_with_a_space() -> None:
+    joined = join_lines(["단계에 돌", "입하였다고 판매했거나", "향후"])
+    own = "단계에 돌\r\n입하였다고 판매했거나 \r\n향후"
+    assert with_whole_korean(joined, own) == "단계에 돌입하였다고 판매했거나 향후"
+    assert with_whole_korean(joined, own.replace(" \r", "\r")) == "단계에 돌 입하였다고 판매했거나 향후"
+
+
+def test_a_large_title_above_columns_comes_before_both() -> None:
+    title = run("Invoice", 262, 60, 20.0)
+    left = lines(["Ada Example", "Harbour Street", "Upper Quay", "The Island"], 60, 110)
+    right = lines(["Number 17", "Date 3 May", "Order 4", "Terms none"], 310, 110)
+    assert texts([*left, *right, title])[0] == "Invoice"
+
+
+def test_a_small_line_below_a_title_at_the_edge_is_text() -> None:
+    body = lines([*LEFT, *RIGHT, *LEFT], 60, 200)
+    below = blocks([run("Jane Doe", 250, 24, 16.0), run("Graphic Designer", 255, 44, 8.0), *body])
+    assert [block.region for block in below if block.text == "Graphic Designer"] == [RegionKind.BODY]
+    alone = blocks([run("Graphic Designer", 255, 44, 8.0), *body])
+    assert [block.region for block in alone if block.text == "Graphic Designer"] == [RegionKind.HEADER]
+
+
+def test_lines_that_end_with_an_amount_after_a_wide_space_stay_lines() -> None:
+    rows = [("Liability insurance of the car", "80,00 \u20ac"), ("full cover for the other car", "140,00 \u20ac")]
+    runs = [
+        run(text, left, 100 + PITCH * index)
+        for index, row in enumerate(rows)
+        for text, left in zip(row, (60, 400), strict=True)
+    ]
+    (text,) = texts(runs)
+    assert text == "\n".join(" ".join(row) for row in rows)
+
+
+def test_an_indented_line_inside_a_list_item_is_part_of_it() -> None:
+    item = ["\u2022 You can print out the files as", "handouts with the command", "PRINT and then"]
+    runs = [run(item[0], 60, 100), run(item[1], 70, 113), run(item[2], 70, 126), run("HANDOUTS option", 80, 139)]
+    (text,) = texts(runs)
+    assert text.endswith("PRINT and then HANDOUTS option")
+
+
+def test_one_line_over_an_image_stays_in_the_text() -> None:
+    page = PageContent(1, 595.0, 842.0, (run("PAY BY CARD", 70, 105), *lines(WIDE, 60, 400)), (), ())
+    assert "PAY BY CARD" in [block.text for block in lay_out(page, [Box(60, 100, 160, 200)]).blocks]
