@@ -24,10 +24,13 @@ _SAME = 0.8  # as a share of the smaller of two boxes
 _LONGEST_LABEL = 50  # letters
 
 
-def with_diagrams(page: PageContent, areas: Sequence[FigureArea]) -> tuple[FigureArea, ...]:
-    """Add the diagram of a page to the pictures that were found. Pictures inside the diagram are left out."""
+def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
+    """Add the diagram of a page to the pictures that were found. Pictures inside the diagram are left out.
+
+    An area with a table is not a diagram.
+    """
     box = _find_diagram(page, [area.box for area in areas if area.kind == "photo"])
-    if box is None:
+    if box is None or any(_overlap(box, table) for table in tables):
         return tuple(areas)
     others = (area for area in areas if not _overlap(area.box, box))
     return (*others, FigureArea("figure", box, confidence=0.85, framed=True))

@@ -137,7 +137,7 @@ def heading_levels(
         for index, block in enumerate(page.blocks)
         if block.kind in _TEXTS
         and (place := Place(number, index)) not in skipped
-        and (place in marked or (block.region is RegionKind.BODY and is_heading(page.blocks, index)))
+        and (place in marked or (_may_be_heading(block, body) and is_heading(page.blocks, index)))
     }
     if marked:
         by_style = _levels_of_marked(likely, marked)
@@ -145,6 +145,13 @@ def heading_levels(
         likely = _without_contents(likely)
         by_style = _levels_by_number(likely) or _levels_by_rank(likely)
     return {place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL) for place, block in likely.items()}
+
+
+def _may_be_heading(block: PageBlock, body: float) -> bool:
+    """Whether a block is in the body of the page. In a box, only very large letters are headings."""
+    if block.region is RegionKind.BOX:
+        return block.bold and block.size >= _TITLE * body > 0
+    return block.region is RegionKind.BODY
 
 
 def is_likely(block: PageBlock, body: float) -> bool:

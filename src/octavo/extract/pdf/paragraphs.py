@@ -26,7 +26,7 @@ _SAME_START = 40.0  # points
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
-    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
+    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u2217\u22c6\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
 )
 _CHECK_BOXES = ("☐", "☑", "☒")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
@@ -43,6 +43,7 @@ _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
+_AMOUNT_END = re.compile(r"(?:[$€£]\s?-?\d[\d.,]*|\d[.,]\d\d(?:\s?(?:[$€£]|[A-Z]{3}))?)\)?\Z")
 _MOST_CODE_INDENT = 40
 
 
@@ -148,7 +149,11 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         return True
     if line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
-    if _has_other_style(column, group, index) or _begins_by_text(before, line):
+    if (
+        _has_other_style(column, group, index)
+        or _begins_by_text(before, line)
+        or _has_amount(before) != _has_amount(line)
+    ):
         return True
     step = line.bottom - before.bottom
     if step > _LARGER_GAP * _leading(column, line) + 0.5:
@@ -165,6 +170,11 @@ def _begins_by_text(before: Line, line: Line) -> bool:
     if line.text[:1] in _CHECK_BOXES or is_reference or (line.starts_raised and line.size <= before.size):
         return True
     return _is_caption(line.text) and _SENTENCE_END.search(before.text) is not None
+
+
+def _has_amount(line: Line) -> bool:
+    """Whether a line ends with an amount of money after a wide space. It is a row of its own."""
+    return line.has_value and _AMOUNT_END.search(line.text) is not None
 
 
 def _is_caption(text: str) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
@@ -55,6 +55,7 @@ _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
+_RULED_TABLE = 0.8  # confidence of tables with drawn lines
 _LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
 _AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
 _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
@@ -127,11 +128,12 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     if aside:
         page = replace(page, runs=tuple(run for run in page.runs if not any(run in group for group in aside)))
     angled = [run.box for run in turned]
-    areas = with_diagrams(page, find_figures(page, images, angled)) if may_show_figures(page, images) else ()
+    areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
     tables = maker.tables(areas)
     maker.read_typed_text(has_tables=bool(tables))
     boxes = [table.box for table in tables]
+    areas = with_diagrams(page, areas, boxes)
     areas = tuple(part for area in areas if (part := _beside_tables(area, boxes)))
     if may_show_figures(page, images):
         pictures = [area.box for area in areas if area.kind != "formula"]
@@ -185,7 +187,8 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
-    if misses_rows or not all(table.sure and not _has_stacked_rows(table) for table in tables) or _is_divided(tables):
+    unsure = (not table.sure or _has_stacked_rows(table) or _is_ragged(table) for table in tables)
+    if misses_rows or any(unsure) or _is_divided(tables):
         yield _NOT_SURE
     if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
@@ -232,6 +235,21 @@ def _is_shifted(table: Table) -> bool:
         _AMOUNT.fullmatch(row[place]) and any(head[beside] and not row[beside] for beside in _beside(place, head))
         for row in rows
         for place in unnamed
+    )
+
+
+def _is_ragged(table: Table) -> bool:
+    """Whether two rows of a table without drawn lines have the same number of figures, but one or more columns apart.
+
+    They probably belong to the same columns and are printed at different places.
+    """
+    if table.confidence >= _RULED_TABLE:
+        return False
+    rows = {tuple(place for place, text in enumerate(row) if is_figure(text)) for row in table.grid[1:]}
+    full = [row for row in rows if len(row) >= _LEAST_FIGURES]
+    return any(
+        len(one) == len(other) and len({place - beside for place, beside in zip(one, other, strict=True)}) == 1
+        for one, other in combinations(full, 2)
     )
 
 
@@ -366,7 +384,7 @@ class _PageMaker:
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *self._as_edges(top, RegionKind.HEADER, head),
-            *with_notes([*parts, *reversed(self._as_edges(bottom[::-1], RegionKind.FOOTER, foot))], self._body),
+            *with_notes([*parts, *self._as_edges(bottom, RegionKind.FOOTER, foot)], self._body),
         ]
 
     def _layouts(self, segments: Sequence[Segment]) -> Iterator[Layout]:
@@ -386,7 +404,7 @@ class _PageMaker:
         top = min((one.top for one in segments if one not in large), default=0.0)
         title = sorted(one for one in large if one.bottom <= top + _INSET)
         is_long = sum(len(one.text) for one in title) > _MOST_CHARACTERS
-        if not title or is_long or any(other.left - one.right > 2 * one.size for one, other in pairwise(title)):
+        if not title or is_long or any(other.left - one.right > one.size / 2 for one, other in pairwise(title)):
             return [], list(segments)
         return title, [one for one in segments if one not in title]
 
@@ -464,13 +482,11 @@ class _PageMaker:
         return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
-        """Mark headers or footers, from the edge of the page inwards.
-
-        Below a title in large letters, small lines belong to the title.
-        """
+        """Mark headers or footers. Below a title in large letters at the top, small lines belong to the title."""
         made: list[Part] = []
         for part in parts:
-            titled = any(one.block.region is RegionKind.BODY and one.block.size > _LARGE * self._body for one in made)
+            large = (one.block.region is RegionKind.BODY and one.block.size > _LARGE * self._body for one in made)
+            titled = kind is RegionKind.HEADER and any(large)
             made.append(self._as_edge(part, kind, segments, titled=titled))
         return made
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.extract.extracted import BlockKind, Box
+from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf.headings import body_size, heading_levels, is_form, is_likely, join_headings
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place, running_blocks
@@ -227,3 +227,8 @@ def test_a_logo_at_the_edge_of_each_page_is_shown_once() -> None:
     chart = replace(logo, box=Box(60.0, 300.0, 220.0, 480.0))
     pages = [page(logo, prose(120), chart) for _ in range(4)]
     assert running_blocks(pages, 10.0) == {Place(1, 0), Place(2, 0), Place(3, 0)}
+
+
+def test_only_very_large_letters_in_a_box_are_a_heading() -> None:
+    boxed = [replace(line("Practical Tips", 40, size, bold=True), region=RegionKind.BOX) for size in (12.0, 18.0)]
+    assert [found(one, prose(80)) for one in boxed] == [[], ["Practical Tips"]]

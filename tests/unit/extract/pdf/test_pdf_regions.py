@@ -604,3 +604,42 @@ def test_an_indented_line_inside_a_list_item_is_part_of_it() -> None:
 def test_one_line_over_an_image_stays_in_the_text() -> None:
     page = PageContent(1, 595.0, 842.0, (run("PAY BY CARD", 70, 105), *lines(WIDE, 60, 400)), (), ())
     assert "PAY BY CARD" in [block.text for block in lay_out(page, [Box(60, 100, 160, 200)]).blocks]
+
+
+def test_an_amount_at_the_right_edge_belongs_to_the_line_beside_it() -> None:
+    left = [
+        run("Items ordered", 60, 100),
+        run("Four of the plugs that fit into the wall of a house", 60, 113),
+        run("Sold by the harbour company of the island", 60, 126),
+        run("One of the other plugs that were ordered before", 60, 139),
+        run("Sold by the harbour company of the island", 60, 152),
+    ]
+    right = [run("Price", 500, 100), run("$3.62", 500, 113), run("$4.50", 500, 139)]
+    found = "\n".join(texts([*left, *right]))
+    assert "fit into the wall of a house $3.62\n" in found
+    assert "were ordered before $4.50\n" in found
+
+
+def test_labels_in_a_row_are_joined_with_the_values_below_them() -> None:
+    labels = [run("Invoice date:", 60, 100), run("Due date:", 220, 100)]
+    values = [run("21 May", 60, 114), run("3 June", 220, 114)]
+    assert "Invoice date: 21 May\nDue date: 3 June" in texts([*labels, *values, *lines(WIDE, 60, 200)])
+    streets = [run("Quay 4", 60, 128), run("Lock 7", 220, 128)]
+    assert "Invoice date: 21 May\nDue date: 3 June" not in texts([*labels, *values, *streets, *lines(WIDE, 60, 200)])
+
+
+def test_two_words_at_both_ends_of_a_line_are_no_heading() -> None:
+    head = run("Items", 60, 100, bold=True), run("Price", 400, 100, bold=True)
+    assert blocks([*head, *lines(WIDE, 60, 130)])[0].region is RegionKind.TABLE
+
+
+def test_rows_whose_figures_are_one_column_apart_make_a_table_unsure() -> None:
+    def row(top: float, *cells: tuple[str, float]) -> list[TextRun]:
+        return [run(text, left, top) for text, left in cells]
+
+    level = [row(100 + PITCH * n, ("Plug", 60), ("1", 200), (f"{n},50", 280), (f"{n},75", 360)) for n in range(4)]
+    shifted = [*level, row(160, ("Lamp", 60), ("7", 280), ("9,50", 360), ("8,75", 440))]
+    pages = [
+        PageContent(1, 595.0, 842.0, tuple(one for part in rows for one in part), (), ()) for rows in (level, shifted)
+    ]
+    assert [bool(lay_out(page).unsure) for page in pages] == [False, True]
