@@ -112,7 +112,7 @@ def is_form(pages: Sequence[PageText]) -> bool:
     """Whether a document has little prose, and has few pages or many labels, as forms, letters and invoices do."""
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
-    if sum(len(block.text) for block in blocks if _is_prose(block)) >= _LEAST_PROSE * letters:
+    if sum(len(block.text) for block in blocks if _is_prose(block) or _is_short_prose(block)) >= _LEAST_PROSE * letters:
         return False
     labels = sum(_LABEL.search(block.text) is not None for block in blocks)
     return len(pages) <= _FEW_PAGES or labels >= _ENOUGH_NUMBERS * len(pages)
@@ -120,6 +120,12 @@ def is_form(pages: Sequence[PageText]) -> bool:
 
 def _is_prose(block: PageBlock) -> bool:
     return block.kind in _BODY and block.lines >= _LONG and "\n" not in block.text
+
+
+def _is_short_prose(block: PageBlock) -> bool:
+    """Whether a block is a paragraph of two lines that ends with a full stop."""
+    is_long = block.lines > 1 and len(block.text) > _SHORT
+    return is_long and block.kind in _BODY and "\n" not in block.text and block.text.endswith(".")
 
 
 def heading_levels(

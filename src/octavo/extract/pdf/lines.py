@@ -44,6 +44,7 @@ _NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
 _LEAST_BOX = 40.0, 18.0
 _LEAST_NUMBERS = 8
+_LEAST_LOWER = 3
 _MOST_CELL_WORDS = 2
 _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
@@ -448,7 +449,20 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
     beside = [run for run in runs if run.box.left > edge and round(run.box.bottom / 4) in tops]
     firsts = {round(run.box.bottom / 4): run for run in sorted(beside, key=lambda run: -run.box.left)}.values()
     lower = sum(run.text[:1].islower() for run in firsts)
-    return found if 3 * lower > len(firsts) and len(firsts) > 2 else []  # noqa: PLR2004
+    is_text = 3 * lower > len(firsts) or (lower >= _LEAST_LOWER and _is_prose(beside))
+    return found if is_text and len(firsts) > 2 else []  # noqa: PLR2004
+
+
+def _is_prose(runs: Sequence[TextRun]) -> bool:
+    """Whether no line has a wide space between its words, as table rows have, and several lines are full."""
+    lines: defaultdict[int, list[Box]] = defaultdict(list)
+    for run in runs:
+        lines[round(run.box.bottom / 4)].append(run.box)
+    height = runs[0].box.bottom - runs[0].box.top
+    gaps = (two.left - one.right for line in lines.values() for one, two in pairwise(sorted(line)))
+    right = max(run.box.right for run in runs)
+    full = sum(max(box.right for box in line) > right - 3 * height for line in lines.values())
+    return full >= _LEAST_LOWER and not any(gap > _CELL_GAP * height for gap in gaps)
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:

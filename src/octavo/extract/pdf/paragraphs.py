@@ -115,11 +115,25 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
         elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not _is_title(column, index):
             unsure[index] = match[1] or match[2], line.text[match.end() :]
     numbers = list(unsure)
-    for index, after in pairwise(numbers):
-        one, other = unsure[index][0], unsure[after][0]
-        if abs(column.starts[index] - column.starts[after]) < column.lines[index].size and _follows(one, other):
+    for place, after in enumerate(numbers):
+        index = _item_before(column, numbers[:place], after)
+        if index is not None and _follows(unsure[index][0], unsure[after][0]):
             found[index], found[after] = unsure[index], unsure[after]
+    for before, index, after in zip(numbers, numbers[1:], numbers[2:], strict=False):
+        is_inside = (
+            max(column.starts[before], column.starts[after]) < column.starts[index] - column.lines[index].size / 2
+        )
+        if is_inside and before in found and after in found and unsure[index][0].strip("().") in _FIRST:
+            found[index] = unsure[index]
     return found
+
+
+def _item_before(column: _Column, numbers: Sequence[int], index: int) -> int | None:
+    """Return the item before a list item at the same level, or None. Items that are indented further are skipped."""
+    size = column.lines[index].size
+    level = (one for one in reversed(numbers) if column.starts[one] < column.starts[index] + size)
+    before = next(level, None)
+    return before if before is not None and abs(column.starts[before] - column.starts[index]) < size else None
 
 
 def _is_title(column: _Column, index: int) -> bool:
@@ -139,6 +153,7 @@ def _follows(one: str, other: str) -> bool:
     return (len(first) == len(second) == 1 and ord(second) == ord(first) + 1) or {first, second} <= _ROMAN
 
 
+_FIRST = frozenset({"1", "a", "A", "i"})
 _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
 
 

@@ -84,6 +84,7 @@ _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
 _MOSTLY_TYPED = 0.5
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
+_LEAST_PROGRAM = 3  # lines
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
 _ORDER = "The columns on this page may be in the wrong order."
@@ -374,7 +375,7 @@ class _PageMaker:
         free += [_placed(part, part.block.box) for part in made if part.block.box]
         frames = frames_of(self._page, free)
         layouts = [
-            (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
+            (box, find_columns(_with_code([one for one in free if is_inside(one, box)]), backwards=self._backwards))
             for box in frames
         ]
         outside = [one for one in free if not is_inside_any(one, frames)]
@@ -511,6 +512,15 @@ class _PageMaker:
             return False
         height = self._page.height
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def _with_code(boxed: list[Segment]) -> list[Segment]:
+    """Treat the text of a frame as code, whatever its font, if most of its lines look like a program."""
+    lines = lines_of([one for one in boxed if one.block is None])
+    program = sum(_PROGRAM.search(line.text) is not None for line in lines)
+    if program < _LEAST_PROGRAM or 2 * program <= len(lines):
+        return boxed
+    return [one._replace(mono=True) for one in boxed]
 
 
 def _placed(part: Part, box: Box) -> Segment:

@@ -232,3 +232,12 @@ def test_a_logo_at_the_edge_of_each_page_is_shown_once() -> None:
 def test_only_very_large_letters_in_a_box_are_a_heading() -> None:
     boxed = [replace(line("Practical Tips", 40, size, bold=True), region=RegionKind.BOX) for size in (12.0, 18.0)]
     assert [found(one, prose(80)) for one in boxed] == [[], ["Practical Tips"]]
+
+
+def test_paragraphs_of_two_lines_are_prose() -> None:
+    text = (
+        "Lime is slaked in a pit that is dug one year before the wall is begun, because fresh lime cracks in the frost."
+    )
+    short = replace(prose(60), text=text, lines=2)
+    assert not is_form([page(short, replace(short, box=Box(60.0, 120.0, 500.0, 150.0)))])
+    assert is_form([page(replace(short, text="Ada Example Limited of the Upper Quay " * 3))])

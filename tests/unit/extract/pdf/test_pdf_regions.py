@@ -643,3 +643,28 @@ def test_rows_whose_figures_are_one_column_apart_make_a_table_unsure() -> None:
         PageContent(1, 595.0, 842.0, tuple(one for part in rows for one in part), (), ()) for rows in (level, shifted)
     ]
     assert [bool(lay_out(page).unsure) for page in pages] == [False, True]
+
+
+def test_numbers_of_lines_are_found_beside_prose_and_code() -> None:
+    prose = [run(text, 80, 100 + PITCH * row) for row, text in enumerate([*WIDE[:2], *WIDE[:2], *WIDE[:2]])]
+    code = [run(text, 80, 178 + PITCH * row, font="Courier") for row, text in enumerate(["<smp:Data>"] * 12)]
+    numbers = [run(str(194 + row), 40, 100 + PITCH * row) for row in range(18)]
+    assert line_numbers([*prose, *code, *numbers]) == numbers
+    cells = [run("17", 300, 178 + PITCH * row) for row in range(12)]
+    assert line_numbers([*prose, *code, *cells, *numbers]) == []
+
+
+def test_an_item_inside_another_one_does_not_end_the_list() -> None:
+    items = [("1. Barges", 60), ("2. Quays", 60), ("a) Upper Quay", 80), ("3. Locks", 60)]
+    (text,) = texts([run(text, left, 100 + 14 * row) for row, (text, left) in enumerate(items)])
+    assert text == "1. Barges\n2. Quays\n    - a) Upper Quay\n3. Locks"
+
+
+def test_a_program_in_a_frame_is_code_in_any_font() -> None:
+    code = [("typedef struct {", 64), ("Base base;", 74), ("Factory factory;", 74), ("} Transform;", 64)]
+    runs = [run(text, left, 100 + PITCH * row) for row, (text, left) in enumerate(code)]
+    frame = Shape(Box(58, 92, 300, 160), filled=False, stroked=True, curved=False, colour=None)
+    found = blocks([*runs, *lines([*WIDE, *WIDE], 60, 300)], (frame,))
+    assert "```\ntypedef struct {\n  Base base;\n  Factory factory;\n} Transform;\n```" in [
+        block.text for block in found
+    ]

@@ -441,3 +441,12 @@ def test_numbered_lines_in_a_monospaced_font_are_code() -> None:
     plain = page(rows_of(rows, [60, 90]), lines)
     typed = replace(plain, runs=tuple(run._replace(font="Courier") for run in plain.runs))
     assert page_tables(typed, (), list) == []
+
+
+def test_cells_with_the_same_middle_are_one_row_whatever_their_number_of_lines() -> None:
+    lines = [*across((90, 110, 150, 190), 56, 350), *down((56, 150, 250, 350), 90, 190)]
+    head = rows_of([["Metric", "Fast", "Slow"]], [60, 160, 260], 95)
+    two = [(60, 117, "Speed"), (60, 133, "(pages)"), (160, 125, "120"), (260, 125, "90")]
+    last = [(60, 165, "Size"), (160, 165, "3"), (260, 165, "4")]
+    table = only(find_tables(page([*head, *two, *last], lines)))
+    assert table.grid == (("Metric", "Fast", "Slow"), ("Speed (pages)", "120", "90"), ("Size", "3", "4"))
