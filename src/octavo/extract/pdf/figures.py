@@ -23,6 +23,7 @@ _SMALL = 0.008
 _WIDE = 0.35
 # Points.
 _SHORT_SIDE = 30.0
+_THICK, _LONG_LINE = 5.0, 150.0  # a long line can be thicker than the lines of a drawing
 _TOUCH = 3.0
 _LABEL_GAP = 10.0
 _CAPTION_GAP = 36.0
@@ -287,7 +288,7 @@ def _strokes(page: PageContent) -> _Strokes:
         wide, high = right - left, bottom - top
         if wide * high >= most:
             continue
-        thin = wide < THIN or high < THIN
+        thin = min(wide, high) < THIN or (min(wide, high) < _THICK and max(wide, high) > _LONG_LINE)
         if thin:
             rulings.append(box)
         if right < 0 or bottom < 0 or (thin and not curved):

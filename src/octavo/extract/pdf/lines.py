@@ -38,7 +38,7 @@ _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
-_VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s]*\W{0,3}(?:[A-Z]{3})?")
+_VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points

@@ -75,6 +75,7 @@ _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are tit
 _MOST_CHARACTERS = 150
 _FAR_OUT = 0.08  # as a share of the page height
 _MOST_OF_SMALL = 80
+_NEXT_TO_NUMBER = 3.0  # the most space between a section number and its title, as a multiple of the letter size
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _MOST_LONE = 3
@@ -499,7 +500,10 @@ class _PageMaker:
             return part
         text = block.text
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
-        numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
+        gaps = (other.left - one.right for one, other in pairwise(sorted(level)))
+        is_close = kind is RegionKind.HEADER and max(gaps, default=0.0) < _NEXT_TO_NUMBER * block.size
+        is_heading = is_close and block.bold and block.size >= _TITLE * self._body
+        numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None and not is_heading
         small = not titled and block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
         ruled = any(TYPED_RULE.fullmatch(one.text) for one in segments)
         if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled:

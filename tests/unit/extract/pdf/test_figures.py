@@ -270,3 +270,11 @@ def test_framed_cells_of_a_table_are_no_drawing() -> None:
     ]
     labels = [run("1,250", cell.box.left + 10, cell.box.top + 5) for cell in cells]
     assert kinds(page(*labels, shapes=tuple(cells))) == []
+
+
+def test_thick_lines_around_a_table_are_no_drawing() -> None:
+    lines = [Box(60, top, 500, top + 4) for top in (100, 130, 160, 190)]
+    lines += [Box(left, 100, left + 4, 294) for left in (60, 496)]
+    shapes = tuple(Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in lines)
+    cells = [run("1,250", left, top) for left in (100, 200, 300) for top in (110, 140, 170)]
+    assert kinds(page(*cells, shapes=shapes)) == []

@@ -668,3 +668,11 @@ def test_a_program_in_a_frame_is_code_in_any_font() -> None:
     assert "```\ntypedef struct {\n  Base base;\n  Factory factory;\n} Transform;\n```" in [
         block.text for block in found
     ]
+
+
+def test_a_numbered_heading_at_the_top_of_a_page_is_no_header() -> None:
+    body = lines([*WIDE, *WIDE, *WIDE, *WIDE], 60, 130)
+    head = [run("2", 60, 60, 12.0, bold=True), run("Fuel of the harbour", 84, 60, 12.0, bold=True)]
+    assert blocks([*head, *body])[0].region is RegionKind.BODY
+    far = [run("42", 60, 60, 12.0, bold=True), run("Fuel of the harbour", 300, 60, 12.0, bold=True)]
+    assert blocks([*far, *body])[0].region is RegionKind.HEADER
