@@ -188,7 +188,7 @@ def _begins_by_text(before: Line, line: Line) -> bool:
 
 
 def _has_amount(line: Line) -> bool:
-    """Whether a line ends with an amount of money after a wide space. It is a row of its own."""
+    """Whether a line ends with an amount of money after a wide space, like the row of a table."""
     return line.has_value and _AMOUNT_END.search(line.text) is not None
 
 

@@ -519,7 +519,7 @@ class _PageMaker:
 
 
 def _with_code(boxed: list[Segment]) -> list[Segment]:
-    """Treat the text of a frame as code, whatever its font, if most of its lines look like a program."""
+    """Treat the text of a frame as code, in any font, if most of its lines look like a program."""
     lines = lines_of([one for one in boxed if one.block is None])
     program = sum(_PROGRAM.search(line.text) is not None for line in lines)
     if program < _LEAST_PROGRAM or 2 * program <= len(lines):
