@@ -24,7 +24,7 @@ FILL = """
         SELECT gen_random_uuid(), %(owner)s, gen_random_uuid(),
                CASE WHEN n %% 1000 = 0 THEN 'failed' WHEN n %% 1000 = 1 THEN 'pending' ELSE 'completed' END,
                md5(n::text), 'note-' || n || '.txt', 'text/plain', 'text', sha256(n::text::bytea), 10,
-               CASE WHEN n %% 1000 = 2 THEN 'stored_only' WHEN n %% 1000 = 3 THEN 'empty' ELSE 'full' END,
+               CASE WHEN n %% 1000 = 2 THEN 'stored_only' WHEN n %% 1000 = 3 THEN 'partial' ELSE 'full' END,
                clock_timestamp() - make_interval(secs => n),
                CASE WHEN n %% 100 = 4 THEN 'invoice' ELSE 'letter' END, 'Sender ' || n %% 300,
                date '2000-01-01' + n %% 5000, CASE WHEN n %% 100 = 4 THEN n END
