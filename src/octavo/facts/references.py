@@ -1,6 +1,4 @@
-"""Chooses the number and the date of the document itself, and the numbers and dates of orders, customers and
-payments.
-"""
+"""Chooses, from the numbers and dates in a document, those of the document, its order, its customer and its payment."""
 
 from __future__ import annotations
 

@@ -37,9 +37,13 @@ class SystemResolver:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = await loop.run_in_executor(self._threads, _look_up, host, port)
         except TimeoutError:
-            raise NetworkFailed("The name lookup timed out.") from None
+            raise NetworkFailed("Looking up the address of the server took too long.") from None
         except socket.gaierror as error:
-            raise (NameUnknown() if error.errno in _UNKNOWN else NetworkFailed("The name lookup failed.")) from None
+            raise (
+                NameUnknown()
+                if error.errno in _UNKNOWN
+                else NetworkFailed("The address of the server could not be looked up.")
+            ) from None
         except UnicodeError:  # a label that is too long
             raise NameUnknown from None
         return found

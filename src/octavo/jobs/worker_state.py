@@ -291,7 +291,7 @@ class LaneClaims:
         self._since_bulk = 0
 
     def values(self, seconds: float) -> dict[str, Any]:
-        """Return the parameters of the next claim."""
+        """Return the parameters of the query that claims the next jobs."""
         start, bulk = (self._starts[lane].at(seconds) for lane in (Lane.INTERACTIVE, Lane.BULK))
         marks = {"mark_priority": start.priority, "mark_time": start.virtual_time}
         bulk_marks = {"bulk_mark_priority": bulk.priority, "bulk_mark_time": bulk.virtual_time}

@@ -315,7 +315,7 @@ class _LatexReader:
             self.blocks.append(Quote(text) if self.quotes else Paragraph(text))
 
     def runs(self, style: TextRun) -> Iterator[TextRun]:
-        """Yield the text, in pieces with uniform formatting, up to the end.
+        """Yield the rest of the LaTeX text, in pieces with uniform formatting.
 
         Blocks such as headings and tables are appended to `blocks` instead.
         """

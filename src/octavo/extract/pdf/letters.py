@@ -317,7 +317,7 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
 
 
 def _is_unreadable(text: str) -> bool:
-    """Whether a text has unreadable characters. Known symbols of office programs do not count."""
+    """Whether a text has unreadable characters, apart from ligatures and symbols with a known meaning."""
     return _NO_LETTERS.search(text) is not None and _NO_LETTERS.search(_STRANGE.sub(_usual_form, text)) is not None
 
 

@@ -319,8 +319,8 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
     """Whether a text line with a label starts a new table row.
 
-    It does if all its other cells are numbers, with text in the same columns above. It also does if the line above it
-    has no label.
+    It does if all its other cells are numbers, and the row above already has text in the columns of these cells, or if
+    the line above it has no label.
     """
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False

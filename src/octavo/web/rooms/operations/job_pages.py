@@ -121,7 +121,7 @@ async def cancel(services: ServicesOf, caller: Administrator, job: UUID) -> Resp
 
 @router.post("/{job}/prioritise")
 async def prioritise(services: ServicesOf, caller: Administrator, job: UUID) -> Response:
-    """Move a job into the interactive lane of its owner."""
+    """Process a waiting job before the imports of its account."""
     del caller
     async with services.database.transaction() as connection:
         await prioritise_jobs(connection, None, [job])
