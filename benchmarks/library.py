@@ -22,7 +22,7 @@ import psutil
 import psycopg
 
 from octavo.core.ids import new_id
-from octavo.database.embedded.binaries import NEWEST
+from octavo.database.embedded.cluster import NEWEST
 from tests.browser.library.test_first_look import modules_of
 from tests.support.postgres import run_server
 from tests.support.tree import SOURCE
