@@ -109,13 +109,14 @@ BEGIN
 END $$;
 
 -- Pauses chosen bulk jobs whose owner paused imports after they were enqueued. Returns the ids of the other jobs. The lock lets
--- `resume_imports` see the paused jobs.
+-- `resume_imports` see the paused jobs. An owner who is just resuming is not waited for: that transaction may itself wait for a job
+-- that this one has locked.
 CREATE FUNCTION hold_paused_imports(candidates uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     paused uuid[] := ARRAY(
         SELECT p.owner_id FROM paused_imports p
         WHERE p.owner_id IN (SELECT owner_id FROM jobs WHERE id = ANY (candidates) AND priority >= 10)
-        ORDER BY p.owner_id FOR KEY SHARE);
+        ORDER BY p.owner_id FOR KEY SHARE SKIP LOCKED);
     kept uuid[];
     returned text[];
 BEGIN
