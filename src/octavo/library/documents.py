@@ -26,6 +26,24 @@ COMPARISON = "detect_connections"
 RESUMED = frozenset({"process_document", COMPARISON, "embed_document", "embed_tags"})
 # The form in which links to videos are stored.
 VIDEO = "https://www.youtube.com/watch?v="
+# Parameters of the query `documents` that are null unless a caller sets them.
+LIST_PARAMETERS = (
+    *(
+        "document",
+        "documents",
+        "id_part",
+        "status",
+        "tab",
+        "tag",
+        "collection",
+        "like",
+        "kind",
+        "sender",
+        "before",
+        "after",
+    ),
+    *("amount_min", "amount_max", "language", "size_min", "size_max", "after_at", "after_text", "after_id"),
+)
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
 State = Literal["pending", "completed", "failed", "working", "needs_you", "stored_only"]
 # A minus sign reverses the order of a fact: `-date` begins with the latest date.
@@ -177,21 +195,7 @@ async def list_events(
 async def _read(
     connection: Connection, owner: UUID, given: Row, most: int | None, query: bytes | None = None
 ) -> list[Row]:
-    names = (
-        *("document", "documents", "id_part", "status", "tab", "tag", "collection", "like", "kind", "sender", "before"),
-        *(
-            "after",
-            "amount_min",
-            "amount_max",
-            "language",
-            "size_min",
-            "size_max",
-            "after_at",
-            "after_text",
-            "after_id",
-        ),
-    )
-    values = {name: given.get(name) for name in names}
+    values = {name: given.get(name) for name in LIST_PARAMETERS}
     values |= {"sort": given.get("sort", "newest"), "descending": given.get("descending", False)}
     return await fetch_rows(
         connection,

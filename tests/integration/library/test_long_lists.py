@@ -11,7 +11,7 @@ import pytest
 
 from octavo.database import fetch_rows, load_queries
 from octavo.library.changes import Edit, edit_documents
-from octavo.library.documents import Filters, Sort, list_documents
+from octavo.library.documents import LIST_PARAMETERS, Filters, Sort, list_documents
 from tests.support.library import Desk
 
 DOCUMENTS = load_queries("documents")
@@ -31,28 +31,6 @@ FILL = """
         FROM generate_series(1, %(many)s) AS n RETURNING 1
     ) SELECT count(*) FROM made
 """
-UNSET = (
-    "document",
-    "documents",
-    "id_part",
-    "status",
-    "tab",
-    "tag",
-    "collection",
-    "like",
-    "kind",
-    "sender",
-    "before",
-    "after",
-    "amount_min",
-    "amount_max",
-    "language",
-    "size_min",
-    "size_max",
-    "after_at",
-    "after_text",
-    "after_id",
-)
 
 
 @pytest.fixture
@@ -78,7 +56,7 @@ def pages_read(plan: dict[str, Any]) -> int:
 
 def a_page(owner: UUID, **given: object) -> dict[str, Any]:
     values = {"owner": owner, "trashed": False, "versions": False, "sort": "newest", "descending": False, "most": 51}
-    return dict.fromkeys(UNSET) | values | given
+    return dict.fromkeys(LIST_PARAMETERS) | values | given
 
 
 async def test_a_page_and_the_tabs_are_read_without_the_rest_of_the_library(desk: Desk, shelf: UUID) -> None:
