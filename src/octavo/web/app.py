@@ -19,6 +19,7 @@ from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web.context.callers import CREDENTIALS
+from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
 from octavo.web.context.services import Models, Services
 from octavo.web.http.assets import Assets
@@ -98,6 +99,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
         redoc_url=None,
     )
     handle_problems(app, as_page, HEADERS)
+    app.add_exception_handler(Repeated, answer_again)
     # Innermost first: the middleware added last sees a request first.
     app.add_middleware(Compression)
     app.add_middleware(BodyLimit)

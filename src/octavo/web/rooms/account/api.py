@@ -13,6 +13,7 @@ from octavo.owners import Role, Scope, keys, members
 from octavo.owners.members import Member
 from octavo.records.account import KeyView, NewKey
 from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId, ReadCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import WHOLE, Email, problems
 from octavo.web.rooms.account import accounts
@@ -103,12 +104,15 @@ async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
 
 
 @keys_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
-async def make_key(services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest) -> NewKey:
+async def make_key(
+    services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest, idempotency: IdempotencyOf
+) -> NewKey:
     """Create an API key. The `key` is returned only once, in this response."""
     async with services.database.transaction() as connection:
-        return await keys.make_key(
+        made = await keys.make_key(
             connection, caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
         )
+        return await idempotency.keep(connection, made)
 
 
 @keys_router.delete("/{key}", status_code=204, responses=problems(401, 403, 404, 422))
@@ -143,10 +147,13 @@ async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member
 
 
 @members_router.post("", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
-async def add_member(services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest) -> Member:
+async def add_member(
+    services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest, idempotency: IdempotencyOf
+) -> Member:
     """Add a member by the email address of an existing account."""
     async with services.database.transaction() as connection:
-        return await members.add_member(connection, caller, wanted.email, wanted.role)
+        added = await members.add_member(connection, caller, wanted.email, wanted.role)
+        return await idempotency.keep(connection, added)
 
 
 @members_router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))

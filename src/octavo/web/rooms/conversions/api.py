@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from octavo.convert.corrections import Correction, Corrections, RowChange
 from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, mapping_of_conversion
 from octavo.convert.results import render_xml
-from octavo.convert.submissions import ConversionIntake, Submission
+from octavo.convert.submissions import ConversionIntake, OnSubmitted, Submission, ignore_submission
 from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page
@@ -34,6 +34,7 @@ from octavo.owners import Caller
 from octavo.records.conversions import BatchView, ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import Idempotency, IdempotencyOf
 from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
@@ -168,6 +169,7 @@ async def convert(
     limits: LimitsOf,
     caller: WriteCaller,
     request: Request,
+    idempotency: IdempotencyOf,
     mapping: Annotated[
         Name | None,
         Query(
@@ -183,20 +185,20 @@ async def convert(
     Send a form with `file` and `mapping`, raw bytes with the header `X-Upload-Filename`, or JSON with `document_id`. If
     the same content was already converted with the same mapping, the existing conversion is returned.
     """
-    intake, owner = conversion_intake(services, limits), caller.owner_id
+    intake, owner = conversion_intake(services, limits, _keep(idempotency, caller.owner_id)), caller.owner_id
     if mapping:
         await intake.find_mapping(owner, mapping)
     media_type = content_type.partition(";")[0].strip().lower()
     async with services.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
-            body = early_limited(request, limits, request.stream())
+            body = early_limited(request, limits, idempotency.stream())
             begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, body)
         elif media_type == "application/json":
-            wanted = await _read_json(request)
+            wanted = await _read_json(idempotency.stream())
             begun = await intake.submit_document(owner, wanted.document_id, wanted.mapping)
         elif media_type == "multipart/form-data":
-            form = await FormReader(content_type, request.stream()).read()
+            form = await FormReader(content_type, idempotency.stream()).read()
             fields, body = form.fields, early_limited(request, limits, form.file)
             begun = await intake.submit_file(
                 owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, body
@@ -214,6 +216,7 @@ async def convert_document(
     limits: LimitsOf,
     caller: WriteCaller,
     document: UUID,
+    idempotency: IdempotencyOf,
     wanted: ConvertRequest | None = None,
 ) -> ConversionView:
     """Convert a PDF in the library. The stored file is used; nothing is uploaded, and no new document is created.
@@ -221,7 +224,8 @@ async def convert_document(
     If the same content was already converted with the same mapping, the existing conversion is returned.
     """
     name = (wanted or ConvertRequest()).mapping
-    begun = await conversion_intake(services, limits).submit_document(caller.owner_id, document, name)
+    intake = conversion_intake(services, limits, _keep(idempotency, caller.owner_id))
+    begun = await intake.submit_document(caller.owner_id, document, name)
     return await _begun(services, caller.owner_id, begun)
 
 
@@ -231,6 +235,7 @@ async def convert_again(
     limits: LimitsOf,
     caller: WriteCaller,
     conversion: UUID,
+    idempotency: IdempotencyOf,
     wanted: AgainRequest | None = None,
 ) -> ConversionView:
     """Convert the file of a conversion again, with the same mapping or another one.
@@ -238,18 +243,33 @@ async def convert_again(
     The earlier conversion is kept, and its corrections are applied to the new one. If a conversion of this file with
     this mapping is in progress, it is returned.
     """
-    intake = conversion_intake(services, limits)
+    intake = conversion_intake(services, limits, _keep(idempotency, caller.owner_id))
     begun = await intake.convert_again(caller.owner_id, conversion, wanted.mapping if wanted else None)
     return await _begun(services, caller.owner_id, begun)
 
 
 async def _begun(services: Services, owner: UUID, begun: Submission) -> ConversionView:
     async with services.database.connection() as connection:
-        found = await _show(connection, owner, begun.id)
+        return await _submitted(connection, owner, begun)
+
+
+async def _submitted(connection: Connection, owner: UUID, begun: Submission) -> ConversionView:
+    found = await _show(connection, owner, begun.id)
     return found if begun.created else found.model_copy(update={"duplicate_of": begun.id})
 
 
-def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
+def _keep(idempotency: Idempotency, owner: UUID) -> OnSubmitted:
+    """Return a function that stores the answer in the transaction that queues the conversion."""
+
+    async def keep(connection: Connection, begun: Submission) -> None:
+        await idempotency.keep(connection, await _submitted(connection, owner, begun))
+
+    return keep
+
+
+def conversion_intake(
+    services: Services, limits: IntakeLimits, on_submitted: OnSubmitted = ignore_submission
+) -> ConversionIntake:
     """Return the service that accepts PDFs for conversion.
 
     If a remote conversion service has a lower size limit, that limit applies.
@@ -259,13 +279,13 @@ def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionInt
     if settings.conversion_gateway_url:
         most = min(most, settings.conversion_gateway_bytes)
     return ConversionIntake(
-        services.database, services.bucket, most, settings.conversion_source_days, limits.stored_bytes
+        services.database, services.bucket, most, settings.conversion_source_days, limits.stored_bytes, on_submitted
     )
 
 
-async def _read_json(request: Request) -> DocumentToConvert:
+async def _read_json(stream: AsyncIterable[bytes]) -> DocumentToConvert:
     body = bytearray()
-    async for chunk in request.stream():
+    async for chunk in stream:
         body += chunk
         if len(body) > _JSON_BYTES:
             raise BadInput("The request body is too large.")

@@ -33,6 +33,7 @@ from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
 from octavo.records.documents import Chunk, Document, FactView, Retried
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import Idempotency, IdempotencyOf
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
@@ -242,7 +243,9 @@ def read_bound(name: str, text: str | None) -> date | None:
 
 
 @router.post("/bulk", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
-async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
+async def bulk(
+    services: ServicesOf, caller: WriteCaller, wanted: BulkRequest, idempotency: IdempotencyOf
+) -> BulkAnswer:
     """Apply one action to many documents. If it fails for one of them, none is changed.
 
     The action `convert` queues a conversion of each document with the mapping `edit.mapping`. A single notification is
@@ -251,7 +254,7 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
     wanted.check()
     owner = caller.owner_id
     if wanted.action == "convert":
-        return await _convert(services, owner, wanted)
+        return await _convert(services, owner, wanted, idempotency)
     keys: list[str] = []
     async with services.database.transaction() as connection:
         ids = set(wanted.ids or ())
@@ -268,11 +271,13 @@ async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -
         else:
             for document in sorted(ids):
                 await changes.retry_document(connection, owner, document, None)
+        answer = BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
+        await idempotency.keep(connection, answer)
     await services.bucket.delete(keys)
-    return BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
+    return answer
 
 
-async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> BulkAnswer:
+async def _convert(services: Services, owner: UUID, wanted: BulkRequest, idempotency: Idempotency) -> BulkAnswer:
     # Imported here, so that only the conversions room loads the conversion engine when the server starts.
     from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, find_mapping
     from octavo.convert.submissions import begin_batch
@@ -285,7 +290,7 @@ async def _convert(services: Services, owner: UUID, wanted: BulkRequest) -> Bulk
             await changes.lock_documents(connection, owner, ids)
         changed = len(ids) if filters is None else await count_documents(connection, owner, filters)
         batch = await begin_batch(connection, owner, mapping, documents=sorted(ids), filters=filters)
-    return BulkAnswer(changed=changed, batch_id=batch)
+        return await idempotency.keep(connection, BulkAnswer(changed=changed, batch_id=batch))
 
 
 @router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
@@ -340,7 +345,11 @@ async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> 
 
 @router.post("/{document}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: RetryDocumentRequest | None = None
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    idempotency: IdempotencyOf,
+    wanted: RetryDocumentRequest | None = None,
 ) -> Retried:
     """Resume a failed document, process a completed one again, or unlock a password-protected PDF."""
     wanted = wanted or RetryDocumentRequest()
@@ -348,10 +357,11 @@ async def retry(
     check_extraction(services.settings, caller, wanted.extraction)
     if wanted.password:
         return await services.shared(FileUnlocker).retry(
-            caller.owner_id, document, wanted.password.get_secret_value(), *how
+            caller.owner_id, document, wanted.password.get_secret_value(), *how, on_retried=idempotency.keep
         )
     async with services.database.transaction() as connection:
-        return await changes.retry_document(connection, caller.owner_id, document, *how)
+        retried = await changes.retry_document(connection, caller.owner_id, document, *how)
+        return await idempotency.keep(connection, retried)
 
 
 @router.get("/{document}/chunks", responses=problems(401, 404, 422))

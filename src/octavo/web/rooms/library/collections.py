@@ -14,6 +14,7 @@ from octavo.library.collections import Collection, Tag
 from octavo.library.documents import Sort
 from octavo.records.documents import SavedView
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, problems
 from octavo.web.rooms.library.api import FilterRequest
@@ -52,12 +53,14 @@ async def list_collections(services: ServicesOf, caller: ReadCaller) -> Page[Col
 
 
 @router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
-async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: CollectionName) -> Page[Collection]:
+async def make_collection(
+    services: ServicesOf, caller: WriteCaller, wanted: CollectionName, idempotency: IdempotencyOf
+) -> Page[Collection]:
     """Return the collection with this name. It is created if it does not exist."""
     async with services.database.transaction() as connection:
         made = await collections.ensure_collection(connection, caller.owner_id, wanted.name)
         all_of_them = await collections.list_collections(connection, caller.owner_id)
-        return Page([one for one in all_of_them if one.id == made], None)
+        return await idempotency.keep(connection, Page([one for one in all_of_them if one.id == made], None))
 
 
 @router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
@@ -102,11 +105,14 @@ async def views(services: ServicesOf, caller: ReadCaller) -> Page[SavedView]:
 
 
 @router.post("/views", status_code=201, responses=problems(400, 401, 403, 422))
-async def save_view(services: ServicesOf, caller: WriteCaller, wanted: ViewRequest) -> SavedView:
+async def save_view(
+    services: ServicesOf, caller: WriteCaller, wanted: ViewRequest, idempotency: IdempotencyOf
+) -> SavedView:
     """Save filters and a sort order of the library. A view with the same name is replaced."""
     wanted.filter.as_filters()
     async with services.database.transaction() as connection:
-        return await facts.save_view(connection, caller.owner_id, wanted.name, wanted.filter.as_json(), wanted.sort)
+        saved = await facts.save_view(connection, caller.owner_id, wanted.name, wanted.filter.as_json(), wanted.sort)
+        return await idempotency.keep(connection, saved)
 
 
 @router.delete("/views/{view}", status_code=204, responses=problems(401, 403, 404, 422))

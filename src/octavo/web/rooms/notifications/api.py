@@ -17,6 +17,7 @@ from octavo.deliver.notifications import Notification, NotificationPage
 from octavo.deliver.subscribers import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import Cursor, Limit, problems
 
@@ -106,10 +107,12 @@ async def list_webhooks(services: ServicesOf, caller: KnownCaller) -> Page[Subsc
 
 
 @webhooks_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest) -> NewSubscriber:
+async def add_webhook(
+    services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest, idempotency: IdempotencyOf
+) -> NewSubscriber:
     """Add a recipient. The `secret` that signs webhooks is returned only once, in this response."""
     async with services.database.transaction() as connection:
-        return await subscribers.add_subscriber(
+        added = await subscribers.add_subscriber(
             connection,
             caller,
             known_channels(services.settings),
@@ -117,6 +120,7 @@ async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: Webhook
             address=wanted.address,
             events=wanted.events,
         )
+        return await idempotency.keep(connection, added)
 
 
 @webhooks_router.get("/{webhook}", responses=problems(401, 404, 422))
@@ -148,10 +152,10 @@ async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUI
 
 
 @webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
-async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestJob:
+async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, idempotency: IdempotencyOf) -> TestJob:
     """Send a test event now. The delivery is attempted only once."""
     async with services.database.transaction() as connection:
-        return TestJob(await subscribers.send_test(connection, caller, webhook))
+        return await idempotency.keep(connection, TestJob(await subscribers.send_test(connection, caller, webhook)))
 
 
 @webhooks_router.get("/{webhook}/deliveries", responses=problems(401, 404, 422))

@@ -18,6 +18,7 @@ from octavo.library.figures import list_figures, list_pages, list_regions
 from octavo.library.pictures import find_boxes
 from octavo.records.documents import FigureView, Highlight, HighlightColour, PageView, RegionView
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import is_known
@@ -184,7 +185,7 @@ async def document_highlights(
 
 @marking.post("/documents/{document}/highlights", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
 async def add_highlight(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: HighlightRequest
+    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: HighlightRequest, idempotency: IdempotencyOf
 ) -> Highlight:
     """Highlight a passage of a document. It is found again when the document is processed again or has a new version.
 
@@ -192,7 +193,8 @@ async def add_highlight(
     """
     new = highlights.NewHighlight(**wanted.model_dump())
     async with services.database.transaction() as connection:
-        return await highlights.add_highlight(connection, caller.owner_id, document, caller.user_id, new)
+        added = await highlights.add_highlight(connection, caller.owner_id, document, caller.user_id, new)
+        return await idempotency.keep(connection, added)
 
 
 @marking.get("/highlights", responses=problems(401, 422))
