@@ -290,6 +290,7 @@ def world(newest_server: Server) -> Iterator[World]:
 def check(case: Case[Any], world: World) -> None:
     world.make_real(case)
     choose_one_way(case)
+    use_own_key(case, world)
     session, address = world.session, world.web.address
     case.call_and_validate(base_url=address, headers=world.headers, session=session, timeout=PATIENCE_SECONDS)
 
@@ -300,6 +301,15 @@ def choose_one_way(case: Case[Any]) -> None:
         case.headers.pop("x-upload-filename", None)
     if case.path == "/api/v1/events" and case.query.get("format") in {None, "stream"}:
         case.query["format"] = "json"  # the other form has no end
+
+
+def use_own_key(case: Case[Any], world: World) -> None:
+    """A key that was used before would repeat that answer."""
+    from schemathesis.core.parameters import ParameterLocation
+
+    wrong = case.meta is None or case.meta.is_negative_at(ParameterLocation.HEADER)
+    if not wrong and "Idempotency-Key" in case.headers:
+        case.headers["Idempotency-Key"] = f"{case.headers['Idempotency-Key'][:200]}{next(world.numbers)}"
 
 
 def keep_to_description(route: str, world: World, examples: int, every: int = 1) -> None:

@@ -59,6 +59,7 @@ ERRORS = (
     "octavo.describe.embedding",
     "octavo.library.errors",
     "octavo.storage.errors",
+    "octavo.web.context.idempotency",
     "octavo.web.http.downloads",
     "octavo.web.live.hub",
     "octavo.web.http.multipart",

@@ -61,11 +61,15 @@ ExtractionField = Annotated[
 class Problem(BaseModel):
     """An error as defined by RFC 9457. `code` is stable; `title` and `detail` are for people."""
 
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
+    type: str = Field(description="Always `about:blank`.", examples=["about:blank"])
+    title: str = Field(
+        description="What happened, for people.", examples=["Not found, or you do not have access to it."]
+    )
+    status: int = Field(description="The HTTP status.", examples=[404])
+    code: str = Field(description="A stable code for programs.", examples=["NOT_FOUND"])
+    detail: str = Field(
+        description="Details for people, or the title again.", examples=["Not found, or you do not have access to it."]
+    )
 
 
 class RetryRequest(BaseModel):
@@ -81,13 +85,33 @@ class RetryRequest(BaseModel):
 
 
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-_PROBLEM = {"schema": Problem.model_json_schema()}
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+# What each status means, in the OpenAPI description.
+REFUSALS = {
+    400: "The request cannot be read.",
+    401: "Not signed in.",
+    402: "The budget is used up.",
+    403: "Not allowed with this role, API key or request.",
+    404: "Not found, or not yours.",
+    409: "Not possible in the current state.",
+    410: "No longer available.",
+    412: "Changed in the meantime.",
+    413: "Too large.",
+    415: "This type of file is not supported.",
+    416: "The range is outside the file.",
+    422: "Invalid input.",
+    429: "Too many requests. `Retry-After` says when to retry.",
+    502: "Another server failed.",
+    503: "Not available at the moment.",
+    504: "Another server did not answer in time.",
+}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the error responses of a route, for its OpenAPI schema."""
     return {
-        status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
+        status: {"description": REFUSALS[status], "content": {"application/problem+json": {"schema": PROBLEM}}}
+        for status in statuses
     }
 
 

@@ -274,6 +274,7 @@ async def add_prompt(
 
 @prompts_router.get("/{prompt}", responses=problems(401, 404, 422))
 async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Prompt:
+    """Return one prompt."""
     async with services.database.connection() as connection:
         return await prompts.show_prompt(connection, caller.owner_id, prompt)
 

@@ -158,7 +158,7 @@ class PageWord(BaseModel):
                         "properties": {"mapping": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
                     }
                 },
-                "application/json": {"schema": DocumentToConvert.model_json_schema()},
+                "application/json": {"schema": {"$ref": "#/components/schemas/DocumentToConvert"}},
                 **RAW,
             },
         }

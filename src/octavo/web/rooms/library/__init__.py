@@ -11,7 +11,9 @@ from octavo.web.rooms.library import (
     upload_api,
     versions,
 )
+from octavo.web.rooms.library.json_sources import SOURCES
 
+__all__ = ["ROUTERS", "SOURCES"]
 ROUTERS = (
     pages.router,
     edit.router,

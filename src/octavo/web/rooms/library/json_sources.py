@@ -77,7 +77,9 @@ class TextSource(JsonSource):
 
 
 _KINDS: dict[str, type[JsonSource]] = {kind.key: kind for kind in (LinkSource, VideoSource, TextSource)}
-SCHEMA: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.values()]}
+# Refers to the types in the OpenAPI description.
+SOURCES = tuple(_KINDS.values())
+SCHEMA: dict[str, Any] = {"oneOf": [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in SOURCES]}
 
 
 async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> NewSource:

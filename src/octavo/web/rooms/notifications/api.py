@@ -55,6 +55,7 @@ async def mark_all_read(services: ServicesOf, caller: WriteCaller) -> ReadCount:
 
 @router.post("/{notification}/read", responses=problems(401, 403, 404, 422))
 async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
+    """Mark a notification as read."""
     async with services.database.transaction() as connection:
         return await notifications.mark_read(connection, caller.owner_id, notification)
 
@@ -125,6 +126,7 @@ async def add_webhook(
 
 @webhooks_router.get("/{webhook}", responses=problems(401, 404, 422))
 async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Subscriber:
+    """Return one recipient."""
     async with services.database.connection() as connection:
         return await subscribers.show_subscriber(connection, caller.owner_id, webhook)
 

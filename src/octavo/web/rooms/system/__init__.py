@@ -1,11 +1,12 @@
-"""Routes for programs and monitoring: health, metrics, events, signed downloads and published limits."""
+"""Routes for programs and monitoring: health, metrics, events, signed downloads, published limits and the API
+reference."""
 
-from octavo.web.rooms.system import api
+from octavo.web.rooms.system import api, reference
 
 ROUTERS = (
     api.objects_router,
     api.router,
     api.settings_router,
 )
-# Separate, because monitoring does not sign in.
-HEALTH = api.health_router
+# Separate, because monitoring and readers of the API reference do not sign in.
+OPEN = (api.health_router, reference.router)
