@@ -63,6 +63,7 @@ ERRORS = (
     "octavo.web.http.downloads",
     "octavo.web.live.hub",
     "octavo.web.http.multipart",
+    "octavo.web.http.parameters",
     "octavo.web.http.problems",
 )
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"

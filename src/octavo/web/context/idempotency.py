@@ -30,7 +30,7 @@ from octavo.owners import Caller
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import ServicesOf
 
-QUERIES = load_queries("idempotency")
+QUERIES = load_queries("requests")
 HEADER = "Idempotency-Key"
 REPEATED = {"idempotency-replayed": "true"}
 KEPT_SECONDS = 24 * 3600

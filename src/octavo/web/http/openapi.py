@@ -148,6 +148,8 @@ def describe_api(app: FastAPI, extra: Iterable[type[BaseModel]]) -> Callable[[],
         made["webhooks"] = webhooks
         for operation in operations_of(made):
             _declare_refusals(operation)
+        for methods in made["paths"].values():
+            _declare_etags(methods)
         _add_texts(made)
         return made
 
@@ -198,6 +200,18 @@ def _declare_refusals(operation: Schema) -> None:
     for name in taken & set(refusals):
         for status, answer in problems(*refusals[name]).items():
             operation["responses"].setdefault(str(status), answer)
+
+
+def _declare_etags(methods: Schema) -> None:
+    """Declare the ETag header where the thing at a path can be edited with If-Match."""
+    taken = [one["name"].lower() for one in methods.get("patch", {}).get("parameters", ())]
+    if "if-match" not in taken:
+        return
+    for operation in (methods[name] for name in ("get", "patch") if name in methods):
+        operation["responses"]["200"].setdefault("headers", {})["ETag"] = {
+            "description": "The version of the values that can be edited, for If-Match.",
+            "schema": {"type": "string"},
+        }
 
 
 # Webhooks ----------------------------------------------------------------------------------------------------------

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from hashlib import sha256
 from typing import Annotated, Any
 from urllib.parse import unquote
+from uuid import UUID
 
-from fastapi import Query
+from fastapi import Header, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import to_json
 
+from octavo.core.errors import BadInput
 from octavo.core.types import Extraction
+from octavo.database import Connection, load_queries
 from octavo.jobs.views import MOST_LIMIT
 
 
@@ -82,6 +87,48 @@ class RetryRequest(BaseModel):
 
     # No control characters: PostgreSQL cannot store the null character in a text.
     from_stage: str | None = Field(default=None, max_length=200, pattern=r"^[^\x00-\x1f]*$")
+
+
+# Versions of things that can be edited -----------------------------------------------------------------------------
+
+REQUESTS = load_queries("requests")
+IfMatch = Annotated[
+    str | None,
+    Header(
+        max_length=1000,
+        description="Change it only if it still has this ETag, which GET returns. Otherwise the answer is 412.",
+        examples=['"5d41402abc4b2a76b9719d911017c592"'],
+    ),
+]
+
+
+class Changed(BadInput):
+    """Changed in the meantime. Load it again, then repeat your edit."""
+
+    code = "CHANGED"
+    status = 412
+
+
+def etag_of(*editable: object) -> str:
+    """Return the ETag of a thing: a checksum of the values that can be edited.
+
+    It does not change while a document is processed, so that an edit is only refused if somebody else made an edit.
+    """
+    return f'"{sha256(to_json(editable)).hexdigest()[:32]}"'
+
+
+async def lock_edit(connection: Connection, if_match: str | None, thing: UUID) -> None:
+    """Let edits with If-Match wait for each other, so that each sees the result of the one before."""
+    if if_match is not None:
+        await connection.execute(REQUESTS.lock_edit, {"id": str(thing)})
+
+
+def check_match(if_match: str | None, etag: str) -> None:
+    """Raise `Changed` if the request expects another version. Without If-Match, every version is edited."""
+    if if_match is None or if_match.strip() == "*":
+        return
+    if etag not in [one.strip().removeprefix("W/") for one in if_match.split(",")]:
+        raise Changed
 
 
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}

@@ -22,7 +22,17 @@ from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import WHOLE, Cursor, IdPart, Limit, problems
+from octavo.web.http.parameters import (
+    WHOLE,
+    Cursor,
+    IdPart,
+    IfMatch,
+    Limit,
+    check_match,
+    etag_of,
+    lock_edit,
+    problems,
+)
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 
@@ -273,10 +283,12 @@ async def add_prompt(
 
 
 @prompts_router.get("/{prompt}", responses=problems(401, 404, 422))
-async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Prompt:
+async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID, response: Response) -> Prompt:
     """Return one prompt."""
     async with services.database.connection() as connection:
-        return await prompts.show_prompt(connection, caller.owner_id, prompt)
+        found = await prompts.show_prompt(connection, caller.owner_id, prompt)
+    response.headers["etag"] = etag_of(found)
+    return found
 
 
 @prompts_router.get("/{prompt}/versions", responses=problems(401, 404, 422))
@@ -287,11 +299,23 @@ async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) 
 
 
 @prompts_router.patch("/{prompt}", responses=problems(400, 401, 403, 404, 409, 422))
-async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
+async def change_prompt(
+    services: ServicesOf,
+    caller: WriteCaller,
+    prompt: UUID,
+    wanted: PromptChange,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Prompt:
     """Change a prompt. This creates a new version; analyses keep the version they ran with."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, prompt)
+            check_match(if_match, etag_of(await prompts.show_prompt(connection, caller.owner_id, prompt)))
         words = PromptFields(**wanted.model_dump())
-        return await prompts.change_prompt(connection, caller.owner_id, prompt, words)
+        changed = await prompts.change_prompt(connection, caller.owner_id, prompt, words)
+    response.headers["etag"] = etag_of(changed)
+    return changed
 
 
 @prompts_router.delete("/{prompt}", status_code=204, responses=problems(401, 403, 404, 409, 422))

@@ -40,7 +40,17 @@ from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHA
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
 from octavo.web.http.multipart import FormReader
-from octavo.web.http.parameters import RAW, Cursor, IdPart, Limit, problems, read_name
+from octavo.web.http.parameters import (
+    RAW,
+    Cursor,
+    IdPart,
+    IfMatch,
+    Limit,
+    check_match,
+    etag_of,
+    problems,
+    read_name,
+)
 from octavo.web.http.problems import describe_validation_errors
 
 router = APIRouter(prefix="/api/v1", tags=["conversions"])
@@ -360,15 +370,22 @@ def _json_lines(rows: Sequence[Mapping[str, Any]]) -> Response:
 
 
 @router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
-async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> ConversionView:
+async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID, response: Response) -> ConversionView:
     """Return the status of a conversion and, once it is complete, its values with their positions."""
     async with services.database.connection() as connection:
-        return await _show(connection, caller.owner_id, conversion)
+        found = await _show(connection, caller.owner_id, conversion)
+    response.headers["etag"] = etag_of(found.id, found.revision)
+    return found
 
 
 @router.patch("/conversions/{conversion}", responses=problems(400, 401, 403, 404, 409, 410, 422))
 async def correct(
-    services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
+    services: ServicesOf,
+    caller: WriteCaller,
+    conversion: UUID,
+    wanted: CorrectionRequest,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> ConversionView:
     """Correct values and rows, or accept failed checks. This creates the next revision.
 
@@ -376,6 +393,10 @@ async def correct(
     """
     if not (wanted.values or wanted.rows or wanted.accept or wanted.restore):
         raise BadInput("Send `values`, `rows`, `accept` or `restore`.")
+    if if_match is not None:  # a correction that another one overtakes is refused when it is saved
+        async with services.database.connection() as connection:
+            now = await _show(connection, caller.owner_id, conversion)
+        check_match(if_match, etag_of(now.id, now.revision))
     await corrections_of(services).correct(
         caller.owner_id,
         conversion,
@@ -387,7 +408,9 @@ async def correct(
         person=person_without_account(caller),
     )
     async with services.database.connection() as connection:
-        return await _show(connection, caller.owner_id, conversion)
+        corrected = await _show(connection, caller.owner_id, conversion)
+    response.headers["etag"] = etag_of(corrected.id, corrected.revision)
+    return corrected
 
 
 def corrections_of(services: Services) -> Corrections:

@@ -37,7 +37,20 @@ from octavo.web.context.idempotency import Idempotency, IdempotencyOf
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
-from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, IdPart, Limit, RetryRequest, problems
+from octavo.web.http.parameters import (
+    IF_GIVEN,
+    Cursor,
+    Date,
+    ExtractionField,
+    IdPart,
+    IfMatch,
+    Limit,
+    RetryRequest,
+    check_match,
+    etag_of,
+    lock_edit,
+    problems,
+)
 from octavo.web.http.problems import WrongMethod
 from octavo.web.rooms.library.adding import FileUnlocker
 
@@ -304,19 +317,38 @@ async def document(
     services: ServicesOf,
     caller: ReadCaller,
     document: UUID,
+    response: Response,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
     """Return one of your documents. `trashed`: look for it in the trash instead."""
     async with services.database.connection() as connection:
-        return await show_document(connection, caller.owner_id, document, trashed=trashed)
+        found = await show_document(connection, caller.owner_id, document, trashed=trashed)
+    response.headers["etag"] = document_etag(found)
+    return found
 
 
 @router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))
-async def edit(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: EditRequest) -> Document:
+async def edit(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: EditRequest,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Document:
     """Change the title, author, date, tags or collection of a document."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, document)
+            check_match(if_match, document_etag(await show_document(connection, caller.owner_id, document)))
         await changes.edit_documents(connection, caller.owner_id, [document], wanted.as_edit())
-        return await show_document(connection, caller.owner_id, document)
+        edited = await show_document(connection, caller.owner_id, document)
+    response.headers["etag"] = document_etag(edited)
+    return edited
+
+
+def document_etag(document: Document) -> str:
+    return etag_of(*(getattr(document, name) for name in sorted(EDITED)))
 
 
 @router.delete("/{document}", status_code=204, responses=problems(401, 403, 404, 422))
@@ -374,23 +406,35 @@ async def chunks(
 
 
 @router.get("/{document}/facts", responses=problems(401, 404, 422))
-async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[FactView]:
+async def facts(services: ServicesOf, caller: ReadCaller, document: UUID, response: Response) -> Page[FactView]:
     """List the facts about a document, such as its kind, title, sender, number, date and amount.
 
     Each fact includes its position in the text and its source.
     """
     async with services.database.connection() as connection:
-        return Page(await list_facts(connection, caller.owner_id, document), None)
+        found = await list_facts(connection, caller.owner_id, document)
+    response.headers["etag"] = etag_of(found)
+    return Page(found, None)
 
 
 @router.patch("/{document}/facts", responses=problems(400, 401, 403, 404, 422))
 async def correct_facts(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: CorrectedFacts,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> Page[FactView]:
     """Correct facts. Send null for a fact that the document does not have. Corrections are never overwritten."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, document)
+            check_match(if_match, etag_of(await list_facts(connection, caller.owner_id, document)))
         await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
-        return Page(await list_facts(connection, caller.owner_id, document), None)
+        found = await list_facts(connection, caller.owner_id, document)
+    response.headers["etag"] = etag_of(found)
+    return Page(found, None)
 
 
 @router.get("/{document}/events", responses=problems(401, 404, 422))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.pagination import Page
@@ -19,7 +19,7 @@ from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import Cursor, Limit, problems
+from octavo.web.http.parameters import Cursor, IfMatch, Limit, check_match, etag_of, lock_edit, problems
 
 router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
 
@@ -125,17 +125,33 @@ async def add_webhook(
 
 
 @webhooks_router.get("/{webhook}", responses=problems(401, 404, 422))
-async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Subscriber:
+async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, response: Response) -> Subscriber:
     """Return one recipient."""
     async with services.database.connection() as connection:
-        return await subscribers.show_subscriber(connection, caller.owner_id, webhook)
+        found = await subscribers.show_subscriber(connection, caller.owner_id, webhook)
+    response.headers["etag"] = webhook_etag(found)
+    return found
+
+
+def webhook_etag(found: Subscriber) -> str:
+    return etag_of(found.address, found.events, found.active)
 
 
 @webhooks_router.patch("/{webhook}", responses=problems(400, 401, 403, 404, 422))
-async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, wanted: WebhookEdit) -> Subscriber:
+async def edit_webhook(
+    services: ServicesOf,
+    caller: KnownCaller,
+    webhook: UUID,
+    wanted: WebhookEdit,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Subscriber:
     """Change, pause or resume a recipient. Events that happen during a pause are never sent."""
     async with services.database.transaction() as connection:
-        return await subscribers.edit_subscriber(
+        if if_match is not None:
+            await lock_edit(connection, if_match, webhook)
+            check_match(if_match, webhook_etag(await subscribers.show_subscriber(connection, caller.owner_id, webhook)))
+        edited = await subscribers.edit_subscriber(
             connection,
             caller,
             known_channels(services.settings),
@@ -144,6 +160,8 @@ async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID,
             events=wanted.events,
             active=wanted.active,
         )
+    response.headers["etag"] = webhook_etag(edited)
+    return edited
 
 
 @webhooks_router.delete("/{webhook}", status_code=204, responses=problems(401, 403, 404, 422))

@@ -22,7 +22,17 @@ from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import is_known
-from octavo.web.http.parameters import IF_GIVEN, WHOLE, Cursor, Limit, problems
+from octavo.web.http.parameters import (
+    IF_GIVEN,
+    WHOLE,
+    Cursor,
+    IfMatch,
+    Limit,
+    check_match,
+    etag_of,
+    lock_edit,
+    problems,
+)
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 MOST_BOXES = 100
@@ -185,7 +195,12 @@ async def document_highlights(
 
 @marking.post("/documents/{document}/highlights", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
 async def add_highlight(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: HighlightRequest, idempotency: IdempotencyOf
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: HighlightRequest,
+    idempotency: IdempotencyOf,
+    response: Response,
 ) -> Highlight:
     """Highlight a passage of a document. It is found again when the document is processed again or has a new version.
 
@@ -194,7 +209,9 @@ async def add_highlight(
     new = highlights.NewHighlight(**wanted.model_dump())
     async with services.database.transaction() as connection:
         added = await highlights.add_highlight(connection, caller.owner_id, document, caller.user_id, new)
-        return await idempotency.keep(connection, added)
+        await idempotency.keep(connection, added)
+    response.headers["etag"] = highlight_etag(added)
+    return added
 
 
 @marking.get("/highlights", responses=problems(401, 422))
@@ -216,11 +233,27 @@ async def find_highlights(
 
 @marking.patch("/highlights/{highlight}", responses=problems(400, 401, 403, 404, 422))
 async def edit_highlight(
-    services: ServicesOf, caller: WriteCaller, highlight: UUID, wanted: HighlightEdit
+    services: ServicesOf,
+    caller: WriteCaller,
+    highlight: UUID,
+    wanted: HighlightEdit,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> Highlight:
     """Change the note or the colour of a highlight."""
     async with services.database.transaction() as connection:
-        return await highlights.edit_highlight(connection, caller.owner_id, highlight, wanted.note, wanted.colour)
+        if if_match is not None:
+            await lock_edit(connection, if_match, highlight)
+            # An edit that changes nothing returns the current values.
+            now = await highlights.edit_highlight(connection, caller.owner_id, highlight, None, None)
+            check_match(if_match, highlight_etag(now))
+        edited = await highlights.edit_highlight(connection, caller.owner_id, highlight, wanted.note, wanted.colour)
+    response.headers["etag"] = highlight_etag(edited)
+    return edited
+
+
+def highlight_etag(highlight: Highlight) -> str:
+    return etag_of(highlight.note, highlight.colour)
 
 
 @marking.delete("/highlights/{highlight}", status_code=204, responses=problems(401, 403, 404, 422))

@@ -242,7 +242,7 @@ def describe_type(schema: Schema) -> str:
 
 def _limits(schema: Schema) -> Iterable[str]:
     if "minimum" in schema and "maximum" in schema:
-        yield f"{schema['minimum']:g} to {schema['maximum']:g}"
+        yield f"{schema['minimum']:,} to {schema['maximum']:,}"
     if "maxLength" in schema:
         yield f"at most {schema['maxLength']:,} characters"
 

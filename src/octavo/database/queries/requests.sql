@@ -11,3 +11,7 @@ SET request = excluded.request, body_bytes = excluded.body_bytes, status = exclu
     answer = excluded.answer, created_at = excluded.created_at
 WHERE k.created_at <= clock_timestamp() - make_interval(secs => :seconds)
 RETURNING true AS kept;
+
+-- name: lock_edit(id)!
+-- Edits of one thing that name the version they expect run one after the other.
+SELECT pg_advisory_xact_lock(hashtextextended('edit ' || :id, 0));
