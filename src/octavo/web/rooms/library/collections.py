@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -33,6 +34,14 @@ class CollectionName(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
+@dataclass(frozen=True, slots=True)
+class MadeCollection(Collection):
+    """The collection. `items` is a list with the same collection, and `next_cursor` is always null, as in all lists."""
+
+    items: list[Collection]
+    next_cursor: str | None = None
+
+
 class CollectionEdit(BaseModel):
     """Changes to a collection. Only the fields that are sent are changed.
 
@@ -55,12 +64,13 @@ async def list_collections(services: ServicesOf, caller: ReadCaller) -> Page[Col
 @router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
 async def make_collection(
     services: ServicesOf, caller: WriteCaller, wanted: CollectionName, idempotency: IdempotencyOf
-) -> Page[Collection]:
+) -> MadeCollection:
     """Return the collection with this name. It is created if it does not exist."""
     async with services.database.transaction() as connection:
         made = await collections.ensure_collection(connection, caller.owner_id, wanted.name)
         all_of_them = await collections.list_collections(connection, caller.owner_id)
-        return await idempotency.keep(connection, Page([one for one in all_of_them if one.id == made], None))
+        (found,) = [one for one in all_of_them if one.id == made]
+        return await idempotency.keep(connection, MadeCollection(**asdict(found), items=[found]))
 
 
 @router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
