@@ -14,7 +14,7 @@ from http.cookiejar import DefaultCookiePolicy
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import psycopg
@@ -188,6 +188,7 @@ class World:
             "view": lambda: self.call("POST", "/api/v1/views", json={"name": f"View {next(self.numbers)}"})["id"],
             "batch": self.batch,
             "highlight": self.highlight,
+            "delivery": lambda: str(uuid4()),
         }
         return makers[name]()
 

@@ -61,7 +61,7 @@ def test_a_request_and_an_answer_have_examples() -> None:
     by_id = {one.id: one for group in reference.groups for one in group.operations}
     prompt = by_id["add_prompt"]
     assert [field.name for field in prompt.bodies[0].fields][:2] == ["title", "content"]
-    assert '"title": "Ferry timetable"' in prompt.bodies[0].example
+    assert '"title": "Departures"' in prompt.bodies[0].example
     assert {answer.status for answer in prompt.answers} >= {"201", "401", "409", "422", "429"}
     assert "Idempotency-Key".lower() in [field.name.lower() for field in prompt.parameters]
     assert "$OCTAVO_SERVER/api/v1/prompts" in prompt.curl

@@ -49,6 +49,7 @@ ACTIONS = frozenset(
 )
 # Operations whose method and path do not make a good name.
 NAMES = {
+    "POST /webhooks/{webhook}/deliveries/{delivery}/replay": "replay_delivery",
     "GET /healthz": "get_liveness",
     "GET /readyz": "get_readiness",
     "GET /events": "list_events",
@@ -194,9 +195,11 @@ def _nodes(value: object) -> Iterator[Schema]:
 
 
 def _declare_refusals(operation: Schema) -> None:
-    """Declare the errors of the headers Idempotency-Key and If-Match."""
+    """Declare the errors of bodies that cannot be read, and of the headers Idempotency-Key and If-Match."""
     taken = {one["name"].lower() for one in operation.get("parameters", ())}
-    refusals = {"idempotency-key": (409, 422), "if-match": (412, 422)}
+    if "requestBody" in operation:
+        taken.add("body")
+    refusals = {"idempotency-key": (409, 422), "if-match": (412, 422), "body": (400, 422)}
     for name in taken & set(refusals):
         for status, answer in problems(*refusals[name]).items():
             operation["responses"].setdefault(str(status), answer)

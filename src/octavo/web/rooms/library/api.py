@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, StrictBool
 
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
@@ -123,8 +123,8 @@ class FilterRequest(BaseModel):
     status: Literal["pending", "completed", "failed"] | None = None
     tag: FilterText = None
     collection: FilterText = None
-    trashed: bool = False
-    versions: bool = False
+    trashed: StrictBool = False
+    versions: StrictBool = False
     kind: FilterText = None
     sender: FilterText = None
     before: FilterDate = None

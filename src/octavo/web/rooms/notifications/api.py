@@ -95,7 +95,7 @@ class WebhookEdit(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TestJob:
-    """The job that sends the test event; its status shows the result."""
+    """The job that sends the event; its status shows the result."""
 
     job_id: UUID
 
@@ -185,3 +185,27 @@ async def list_deliveries(
     """List the delivery attempts of the last 90 days, newest first."""
     async with services.database.connection() as connection:
         return await subscribers.list_attempts(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)
+
+
+@webhooks_router.post(
+    "/{webhook}/deliveries/{delivery}/replay", status_code=202, responses=problems(401, 403, 404, 409, 422)
+)
+async def replay_delivery(
+    services: ServicesOf, caller: KnownCaller, webhook: UUID, delivery: UUID, idempotency: IdempotencyOf
+) -> TestJob:
+    """Send the event of a delivery attempt again, with the same `webhook-id`."""
+    async with services.database.transaction() as connection:
+        job = await subscribers.replay_delivery(connection, caller, webhook, delivery)
+        return await idempotency.keep(connection, TestJob(job))
+
+
+@webhooks_router.post("/{webhook}/rotate", responses=problems(401, 403, 404, 409, 422))
+async def rotate_secret(
+    services: ServicesOf, caller: KnownCaller, webhook: UUID, idempotency: IdempotencyOf
+) -> NewSubscriber:
+    """Give a webhook a new `secret`, which is returned only once.
+
+    For 24 hours, webhooks are signed with the old secret as well: `webhook-signature` then has two signatures.
+    """
+    async with services.database.transaction() as connection:
+        return await idempotency.keep(connection, await subscribers.rotate_secret(connection, caller, webhook))

@@ -168,13 +168,24 @@ async def show_webhook(
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
     """Show one recipient with its delivery log."""
+    return await _show_one(request, services, frame, webhook, cursor, said=said)
+
+
+async def _show_one(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    webhook: UUID,
+    cursor: str | None = None,
+    **said: str | None,
+) -> Response:
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         hook = await subscribers.show_subscriber(connection, owner, webhook)
         page = await subscribers.list_attempts(connection, owner, webhook, cursor=cursor, limit=ROWS)
     more = f"/settings/webhooks/{webhook}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
     values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": CHANNELS, "events": EVENTS}
-    return show(request, "webhooks", frame, said=said, **values)
+    return show(request, "webhooks", frame, **said, **values)
 
 
 @webhooks_router.post("/{webhook}/pause")
@@ -199,6 +210,21 @@ async def send_test(services: ServicesOf, caller: KnownCaller, webhook: UUID) ->
     async with services.database.transaction() as connection:
         await subscribers.send_test(connection, caller, webhook)
     return back_to(f"/settings/webhooks/{webhook}?said=tested")
+
+
+@webhooks_router.post("/{webhook}/rotate")
+async def rotate(request: Request, services: ServicesOf, frame: SettingsFrame, webhook: UUID) -> Response:
+    """Give a webhook a new secret. The page is rendered without a redirect, because the secret is shown only once."""
+    async with services.database.transaction() as connection:
+        made = await subscribers.rotate_secret(connection, frame.caller, webhook)
+    return await _show_one(request, services, frame, webhook, rotated=made.secret)
+
+
+@webhooks_router.post("/{webhook}/deliveries/{delivery}/replay")
+async def replay(services: ServicesOf, caller: KnownCaller, webhook: UUID, delivery: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await subscribers.replay_delivery(connection, caller, webhook, delivery)
+    return back_to(f"/settings/webhooks/{webhook}?said=replayed")
 
 
 @webhooks_router.get("/{webhook}/delete")

@@ -1,4 +1,4 @@
--- The answers to requests with an Idempotency-Key.
+-- The answers to requests with an Idempotency-Key, and the rotation of webhook secrets.
 
 CREATE TABLE idempotency_keys (
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
@@ -17,3 +17,8 @@ COMMENT ON COLUMN idempotency_keys.request IS 'SHA-256 of the route, the query a
 COMMENT ON COLUMN idempotency_keys.answer IS 'Sealed with the key, which is not stored. NULL if the answer was too long.';
 
 CREATE INDEX idempotency_keys_created ON idempotency_keys (created_at);
+
+ALTER TABLE subscribers ADD COLUMN old_secret text, ADD COLUMN old_until timestamptz,
+    ADD CONSTRAINT old_secret_ends CHECK ((old_secret IS NULL) = (old_until IS NULL));
+
+COMMENT ON COLUMN subscribers.old_secret IS 'The secret before the last rotation. Webhooks are signed with both until `old_until`.';
