@@ -12,7 +12,7 @@ from octavo.jobs.views import WorkerView
 from octavo.ops.health import Check
 from octavo.pipeline import known_kinds
 from octavo.records.jobs import ACTIVITIES, DOCUMENT_JOB, FINISHED, STAGES, finished_words
-from octavo.web.rooms.operations.texts import CHIPS, describe_health, describe_load, waiting_time
+from octavo.web.rooms.operations.pages import CHIPS, describe_health, describe_load, waiting_time
 
 NOW = datetime(2026, 3, 4, 12, 10, tzinfo=UTC)
 FINE = [Check("database", ok=True, detail="PostgreSQL"), Check("storage", ok=True, detail="folder")]

@@ -53,8 +53,7 @@ from octavo.web.rooms.conversions.fields import (
     marks_on,
     normal_form,
 )
-from octavo.web.rooms.conversions.pages import ConversionsFrame, Selection
-from octavo.web.rooms.conversions.texts import describe_conversion
+from octavo.web.rooms.conversions.pages import ConversionsFrame, Selection, describe_conversion
 from octavo.web.shell.forms import Question, ask, read_number
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.templates import back_to, render

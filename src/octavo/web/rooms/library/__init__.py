@@ -11,7 +11,7 @@ from octavo.web.rooms.library import (
     upload_api,
     versions,
 )
-from octavo.web.rooms.library.json_sources import SOURCES
+from octavo.web.rooms.library.upload_api import SOURCES
 
 __all__ = ["ROUTERS", "SOURCES"]
 ROUTERS = (

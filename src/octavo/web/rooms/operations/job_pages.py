@@ -15,8 +15,15 @@ from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_
 from octavo.jobs.views import find_jobs, list_events_of_job, show_job
 from octavo.records.jobs import JobView, finished_words, stage_words
 from octavo.web.context.services import ServicesOf
-from octavo.web.rooms.operations.pages import STAYS, Administrator, OperationsFrame, find_titles
-from octavo.web.rooms.operations.texts import CHIPS, OTHER_STATES, STATES
+from octavo.web.rooms.operations.pages import (
+    CHIPS,
+    OTHER_STATES,
+    STATES,
+    STAYS,
+    Administrator,
+    OperationsFrame,
+    find_titles,
+)
 from octavo.web.shell.forms import Question, ask
 from octavo.web.shell.templates import back_to, render
 

@@ -12,17 +12,19 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
-from octavo.core.formatting import count_of
+from octavo.core.formatting import count_of, format_span
+from octavo.core.types import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.queue import requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import WorkerView, dead_letters, list_workers
 from octavo.ops.dead_letters import AfterDiscard, discard
+from octavo.ops.health import Check
 from octavo.owners import Caller
 from octavo.records.jobs import JobView, stage_words
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.operations.texts import STATES, Health, describe_health, describe_load, waiting_time
+from octavo.web.shell.document_status import Tone
 from octavo.web.shell.forms import Question, ask
 from octavo.web.shell.frame import Frame, load_frame
 from octavo.web.shell.templates import back_to, render
@@ -270,3 +272,63 @@ def round_up(number: int) -> int:
     while step * 5 < number:
         step *= 10
     return next(step * times for times in range(1, 6) if step * times >= number)
+
+
+# Texts about health and jobs ----------------------------------------------------------------------------------------
+
+SLOW_AFTER = timedelta(minutes=10)
+# The filters in order, with label and tone.
+STATES: dict[str, tuple[str, Tone]] = {
+    "queued": ("Queued", ""),
+    "working": ("Working", ""),
+    "backing_off": ("Waiting to retry", ""),
+    "paused": ("Paused", "warn"),
+    "failed": ("Failed", "bad"),
+    "dead_letter": ("Failed for good", "bad"),
+}
+# Hidden in the list without a filter.
+OTHER_STATES = {"complete": "Done", "cancelled": "Cancelled"}
+CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
+    JobStatus.QUEUED: ("", "clock", "Queued"),
+    JobStatus.PROCESSING: ("run", "again", "Working"),
+    JobStatus.COMPLETE: ("ok", "check", "Done"),
+    JobStatus.FAILED: ("bad", "error", "Failed"),
+    JobStatus.DEAD_LETTER: ("bad", "error", "Failed for good"),
+    JobStatus.PAUSED: ("warn", "pause", "Paused"),
+    JobStatus.CANCELLED: ("", "close", "Cancelled"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The health of the installation in words.
+
+    `tone`, `glyph` and `chip` are the colour, icon and text of the status label. `wrong` has one message per problem.
+    """
+
+    tone: Tone
+    glyph: str
+    chip: str
+    wrong: tuple[str, ...]
+
+
+def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], waits: timedelta | None) -> Health:
+    """Describe the most severe problems: failed checks and missing workers or, if there are none, a slow queue."""
+    down = tuple(f"The {check.name} check failed: {check.detail}" for check in checks if not check.ok)
+    if not any(worker.alive for worker in workers):
+        down += ("No worker is running, so no jobs are processed. Start one with `octavo worker`.",)
+    if down:
+        return Health("bad", "error", "Not healthy", down)
+    if waits and waits > SLOW_AFTER:
+        return Health("warn", "warning", "Slow", (f"A job has been waiting for {format_span(waits)}.",))
+    return Health("ok", "check", "Healthy", ())
+
+
+def describe_load(workers: Sequence[WorkerView], waits: timedelta | None, dead_letters: int) -> list[str]:
+    alive = count_of(sum(worker.alive for worker in workers), "worker")
+    waiting = f"oldest waiting {format_span(waits)}" if waits else "no jobs waiting"
+    return [alive, waiting, *([count_of(dead_letters, "failed job")] if dead_letters else [])]
+
+
+def waiting_time(oldest: datetime | None, now: datetime) -> timedelta | None:
+    return max(now - oldest, timedelta()) if oldest else None

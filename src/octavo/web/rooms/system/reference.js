@@ -16,8 +16,8 @@ function filter() {
   found.textContent = words.length ? `${shown} found` : "";
 }
 
-function open() {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const details = target?.querySelector(":scope > details");
   if (!details) return;
   target.hidden = false;
@@ -33,5 +33,5 @@ document.addEventListener("keydown", (event) => {
     box.focus();
   }
 });
-addEventListener("hashchange", open);
-open();
+addEventListener("hashchange", openTarget);
+openTarget();
