@@ -65,6 +65,11 @@ def test_every_reference_leads_somewhere() -> None:
     assert named <= {REF + name for name in schemas()}
 
 
+def test_every_type_has_its_name_as_title() -> None:
+    """Generators of clients name classes by it."""
+    assert [name for name, one in schemas().items() if one["title"] != name] == []
+
+
 def test_errors_are_described_once() -> None:
     answers = [answer for one in operations_of(description()) for answer in one["responses"].items()]
     refusals = [answer for status, answer in answers if status[0] in "45"]

@@ -146,6 +146,8 @@ def describe_api(app: FastAPI, extra: Iterable[type[BaseModel]]) -> Callable[[],
         schemas = made["components"]["schemas"]
         webhooks, events = describe_webhooks()
         schemas.update(events)
+        for name, schema in schemas.items():
+            schema["title"] = name  # generators name classes by it, and it must be unique
         made["webhooks"] = webhooks
         for operation in operations_of(made):
             _declare_refusals(operation)

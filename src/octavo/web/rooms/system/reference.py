@@ -26,7 +26,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field or parameter. `link` is the name of its type, if the type has an entry of its own."""
+    """A field or parameter. `link` is the name of its type, if the type has a separate entry."""
 
     name: str
     place: str
