@@ -261,8 +261,8 @@ async def test_after_a_day_a_key_is_new_and_housekeeping_deletes_it(house: House
     assert await count(house, "idempotency_keys") == 0
 
 
-@pytest.mark.parametrize("value", ["", "x" * 256, "naïve".encode()])
-async def test_an_invalid_key_is_refused(house: House, value: str | bytes) -> None:
+@pytest.mark.parametrize("value", [b"", b"x" * 256, "naïve".encode()])
+async def test_an_invalid_key_is_refused(house: House, value: bytes) -> None:
     client = await house.browser()
     answer = await client.post(DOCUMENTS, json=NOTE, headers=httpx.Headers({b"Idempotency-Key": value}))
     refused(answer, 422, "VALIDATION")

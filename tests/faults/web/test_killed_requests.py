@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +24,7 @@ NOTE = {"text": "The ferry to the island runs every hour.", "title": "Ferry"}
 
 
 @contextmanager
-def web_on(info: str, folder: Path) -> Iterator[tuple[WebProcess, preloaded.Process]]:
+def web_on(info: str, folder: Path) -> Generator[tuple[WebProcess, preloaded.Process]]:
     port = free_port()
     environment = octavo_environment(folder / "data", port=port, database_url=as_url(info))
     with (folder / "web.log").open("ab") as log:

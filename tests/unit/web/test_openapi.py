@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ import pytest
 from jsonschema_rs import validator_for
 
 from octavo.core.settings import Settings
+from octavo.core.types import JSON
 from octavo.deliver.channels import Delivery, EventRecord
 from octavo.deliver.http_channels import webhook_body
 from octavo.deliver.messages import EVENT_TYPES, TEST, Message
 from octavo.web.app import create_app
-from octavo.web.http.openapi import event_name, operations_of, texts
+from octavo.web.http.openapi import event_name, nodes_of, operations_of, texts
 
 REF = "#/components/schemas/"
 
@@ -32,16 +34,6 @@ def schemas() -> dict[str, Any]:
     return description()["components"]["schemas"]
 
 
-def nodes(value: object) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-        for one in value.values():
-            yield from nodes(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from nodes(one)
-
-
 def fields() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, schema in schemas().items():
         for field, one in schema.get("properties", {}).items():
@@ -50,18 +42,18 @@ def fields() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def has_simple_values(schema: dict[str, Any]) -> bool:
     """No objects: their fields have examples of their own."""
-    inner = [one for one in nodes(schema) if "$ref" in one or one.get("type") == "object"]
-    return not inner and any(one.get("type") not in {None, "null"} or "enum" in one for one in nodes(schema))
+    inner = [one for one in nodes_of(schema) if "$ref" in one or one.get("type") == "object"]
+    return not inner and any(one.get("type") not in {None, "null"} or "enum" in one for one in nodes_of(schema))
 
 
 def with_types(schema: dict[str, Any]) -> dict[str, Any]:
     """With all types, where it refers to one: compiling them takes a while."""
-    refers = any("$ref" in one for one in nodes(schema))
+    refers = any("$ref" in one for one in nodes_of(schema))
     return schema | {"components": {"schemas": schemas()}} if refers and "examples" in schema else schema
 
 
 def test_every_reference_leads_somewhere() -> None:
-    named = {one["$ref"] for one in nodes(description()) if isinstance(one.get("$ref"), str)}
+    named = {one["$ref"] for one in nodes_of(description()) if isinstance(one.get("$ref"), str)}
     assert named <= {REF + name for name in schemas()}
 
 
@@ -77,7 +69,7 @@ def test_errors_are_described_once() -> None:
     for answer in refusals:
         assert answer["content"]["application/problem+json"]["schema"] == {"$ref": REF + "Problem"}
         assert answer["description"] != "Refused"
-    problems = [one for one in nodes(description()) if one.get("title") == "Problem"]
+    problems = [one for one in nodes_of(description()) if one.get("title") == "Problem"]
     assert len(problems) == 1
 
 
@@ -141,10 +133,8 @@ def test_every_operation_says_what_it_does() -> None:
 
 @pytest.mark.parametrize("event", [*EVENT_TYPES, TEST])
 def test_webhooks_are_as_described(event: str) -> None:
-    from datetime import UTC, datetime
-
     at = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
-    facts = {"amount": {"value": "1"}} if event == "document.completed" else None
+    facts: dict[str, JSON] | None = {"amount": {"value": "1"}} if event == "document.completed" else None
     record = EventRecord(4711, at, "complete", UUID(int=1), UUID(int=2), "complete", {"attempt": 1}, facts)
     delivery = Delivery("evt_4711", event, record, Message("", "", None), UUID(int=3), "", None, at)
     post = description()["webhooks"][event]["post"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -174,7 +174,7 @@ def _shorten_names(description: Schema) -> None:
     schemas: dict[str, Schema] = description["components"]["schemas"]
     shorter = {name: _short_name(name) for name in schemas if "__" in name}
     description["components"]["schemas"] = {shorter.get(name, name): one for name, one in schemas.items()}
-    for node in _nodes(description):
+    for node in nodes_of(description):
         name = str(node.get("$ref", "")).removeprefix(REF)
         if name in shorter:
             node["$ref"] = REF + shorter[name]
@@ -186,14 +186,17 @@ def _short_name(name: str) -> str:
     return kind.title().replace("_", "") + last
 
 
-def _nodes(value: object) -> Iterator[Schema]:
+def nodes_of(value: Any) -> Iterator[Schema]:  # noqa: ANN401 - any JSON
+    """Yield all objects in a JSON value, the outermost first."""
+    inner: list[Any] = []
     if isinstance(value, dict):
-        yield value
-        for one in value.values():
-            yield from _nodes(one)
+        found = cast("Schema", value)
+        yield found
+        inner = list(found.values())
     elif isinstance(value, list):
-        for one in value:
-            yield from _nodes(one)
+        inner = cast("list[Any]", value)
+    for one in inner:
+        yield from nodes_of(one)
 
 
 def _declare_refusals(operation: Schema) -> None:
@@ -324,7 +327,7 @@ def _complete(field: Schema, text: list[Any] | None, schema: Schema, schemas: Ma
     choices = list(_choices(schema, schemas))
     examples = choices[:1] if choices else text[1:2]
     if _is_array(schema):
-        examples = [one if isinstance(one, list) else [one] for one in examples]
+        examples = [cast("Any", one) if isinstance(one, list) else [one] for one in examples]
     if examples and "examples" not in schema and "example" not in field:
         default = schema.get("default")
         schema["examples"] = [default] if default in choices else examples

@@ -20,6 +20,8 @@ from octavo.web.shell.templates import common_values, templates
 
 router = APIRouter(include_in_schema=False)
 DEEPEST = 6
+# Examples of values without an example, by type.
+SIMPLE: Mapping[str, Any] = {"object": {}, "string": "text", "integer": 1, "number": 1.0, "boolean": True}
 _CODE = re.compile(r"`([^`]+)`")
 Schema = Mapping[str, Any]
 
@@ -220,8 +222,8 @@ def _inner(schema: Schema) -> Iterator[Schema]:
     yield schema
     for one in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from _inner(one)
-    if isinstance(items := schema.get("items"), Mapping):
-        yield from _inner(items)
+    if "items" in schema:
+        yield from _inner(schema["items"])
 
 
 def describe_type(schema: Schema) -> str:
@@ -264,7 +266,7 @@ def _made_example(schema: Schema, types: Mapping[str, Schema], depth: int) -> An
     if schema.get("type") == "array":
         one = example_of(schema.get("items", {}), types, depth)
         return [] if one is None else [one]
-    return {"object": {}, "string": "text", "integer": 1, "number": 1.0, "boolean": True}.get(str(schema.get("type")))
+    return SIMPLE.get(str(schema.get("type")))
 
 
 def _resolve(schema: Schema, types: Mapping[str, Schema]) -> Schema:
