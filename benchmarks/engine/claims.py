@@ -22,7 +22,7 @@ from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.jobs.job_run import ClaimedJob, Run
 from octavo.jobs.kinds import JobKind, Kinds, sync_kinds
-from octavo.jobs.worker_state import ClaimStart
+from octavo.jobs.worker_state import LaneClaims
 from octavo.owners import ensure_local_owner
 from tests.support.postgres import open_folder
 
@@ -74,8 +74,7 @@ async def load(
     await connection.execute(LOAD.format(**values).encode())
 
 
-async def claim(connection: Connection, start: ClaimStart) -> float:
-    position = start.at(time.monotonic())
+async def claim(connection: Connection, start: LaneClaims) -> float:
     values = {
         "worker": new_id(),
         "held": [],
@@ -84,8 +83,8 @@ async def claim(connection: Connection, start: ClaimStart) -> float:
         "kinds": ["plain"],
         "slots": 1,
         "lease": 600,
-        "mark_priority": position.priority,
-        "mark_time": position.virtual_time,
+        "bulk_most": 1,
+        **start.values(time.monotonic()),
     }
     async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
         started = time.perf_counter()
@@ -106,7 +105,7 @@ async def measure(info: str, size: int, *, snapshot: bool) -> Figure:
         if snapshot:
             await other.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
             await other.execute(b"SELECT count(*) FROM owners")
-        start = ClaimStart()
+        start = LaneClaims()
         times = sorted([await claim(connection, start) for _ in range(CLAIMS)])
         return Figure(size, snapshot, statistics.median(times), times[int(CLAIMS * 0.95)])
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 
 from octavo.core.ids import new_id
-from octavo.database.embedded.binaries import NEWEST
+from octavo.database.embedded.cluster import NEWEST
 from tests.support.postgres import run_server
 
 AT_ONCE = 2000

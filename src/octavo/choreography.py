@@ -14,7 +14,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from octavo.core.ids import new_id
-from octavo.core.types import JSON
+from octavo.core.types import JSON, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.queue import NewJob, enqueue
 
@@ -59,7 +59,8 @@ class Consequence:
     """The job that follows an event.
 
     `sources` lists everything that can trigger the event: kinds of jobs, a person, or the event relay. Jobs with a
-    lower `priority` run first; the default of 5 is for jobs that a person is waiting for.
+    lower `priority` run first; the default of 5 is for jobs that a person is waiting for. Without a `lane`, the job
+    gets the lane of the newest job of its document.
     """
 
     kind: str
@@ -67,6 +68,7 @@ class Consequence:
     when: str
     priority: int = 5
     max_attempts: int | None = None
+    lane: Lane | None = None
 
 
 CHOREOGRAPHY: Mapping[Cause, Consequence] = {
@@ -78,8 +80,11 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         ("process_document",),
         "A file from an archive or email is stored, and no processed document has the same content.",
         priority=8,
+        lane=Lane.BULK,
     ),
-    Cause.REVISION_REQUESTED: Consequence("process_document", (PERSON,), "Somebody asked to process a document again."),
+    Cause.REVISION_REQUESTED: Consequence(
+        "process_document", (PERSON,), "Somebody asked to process a document again.", lane=Lane.INTERACTIVE
+    ),
     Cause.TAGGED: Consequence(
         "embed_tags",
         ("process_document", "embed_document", PERSON),
@@ -104,7 +109,10 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=6,
     ),
     Cause.VECTORS_REQUESTED: Consequence(
-        "embed_document", (PERSON,), "Somebody requested vectors for documents that have none from the chosen model."
+        "embed_document",
+        (PERSON,),
+        "Somebody requested vectors for documents that have none from the chosen model.",
+        lane=Lane.BULK,
     ),
     Cause.MODEL_CHANGED: Consequence(
         "embed_document",
@@ -112,6 +120,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         "A document's vectors come from a model other than the configured one. "
         "Searches use the old vectors until the new ones are complete.",
         priority=8,
+        lane=Lane.BULK,
     ),
     Cause.OTHER_MODEL: Consequence(
         "detect_connections",
@@ -137,21 +146,29 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         (PERSON,),
         "A visitor's documents were moved to the account that the visitor signed in to.",
         priority=6,
+        lane=Lane.BULK,
     ),
     Cause.COMPARISON_REQUESTED: Consequence(
-        "detect_connections", (PERSON,), "Somebody asked to compare documents again.", priority=7
+        "detect_connections",
+        (PERSON,),
+        "Somebody asked to compare documents again.",
+        priority=7,
+        lane=Lane.BULK,
     ),
     Cause.MANY_VECTORS: Consequence(
         "index_vectors",
         ("detect_connections", "renew_vectors"),
         "An owner has so many vectors that searching them without an index would take too long.",
+        lane=Lane.BULK,
     ),
     Cause.LONG_TEXT_READY: Consequence(
         "analyse_document",
         ("process_document",),
         "The text of a document with more pages than OCTAVO_ANALYSE_PAGES is ready for its first analysis.",
     ),
-    Cause.ANALYSIS_REQUESTED: Consequence("analyse_document", (PERSON,), "An analysis was requested."),
+    Cause.ANALYSIS_REQUESTED: Consequence(
+        "analyse_document", (PERSON,), "An analysis was requested.", lane=Lane.INTERACTIVE
+    ),
     Cause.ITEM_DUE: Consequence(
         "answer_segment",
         ("analyse_document", "answer_segment", "recover_analyses", PERSON),
@@ -164,27 +181,38 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=4,
     ),
     Cause.CONVERSION_REQUESTED: Consequence(
-        "convert", (PERSON,), "A conversion was requested, and the owner does not have an identical one yet."
+        "convert",
+        (PERSON,),
+        "A conversion was requested, and the owner does not have an identical one yet.",
+        lane=Lane.INTERACTIVE,
     ),
     Cause.BATCH_REQUESTED: Consequence(
         "convert_batch",
         (PERSON,),
         "Somebody asked to convert selected documents, or all documents that match a filter.",
+        lane=Lane.INTERACTIVE,
     ),
     Cause.BATCH_PART_LISTED: Consequence(
         "convert",
         ("convert_batch",),
         "A document in a batch is a PDF, and the owner does not have an identical conversion yet.",
         priority=7,
+        lane=Lane.BULK,
     ),
     Cause.DELIVERY_DUE: Consequence(
         "deliver",
         (RELAY,),
         "A recipient is subscribed to this type of event and has received all earlier events with the same process id.",
         priority=3,
+        lane=Lane.INTERACTIVE,
     ),
     Cause.TEST_DELIVERY_REQUESTED: Consequence(
-        "deliver", (PERSON,), "A test message to a recipient was requested.", priority=3, max_attempts=1
+        "deliver",
+        (PERSON,),
+        "A test message to a recipient was requested.",
+        priority=3,
+        max_attempts=1,
+        lane=Lane.INTERACTIVE,
     ),
     Cause.REPLAY_REQUESTED: Consequence(
         "deliver", (PERSON,), "Somebody asked to send an event to a recipient again.", priority=3
@@ -203,8 +231,12 @@ def job_after(
     cap_key: str | None = None,
     cap: int | None = None,
     job: UUID | None = None,
+    lane: Lane | None = None,
 ) -> NewJob:
-    """Build the job that follows an event. The caller queues it in the transaction of the event."""
+    """Build the job that follows an event. The caller queues it in the transaction of the event.
+
+    `lane` replaces the lane in the table.
+    """
     follows = CHOREOGRAPHY[cause]
     return NewJob(
         follows.kind,
@@ -217,20 +249,22 @@ def job_after(
         max_attempts=follows.max_attempts,
         cap_key=cap_key,
         cap=cap,
+        lane=lane or follows.lane,
         id=job or new_id(),
     )
 
 
 async def compare_documents(
-    connection: Connection, cause: Cause, documents: Sequence[UUID], because: str | None = None
+    connection: Connection, cause: Cause, documents: Sequence[UUID], because: Mapping[UUID, str] | str | None = None
 ) -> None:
     """Queue jobs that compare each of these documents with all other documents of its account.
 
-    Documents in the trash and documents without vectors are skipped. `because` is part of the job's key, so each
-    revision is queued at most once for the same reason.
+    Documents in the trash and documents without vectors are skipped. `because`, the same for all or one for each
+    document, is part of the job's key, so each revision is queued at most once for the same reason.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
-    jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], because) for row in rows]
+    reasons = because if isinstance(because, Mapping) else dict.fromkeys(documents, because)
+    jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], reasons[row["id"]]) for row in rows]
     if jobs:
         await enqueue(connection, jobs)
 

@@ -14,13 +14,14 @@ import pytest
 
 from octavo.core.errors import ErrorClass
 from octavo.core.ids import hash_token
+from octavo.core.types import Lane
 from tests.api.conftest import Web
 from tests.support.engine import Engine, engine_on
 
 JOB_FIELDS = [
     *("id", "kind", "document_id", "status", "stage", "attempt", "failures", "max_attempts", "progress", "eta"),
     *("waiting_because", "error", "stages", "created_at", "queued_at", "started_at", "progressed_at"),
-    *("completed_at", "failed_at"),
+    *("completed_at", "failed_at", "lane"),
 ]
 UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 CALLERS = ["anonymous", "stranger", "owner", "admin"]
@@ -30,6 +31,10 @@ ROUTES: list[tuple[str, str, str, list[int]]] = [
     ("GET", "/api/v1/jobs/{job}", "queued", [404, 404, 200, 404]),
     ("POST", "/api/v1/jobs/{job}/cancel", "queued", [404, 404, 200, 404]),
     ("POST", "/api/v1/jobs/{job}/retry", "cancelled", [404, 404, 200, 404]),
+    ("POST", "/api/v1/jobs/{job}/prioritise", "queued", [404, 404, 200, 404]),
+    ("GET", "/api/v1/imports", "queued", [200, 200, 200, 200]),
+    ("POST", "/api/v1/imports/pause", "queued", [200, 200, 200, 200]),
+    ("POST", "/api/v1/imports/resume", "queued", [200, 200, 200, 200]),
     ("GET", "/api/v1/admin/dead-letters", "dead_letter", [401, 403, 403, 200]),
     ("POST", "/api/v1/admin/dead-letters/{job}/requeue", "dead_letter", [401, 403, 403, 200]),
     ("POST", "/api/v1/admin/dead-letters/{job}/discard", "dead_letter", [401, 403, 403, 200]),
@@ -232,6 +237,8 @@ def test_a_retry_that_cannot_be_is_refused(house: House, body: bytes) -> None:
         ("/api/v1/jobs/{job}/retry", "queued"),
         ("/api/v1/jobs/{job}/retry", "processing"),
         ("/api/v1/jobs/{job}/retry", "complete"),
+        ("/api/v1/jobs/{job}/prioritise", "complete"),
+        ("/api/v1/jobs/{job}/prioritise", "dead_letter"),
     ],
 )
 def test_what_a_job_in_its_state_cannot_do_changes_nothing(house: House, path: str, status: str) -> None:
@@ -239,6 +246,24 @@ def test_what_a_job_in_its_state_cannot_do_changes_nothing(house: House, path: s
     before, events = house.engine.job(job), house.engine.events(job)
     refused(house.browser.post(path.format(job=job)), 409)
     assert (house.engine.job(job), house.engine.events(job)) == (before, events)
+
+
+def test_a_job_of_an_import_moves_up_once(house: House) -> None:
+    (job,) = house.engine.put(house.owner, lane=Lane.BULK)
+    answers = [house.browser.post(f"/api/v1/jobs/{job}/prioritise").json()["lane"] for _ in range(2)]
+    assert answers == ["interactive", "interactive"]
+    assert [event["kind"] for event in house.engine.events(job)] == ["created", "prioritised"]
+
+
+def test_paused_imports_are_the_reason_why_their_jobs_wait(house: House) -> None:
+    (job,) = house.engine.put(house.owner, lane=Lane.BULK)
+    paused = house.browser.post("/api/v1/imports/pause").json()
+    assert paused["paused_at"]
+    assert (house.browser.get("/api/v1/imports").json(), paused["waiting"]) == (paused, 1)
+    waiting = house.browser.get(f"/api/v1/jobs/{job}").json()["waiting_because"]
+    assert (waiting["reason"], waiting["detail"]) == ("imports_paused", "imports are paused")
+    assert house.browser.post("/api/v1/imports/resume").json()["paused_at"] is None
+    assert house.browser.get(f"/api/v1/jobs/{job}").json()["waiting_because"]["reason"] != "imports_paused"
 
 
 def test_cancel_and_retry_answer_the_job_as_it_is_then(house: House) -> None:

@@ -25,7 +25,7 @@ from octavo.core.settings import Settings
 from octavo.owners import make_sign_in_link
 from octavo.storage import Bucket
 from octavo.web.app import create_app
-from octavo.web.rooms.library.api import NOT_POST
+from octavo.web.rooms.library.bulk import NOT_POST
 from tests.support.connections import connect
 from tests.support.dumps import dump
 from tests.support.engine import engine_on
@@ -106,6 +106,8 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents": Rule("read", None),
     "GET /api/v1/events": Rule("read", None, headers={"accept": "application/json"}),
     "POST /api/v1/documents/bulk": Rule("write", "document", body=many(action="delete")),
+    "POST /api/v1/documents/bulk/{change}/undo": Rule("write", "change of many"),
+    "POST /api/v1/documents/bulk/download": Rule("read", "document", body=many()),
     "GET /api/v1/documents/{document}": Rule("read", "document"),
     "PATCH /api/v1/documents/{document}": Rule("write", "document", body=given(title="T", tags=["t"], collection="c")),
     "DELETE /api/v1/documents/{document}": Rule("write", "document", 204),
@@ -119,6 +121,10 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/children": Rule("read", "document"),
     "GET /api/v1/documents/{document}/diff": Rule("read", "second version"),
     "POST /api/v1/ask": Rule("read", None, body=given(question="What is it?")),
+    "GET /api/v1/threads": Rule("read", None),
+    "GET /api/v1/threads/{thread}": Rule("read", "thread"),
+    "GET /api/v1/threads/{thread}/markdown": Rule("read", "thread"),
+    "DELETE /api/v1/threads/{thread}": Rule("write", "thread", 204),
     "GET /api/v1/documents/{document}/markdown": Rule("read", "readable document"),
     "GET /api/v1/documents/{document}/pages/{number}.png": Rule("read", "pictured document"),
     "GET /api/v1/documents/{document}/pages": Rule("read", "document"),
@@ -130,6 +136,9 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/documents/{document}/export": Rule("read", "document"),
     # A download like the one above, only later: it needs no more than that.
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),
+    "GET /api/v1/documents/{document}/find": Rule("read", "document", query="?q=text"),
+    "GET /api/v1/documents/{document}/position": Rule("read", "document"),
+    "PUT /api/v1/documents/{document}/position": Rule("write", "document", 204, given(start=5)),
     "GET /api/v1/documents/{document}/highlights": Rule("read", "document"),
     "POST /api/v1/documents/{document}/highlights": Rule("write", "quotable document", 201, given(quote="Some text")),
     "GET /api/v1/highlights": Rule("read", None, query="?q=text"),
@@ -204,9 +213,21 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/jobs/{job}": Rule("read", "job"),
     "POST /api/v1/jobs/{job}/cancel": Rule("write", "job"),
     "POST /api/v1/jobs/{job}/retry": Rule("write", "cancelled job"),
+    "POST /api/v1/jobs/{job}/prioritise": Rule("write", "job"),
+    "GET /api/v1/imports": Rule("read", None),
+    "POST /api/v1/imports/pause": Rule("write", None),
+    "POST /api/v1/imports/resume": Rule("write", None),
     "GET /api/v1/settings": Rule("read", None),
     "GET /api/v1/settings/budgets": Rule("read", None),
     "PUT /api/v1/settings/budgets": Rule("admin", None, body=given(document=2.5)),
+    "GET /api/v1/models": Rule("read", None),
+    "PUT /api/v1/models": Rule("admin", None, body=given(order=["local"])),
+    "PUT /api/v1/models/{provider}": Rule(
+        "admin", "provider of models", body=given(url="http://127.0.0.1:11434/v1", model="llama")
+    ),
+    "DELETE /api/v1/models/{provider}": Rule("admin", "provider of models", 204),
+    "POST /api/v1/models/{provider}/test": Rule("admin", "provider of models", 422),
+    "POST /api/v1/model-servers": Rule("admin", None),
     "GET /api/v1/documents/{document}/budget": Rule("read", "document"),
     "GET /api/v1/estimate": Rule("read", None, query="?words=100"),
     "GET /api/v1/documents/{document}/estimate": Rule("read", "document"),
@@ -243,6 +264,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/admin/dead-letters/discard": Rule("admin", "dead letter", body=many()),
     "POST /api/v1/admin/dead-letters/{job}/requeue": Rule("admin", "dead letter"),
     "POST /api/v1/admin/dead-letters/{job}/discard": Rule("admin", "dead letter"),
+    "GET /api/v1/admin/users": Rule("admin", None),
     "GET /api/v1/admin/workers": Rule("admin", None),
     "GET /api/v1/admin/health": Rule("admin", None),
     "GET /api/v1/admin/circuits": Rule("admin", None),
@@ -298,6 +320,7 @@ class World:
             "collection": lambda: self.post("/api/v1/collections", "items.0.id", name=f"Collection {self.number()}"),
             "quotable document": self.quotable_document,
             "highlight": self.highlight,
+            "thread": self.thread,
             "view": lambda: self.post("/api/v1/views", "id", name=f"View {self.number()}"),
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
@@ -306,6 +329,8 @@ class World:
             "delivery": self.delivery,
             "notification": self.notification,
             "conversion service": self.conversion_service,
+            "change of many": self.change_of_many,
+            "provider of models": self.provider_of_models,
         }
         return await makers[thing]() if thing else ""
 
@@ -374,6 +399,14 @@ class World:
             f"/api/v1/documents/{await self.quotable_document()}/highlights", "id", quote="Some text"
         )
 
+    async def thread(self) -> str:
+        asked = await self.owner.post("/api/v1/ask", json={"question": "What is it?"})
+        return asked.text.partition('"thread_id": "')[2].partition('"')[0]
+
+    async def provider_of_models(self) -> str:
+        """None of the owner's: it is the installation's."""
+        return "compatible"
+
     async def conversion_service(self) -> str:
         return "conversion"
 
@@ -400,6 +433,11 @@ class World:
     async def batch(self) -> str:
         ids = [await self.pictured_document()]
         return await self.post("/api/v1/documents/bulk", "batch_id", ids=ids, action="convert")
+
+    async def change_of_many(self) -> str:
+        ids = [await self.document()]
+        edit = {"collection": f"Collection {self.number()}"}
+        return await self.post("/api/v1/documents/bulk", "undo_id", ids=ids, action="edit", edit=edit)
 
     async def mapping(self) -> str:
         return await self.post("/api/v1/mappings", "name", text=f"name: own{self.number()}_v1\nextends: invoice_v1")

@@ -209,5 +209,5 @@ async def test_starting_an_analysis_makes_its_person_a_recipient_of_its_end(
     assert answer.status_code == 202, answer.text
     (recipient,) = (await ada.get("/api/v1/webhooks")).json()["items"]
     assert (recipient["channel"], recipient["address"], recipient["personal"]) == ("mail", "ada@example.org", True)
-    assert recipient["events"] == ["analysis.completed", "analysis.failed", "analysis.abandoned"]
+    assert recipient["events"] == ["analysis.completed", "analysis.failed", "analysis.stalled", "analysis.abandoned"]
     assert str((await house.rows("SELECT process_id FROM requesters"))[0][0]) == answer.json()["id"]

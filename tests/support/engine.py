@@ -26,7 +26,14 @@ from tests.support.postgres import as_url
 from tests.support.processes import PATIENCE_SECONDS, Running, octavo_environment, start_octavo, wait_until
 
 QUERIES = load_queries("jobs")
-FROM_THE_BEGINNING = {"mark_priority": 0, "mark_time": 0}
+FROM_THE_BEGINNING = {
+    "mark_priority": 0,
+    "mark_time": 0,
+    "bulk_mark_priority": 10,
+    "bulk_mark_time": 0,
+    "bulk_most": 1000,
+    "bulk_first": False,
+}
 Row = dict[str, Any]
 
 
@@ -223,7 +230,7 @@ CLEAR = """
     SET session_replication_role = origin;
     UPDATE engine_clock SET shift = '0';
     DO $$ BEGIN
-        FOR priority IN 0..9 LOOP EXECUTE format('ALTER SEQUENCE virtual_clock_%s RESTART', priority); END LOOP;
+        FOR priority IN 0..19 LOOP EXECUTE format('ALTER SEQUENCE virtual_clock_%s RESTART', priority); END LOOP;
     END $$"""
 WRONG_CAPS = """
     SELECT caps.*, count(jobs.id) AS counted FROM caps

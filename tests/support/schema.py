@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from octavo.database import connect
-from octavo.database.embedded.binaries import NEWEST, find_binaries
+from octavo.database.embedded.cluster import NEWEST, find_binaries
 from octavo.database.migrator import Migration, known_migrations
 from tests.support.tree import SOURCE
 

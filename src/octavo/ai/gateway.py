@@ -16,7 +16,7 @@ from octavo.ai.faults import AWAY, Fault, ProviderFault, TokenUsage, most_recove
 from octavo.ai.ledger import MAX_WAIT_SECONDS
 from octavo.ai.models import CallLimits, Model, ModelChain, parse_model, shared_limits
 from octavo.ai.providers import Embedder, Provider, VisionLimits
-from octavo.ai.providers.gemini_files import ACTIVE_SECONDS, FILE_SECONDS
+from octavo.ai.providers.gemini import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.tasks.task import In, Out, Task, UnusableAnswer
 from octavo.ai.vectors import (
     EMBED,

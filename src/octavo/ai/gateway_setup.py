@@ -1,21 +1,34 @@
-"""Builds the gateway for model calls from the settings of a process."""
+"""Builds the gateway for model calls, and builds it again when an administrator changes the model settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
+import structlog
 from pydantic import SecretStr
 
 from octavo.ai.billing import Billing
 from octavo.ai.budgets import Budgets
-from octavo.ai.calls import LOCAL
+from octavo.ai.calls import AS_CONFIGURED, LOCAL, Caller, ModelAnswer, OfflineUse
 from octavo.ai.gateway import Gateway, RemoteModels
 from octavo.ai.ledger import Ledger, RateLimit
-from octavo.ai.models import Model, ModelChain, Prices, model_chain
-from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, HttpClient, OpenAI, Provider
-from octavo.core.errors import BadSetting
+from octavo.ai.model_settings import apply, read_stored, read_version
+from octavo.ai.models import CallLimits, Model, ModelChain, Prices, model_chain
+from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, HttpClient, OpenAI, Provider, VisionLimits
+from octavo.ai.tasks.task import In, Out, Task
+from octavo.ai.vectors import Vectors
+from octavo.core.errors import BadSetting, DatabaseUnavailable
 from octavo.core.settings import PROVIDERS, Settings
 from octavo.database import Database
+
+log = structlog.get_logger()
+# A process notices changed model settings within this time.
+CHECK_SECONDS = 1.0
+# Workers without a job check this often.
+IDLE_CHECK_SECONDS = 5.0
+WAIT_SECONDS = 5.0
 
 
 def open_local_gateway() -> Gateway:
@@ -42,7 +55,7 @@ def open_gateway(settings: Settings, database: Database) -> Gateway:
     http = HttpClient()
     budgets, rates = Budgets.of(settings), parse_rate_limits(settings.provider_limits)
     ledger = Ledger(database, budgets, rates, allow_anonymous=settings.anonymous_models)
-    providers = {name: _provider(name, settings, http, database) for name in {model.provider for model in remote}}
+    providers = {name: make_provider(name, settings, http, database) for name in {model.provider for model in remote}}
     remote_models = RemoteModels(providers, Billing(ledger, prices), http.aclose)
     return Gateway(chain, remote_models, compatible_context=settings.compatible_context)
 
@@ -59,7 +72,7 @@ def parse_rate_limits(given: Iterable[str]) -> dict[str, RateLimit]:
     return rates
 
 
-def _provider(name: str, settings: Settings, http: HttpClient, database: Database) -> Provider:
+def make_provider(name: str, settings: Settings, http: HttpClient, database: Database) -> Provider:
     match name:
         case "gemini":
             key = _reveal(settings.gemini_key)
@@ -75,3 +88,93 @@ def _provider(name: str, settings: Settings, http: HttpClient, database: Databas
 
 def _reveal(secret: SecretStr | None) -> str:
     return secret.get_secret_value() if secret else ""
+
+
+class LiveModels:
+    """The model settings in force and the gateway of one process, renewed after a change without a restart.
+
+    The gateway is opened on first use, so that a process that calls no model does not load its libraries. Calls that
+    have begun end with the gateway with which they began.
+    """
+
+    def __init__(self, base: Settings, database: Database) -> None:
+        self.base = base
+        self.settings = base
+        self._database = database
+        self._version = 0
+        self._checked = float("-inf")
+        self._opened: Gateway | None = None
+        self._replaced: list[Gateway] = []
+
+    @property
+    def gateway(self) -> Gateway:
+        if self._opened is None:
+            self._opened = open_gateway(self.settings, self._database)
+        return self._opened
+
+    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
+        return await self.gateway.embed(texts, caller, model)
+
+    async def refresh(self, *, now: bool = False) -> None:
+        """Use changed settings. The database is queried once a second at most, except if `now` is true.
+
+        If the database is unavailable, the current settings stay in use.
+        """
+        if not now and time.monotonic() - self._checked < CHECK_SECONDS:
+            return
+        self._checked = time.monotonic()
+        with suppress(DatabaseUnavailable):
+            async with self._database.connection(wait_seconds=WAIT_SECONDS) as connection:
+                if await read_version(connection) == self._version:
+                    return
+                stored = await read_stored(connection)
+            self._use(apply(self.base, stored), stored.version)
+
+    def _use(self, settings: Settings, version: int) -> None:
+        try:
+            check_models(settings)
+        except BadSetting as error:
+            log.warning("stored model settings are not used", reason=error.line)
+            settings = self.base
+        self.settings, self._version = settings, version
+        if self._opened:
+            self._replaced.append(self._opened)
+            self._opened = None
+        log.info("model settings changed", providers=",".join(settings.providers))
+
+    async def aclose(self) -> None:
+        for gateway in (*self._replaced, *([self._opened] if self._opened else [])):
+            await gateway.aclose()
+
+
+class LiveGateway(Gateway):
+    """A gateway that always uses the model settings in force."""
+
+    def __init__(self, models: LiveModels) -> None:
+        local = Model(LOCAL)
+        super().__init__(ModelChain((local,), {}, local))
+        self._models_in_force = models
+
+    def call_limits(self, task: str) -> CallLimits:
+        return self._models_in_force.gateway.call_limits(task)
+
+    @property
+    def has_offline_models(self) -> bool:
+        return self._models_in_force.gateway.has_offline_models
+
+    def vision_limits(self, task: str) -> VisionLimits | None:
+        return self._models_in_force.gateway.vision_limits(task)
+
+    async def ask(
+        self, task: Task[In, Out], given: In, caller: Caller, offline: OfflineUse = AS_CONFIGURED
+    ) -> ModelAnswer[Out]:
+        await self._models_in_force.refresh()
+        return await self._models_in_force.gateway.ask(task, given, caller, offline)
+
+    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
+        await self._models_in_force.refresh()
+        return await self._models_in_force.embed(texts, caller, model)
+
+    async def maintain(self, database: Database) -> float:
+        await self._models_in_force.refresh()
+        return min(IDLE_CHECK_SECONDS, await self._models_in_force.gateway.maintain(database))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
@@ -34,19 +34,52 @@ async def start_analysis(
 
     Returns the id of the analysis, which is also the id of its job.
     """
-    found = await fetch_rows(connection, QUERIES.document_to_analyse, {"owner": owner, "document": document})
+    values = {"owner": owner, "documents": [document]}
+    found = await fetch_rows(connection, QUERIES.documents_to_analyse, values)
     if not found:
         raise NotFound(f"Document {document}.")
     if not found[0]["text_ready"]:
         raise NotReadable
     chosen = await _choose(connection, owner, prompts)
-    analysis = new_id()
-    values: dict[str, Any] = {"id": analysis, "owner": owner, "document": document, "mode": mode, "at_once": at_once}
-    await connection.execute(QUERIES.insert_analysis, values | {"revision": found[0]["revision"]})
-    await _add_prompts(connection, owner, analysis, chosen)
-    await enqueue(connection, [job_after(cause, owner, document=document, job=analysis)])
-    await connection.execute(QUERIES.set_queued, {"analysis": analysis})
+    (analysis,) = await _start(connection, owner, {document: found[0]["revision"]}, chosen, mode, at_once, cause)
     return analysis
+
+
+async def start_analyses(
+    connection: Connection,
+    owner: UUID,
+    documents: Sequence[UUID],
+    prompts: Sequence[UUID] | None = None,
+    *,
+    mode: Mode = "parallel",
+    at_once: int = AT_ONCE,
+) -> list[UUID]:
+    """Run these prompts, or all active ones, on many documents. Documents without text are skipped."""
+    chosen = await _choose(connection, owner, prompts)
+    values = {"owner": owner, "documents": list(documents)}
+    found = await fetch_rows(connection, QUERIES.documents_to_analyse, values)
+    readable = {row["id"]: row["revision"] for row in found if row["text_ready"]}
+    return await _start(connection, owner, readable, chosen, mode, at_once, Cause.ANALYSIS_REQUESTED)
+
+
+async def _start(
+    connection: Connection,
+    owner: UUID,
+    revisions: Mapping[UUID, int],
+    prompts: list[UUID],
+    mode: Mode,
+    at_once: int,
+    cause: Cause,
+) -> list[UUID]:
+    """Start one analysis for each document. `revisions` are the current revisions of the documents."""
+    made = {document: new_id() for document in revisions}
+    values: dict[str, Any] = {"owner": owner, "mode": mode, "at_once": at_once, "ids": list(made.values())}
+    rows = {"documents": list(revisions), "revisions": list(revisions.values())}
+    await connection.execute(QUERIES.insert_analyses, values | rows)
+    await _add_prompts(connection, owner, values["ids"], prompts)
+    await enqueue(connection, [job_after(cause, owner, document=one, job=job) for one, job in made.items()])
+    await connection.execute(QUERIES.set_queued, {"analyses": values["ids"]})
+    return values["ids"]
 
 
 async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: Sequence[UUID] | None) -> None:
@@ -59,7 +92,7 @@ async def change_prompts(connection: Connection, owner: UUID, analysis: UUID, pr
     for row in await fetch_rows(connection, QUERIES.jobs_of_prompts, dropped):
         await queue.cancel(connection, row["id"], event="discarded")
     await connection.execute(QUERIES.delete_results, dropped)
-    await _add_prompts(connection, owner, analysis, chosen)
+    await _add_prompts(connection, owner, [analysis], chosen)
     await connection.execute(QUERIES.insert_items, values)
     await connection.execute(QUERIES.reopen, values)
     await progress.enqueue_due_items(connection, analysis)
@@ -124,5 +157,5 @@ async def _choose(connection: Connection, owner: UUID, prompts: Sequence[UUID] |
     return chosen
 
 
-async def _add_prompts(connection: Connection, owner: UUID, analysis: UUID, prompts: list[UUID]) -> None:
-    await connection.execute(QUERIES.insert_results, {"analysis": analysis, "owner": owner, "prompts": prompts})
+async def _add_prompts(connection: Connection, owner: UUID, analyses: list[UUID], prompts: list[UUID]) -> None:
+    await connection.execute(QUERIES.insert_results, {"analyses": analyses, "owner": owner, "prompts": prompts})

@@ -53,7 +53,7 @@ class SegmentView:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The status of one prompt on one segment (range of pages).
+    """The status of one prompt on one segment (range of pages). `offline`: answered without a model.
 
     The page of an analysis shows a grid with a row for each segment and a column for each prompt.
     """
@@ -61,6 +61,7 @@ class Cell:
     id: UUID
     status: str
     error: JobError | None
+    offline: bool
 
 
 async def list_analyses(
@@ -108,7 +109,10 @@ async def list_cells(connection: Connection, owner: UUID, analysis: UUID) -> dic
     """Return the status of every prompt on every segment (range of pages), keyed by segment id and prompt id."""
     await _check_owner(connection, owner, analysis)
     rows = await fetch_rows(connection, QUERIES.cells, {"analysis": analysis})
-    return {(row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row)) for row in rows}
+    return {
+        (row["segment_id"], row["prompt_id"]): Cell(row["id"], row["status"], _error(row), bool(row["offline"]))
+        for row in rows
+    }
 
 
 async def list_items(
@@ -189,6 +193,7 @@ def _as_analysis(row: Row, errors: list[LoggedError]) -> Analysis:
         errors=errors,
         created_at=row["created_at"],
         completed_at=row["completed_at"],
+        offline=row["offline"],
     )
 
 

@@ -10,7 +10,7 @@ from octavo.records.analyses import Analysis, Health, Percent
 from octavo.records.jobs import Eta
 
 # After this time without progress the analysis counts as stuck, even if jobs are still being retried.
-STUCK_SECONDS = 15 * 60
+STUCK_SECONDS = 5 * 60
 LEAST_SAMPLES = 3
 
 
@@ -80,6 +80,7 @@ def health_of(counts: Counts) -> Health:
     return Health(ok=problem is None, message=problem or state)
 
 
+OFFLINE = "Offline: passages only"
 PHASES = {
     "initializing": "Waiting to start",
     "uploading": "Preparing pages",
@@ -98,6 +99,8 @@ def describe_progress(analysis: Analysis) -> str:
     failed = f"{analysis.items.failed:,} failed" if analysis.items.failed else ""
     paused = f"{analysis.paused:,} paused" if analysis.paused else ""
     phase = "Stopped" if analysis.status == "stopped" else PHASES[analysis.phase]
+    if analysis.offline and analysis.status == "completed":
+        phase = OFFLINE
     first = " ".join(filter(None, (phase, counted)))
     return " · ".join(filter(None, (first, retries, failed, paused)))
 

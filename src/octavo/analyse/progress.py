@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from octavo.analyse.estimates import STUCK_SECONDS
 from octavo.choreography import Cause, job_after
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.jobs import queue
@@ -154,8 +155,9 @@ async def recover_all(database: Database) -> tuple[int, int]:
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
     """Recover one analysis: queue items that have no job, and combine complete answers.
 
-    If there was no progress for two days and no job is running or queued, the analysis is abandoned. A person can
-    restart it. Returns the number of queued items, and whether the analysis was abandoned.
+    After minutes without progress, the owner and the administrator are notified. If there was no progress for two days
+    and no job is running or queued, the analysis is abandoned. A person can restart it. Returns the number of queued
+    items, and whether the analysis was abandoned.
     """
     values = {"analysis": analysis}
     await connection.execute(QUERIES.hold_jobs_of, values)  # locks jobs before the analysis, as workers do
@@ -172,6 +174,7 @@ async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
             await settle(connection, analysis)
     (state,) = await fetch_rows(connection, QUERIES.open_jobs, values)
     if not state["idle_for_days"] or state["active"]:
+        await connection.execute(QUERIES.report_stalled, values | {"seconds": STUCK_SECONDS})
         return enqueued, False
     await abandon(connection, analysis)
     return enqueued, True

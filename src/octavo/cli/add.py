@@ -10,7 +10,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.dry_run import DryRun, plan_addition, print_plan, refuse_links
+from octavo.cli.costs import DryRun, plan_addition, print_plan, refuse_links
 from octavo.cli.local_files import FileSelection, LocalFile, RefusedFile, find_files, keep_stdin
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, HowToRead, Key, Server

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
@@ -14,10 +14,8 @@ import typer
 from octavo.cli import (
     add,
     analyse,
-    analyses,
     completion,
     connections,
-    conversions,
     convert,
     costs,
     diff,
@@ -27,13 +25,17 @@ from octavo.cli import (
     jobs,
     keys,
     mappings,
+    models,
     prompts,
-    schedules,
     search,
     watch,
 )
+from octavo.cli.options import Key, Server
 from octavo.core.errors import NotRunning
 from octavo.core.settings import Settings, load_settings, variable_name
+
+if TYPE_CHECKING:
+    from octavo.client import Client
 
 NOT_RUNNING = 3
 MEBIBYTE = 1 << 20
@@ -58,14 +60,15 @@ app.add_typer(analyse.app)
 app.add_typer(costs.usage_app)
 app.add_typer(extract.app)
 app.add_typer(convert.app)
+app.add_typer(models.app, name="models")
 app.add_typer(costs.budgets_app, name="budgets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
-app.add_typer(conversions.app, name="conversions")
-app.add_typer(analyses.app, name="analyses")
+app.add_typer(convert.conversions_app, name="conversions")
+app.add_typer(analyse.analyses_app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
-app.add_typer(schedules.app, name="schedules")
+app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
 app.add_typer(completion.app, name="completion")
 
@@ -198,6 +201,28 @@ def worker(
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))
+
+
+@app.command()
+def mcp(
+    write: Annotated[
+        bool, typer.Option("--write", help="Without an API key: let the agent also add, analyse and convert documents.")
+    ] = False,
+    server: Server = None,
+    key: Key = None,
+) -> None:
+    """Serve your documents to an AI agent on standard input and output, with the Model Context Protocol (MCP).
+
+    The agent starts this command itself. With an API key, the scope of the key decides what the agent may do.
+    """
+    from octavo.cli.remote import Target, call
+    from octavo.mcp.server import serve_stdio
+
+    async def run(client: Client) -> None:
+        allowed = (await client.read_access()).may_write and (write or bool(key or load_settings().key))
+        await serve_stdio(client, may_write=allowed)
+
+    call(Target(server, key), run)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from octavo.cli.dry_run import DryRun, PlannedDocument, plan_documents, print_plan
+from octavo.cli.costs import DryRun, PlannedDocument, plan_documents, print_plan
 from octavo.cli.local import is_folder, run_restore
 from octavo.cli.names import find_ids
 from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
@@ -79,7 +79,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     sort: Annotated[
         str | None,
         typer.Option(
-            help="Sort order: newest, oldest, title, kind, sender, date, amount, language, collection or state. "
+            help="Sort order: newest, oldest, title, kind, sender, date, amount, size, language, collection or state. "
             "Some orders can be reversed with a minus sign, such as -date."
         ),
     ] = None,

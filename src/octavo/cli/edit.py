@@ -1,4 +1,4 @@
-"""`octavo edit`: changes the title, author, date, tags and collection of documents."""
+"""`octavo edit`: changes the title, author, date, kind, tags and collection of documents."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from uuid import UUID
 import typer
 
 from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Documents, Key, Server
-from octavo.cli.output import clean, print_items
+from octavo.cli.options import DOCUMENT_HELP, AsJson, Key, Server
+from octavo.cli.output import clean, print_items, print_json
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client, Document
+    from octavo.records.documents import BulkAnswer
 
 app = typer.Typer()
-NOTHING = "Nothing to change. Use --title, --author, --date, --tag, --remove-tag, --collection or --clear."
+NOTHING = "Nothing to change. Use --title, --author, --date, --kind, --tag, --remove-tag, --collection or --clear."
 
 
 class Field(StrEnum):
     TITLE = "title"
     AUTHOR = "author"
     DATE = "date"
+    KIND = "kind"
     TAGS = "tags"
     COLLECTION = "collection"
 
@@ -48,6 +50,12 @@ class TagChange:
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.replaces)
 
+    def as_changes(self) -> dict[str, object]:
+        """Return the change as fields of the API for many documents."""
+        if self.replaces:
+            return {"tags": self.apply([])}
+        return {name: list(tags) for name, tags in (("add_tags", self.added), ("remove_tags", self.removed)) if tags}
+
     def apply(self, current: Sequence[str]) -> list[str]:
         """Apply the change to a document's tags and return the new tags.
 
@@ -61,10 +69,22 @@ class TagChange:
 
 @app.command()
 def edit(  # noqa: PLR0917 - each is an option of the command
-    documents: Documents,
+    documents: Annotated[list[str] | None, typer.Argument(metavar="ID", help=DOCUMENT_HELP)] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Edit all documents that match, instead of naming them, such as tag=imported or kind=invoice. Can be "
+            "repeated. The names are those of the filters of `octavo ls`, such as after and amount_min.",
+        ),
+    ] = None,
+    undo: Annotated[
+        str | None, typer.Option(metavar="UNDO_ID", help="Undo an edit of many documents, up to a week later.")
+    ] = None,
     title: Annotated[str | None, typer.Option(help="New title.")] = None,
     author: Annotated[str | None, typer.Option(help="New author.")] = None,
     date: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="New date of the document.")] = None,
+    kind: Annotated[str | None, typer.Option(help="New kind, such as invoice.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Add this tag. Can be repeated.")] = None,
     remove_tag: Annotated[list[str] | None, typer.Option(help="Remove this tag. Can be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Move to this collection; created if it is new.")] = None,
@@ -76,23 +96,69 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Edit the title, author, date, tags or collection of documents. Edited fields are never overwritten."""
+    """Edit the title, author, date, kind, tags or collection of documents. Edited fields are never overwritten."""
+    target = Target(server, key)
+    if undo is not None:
+        return undo_edit(target, undo, as_json=as_json)
     day = date.date().isoformat() if date else None
-    given = {Field.TITLE: title, Field.AUTHOR: author, Field.DATE: day, Field.COLLECTION: collection}
+    given = {Field.TITLE: title, Field.AUTHOR: author, Field.DATE: day, Field.KIND: kind, Field.COLLECTION: collection}
     fields = {field: value for field, value in given.items() if value is not None}
     cleared, tags = set(clear or ()), TagChange(tag or (), remove_tag or (), Field.TAGS in (clear or ()))
     check_edit(fields, cleared, tags)
+    if bool(documents) == bool(where):
+        raise BadInput("Name documents, or select them with --where.")
     changes: dict[str, object] = {NAMES.get(one, one.value): None for one in cleared - {Field.TAGS}}
     changes |= {NAMES.get(field, field.value): value for field, value in fields.items()}
+    if where:
+        return edit_matching(target, dict(map(read_filter, where)), changes | tags.as_changes(), as_json=as_json)
+    return edit_named(target, documents or [], changes, tags, as_json=as_json)
 
+
+def edit_named(
+    target: Target, documents: list[str], changes: Mapping[str, object], tags: TagChange, *, as_json: bool
+) -> None:
     async def run(client: Client) -> list[Document]:
         return [await edit_one(client, one, changes, tags) for one in await find_ids(client, documents)]
 
-    edited = call(Target(server, key), run)
+    edited = call(target, run)
     if as_json:
         return print_items(edited)
     names = f": {clean(edited[0].title)}" if len(edited) == 1 else ""
     return typer.echo(f"Edited {count_of(len(edited), 'document')}{names}.")
+
+
+def edit_matching(target: Target, filters: Mapping[str, str], changes: Mapping[str, object], *, as_json: bool) -> None:
+    async def run(client: Client) -> BulkAnswer:
+        return await client.edit_matching(filters, changes)
+
+    answer = call(target, run)
+    if as_json:
+        return print_json(answer)
+    undo = f" Undo with `octavo edit --undo {answer.undo_id}`." if answer.undo_id else ""
+    typer.echo(f"Edited {count_of(answer.changed, 'document')}.{undo}")
+    if answer.error:
+        raise BadInput(f"The other documents were not edited. {answer.error.message} ({answer.error.code})")
+    return None
+
+
+def undo_edit(target: Target, change: str, *, as_json: bool) -> None:
+    try:
+        wanted = UUID(change)
+    except ValueError:
+        raise BadInput("--undo takes the id that the edit printed.") from None
+
+    async def run(client: Client) -> int:
+        return await client.undo_change(wanted)
+
+    restored = call(target, run)
+    return print_json({"changed": restored}) if as_json else typer.echo(f"Restored {count_of(restored, 'document')}.")
+
+
+def read_filter(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark or not name.strip() or not value.strip():
+        raise BadInput(f"--where {text}: use NAME=VALUE, for example --where tag=imported.")
+    return name.strip().replace("-", "_"), value.strip()
 
 
 def check_edit(fields: Mapping[Field, str], cleared: Collection[Field], tags: TagChange) -> None:
@@ -104,6 +170,9 @@ def check_edit(fields: Mapping[Field, str], cleared: Collection[Field], tags: Ta
 
 async def edit_one(client: Client, document: UUID, changes: Mapping[str, object], tags: TagChange) -> Document:
     wanted = dict(changes)
+    if Field.KIND in wanted:
+        kind = wanted.pop(Field.KIND)
+        await client.correct_facts(document, {"kind": None if kind is None else str(kind)})
     if tags:
         wanted["tags"] = tags.apply((await client.show_document(document)).tags)
     return await client.edit_document(document, wanted)

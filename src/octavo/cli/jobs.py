@@ -1,4 +1,4 @@
-"""`octavo jobs`: lists, adds, retries and cancels jobs, on the machine where Octavo is installed.
+"""`octavo jobs` and `octavo schedules`: jobs and recurring jobs, on the machine where Octavo is installed.
 
 The commands work whether or not Octavo is running, because everything is in the database. `add` creates jobs for the
 local owner (the Octavo account of this machine), and `ls` lists only that account's jobs unless --all-owners is given.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 from uuid import UUID
 
 import typer
@@ -18,7 +18,7 @@ import typer
 from octavo.cli.local import act
 from octavo.cli.names import find_named
 from octavo.cli.options import AsJson, Cursor
-from octavo.cli.output import local_time
+from octavo.cli.output import local_time, print_items, print_json
 from octavo.core.errors import BadInput
 from octavo.core.types import JobStatus
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from octavo.database import Connection
     from octavo.jobs.queue import EnqueuedJob, NewJob
     from octavo.jobs.views import EventView
-    from octavo.records.jobs import JobView, StageView
+    from octavo.records.jobs import ImportState, JobView, StageView
 
 MOST_ADDED = 1_000_000
 BATCH = 1000
@@ -36,6 +36,8 @@ LONGEST_DELAY_SECONDS = 366 * 24 * 3600
 MOST_LISTED = 500
 FEW = 10
 ALL = "all"
+# Waiting jobs are counted up to this number.
+COUNTED = 1000
 
 app = typer.Typer(help="List, add, retry and cancel jobs.", no_args_is_help=True)
 
@@ -166,6 +168,44 @@ def cancel(jobs: Ids, as_json: AsJson = False) -> None:
         return await cancel_jobs(connection, None, await find_jobs(connection, jobs))
 
     report_changed("Cancelled", act(run), as_json)
+
+
+@app.command()
+def prioritise(jobs: Ids, as_json: AsJson = False) -> None:
+    """Move unfinished jobs up: they run before the imports of their owner."""
+
+    async def run(connection: Connection) -> int:
+        from octavo.jobs.queue import prioritise_jobs
+
+        return await prioritise_jobs(connection, None, await find_jobs(connection, jobs))
+
+    report_changed("Moved up", act(run), as_json)
+
+
+@app.command("pause-imports")
+def pause_imports(as_json: AsJson = False) -> None:
+    """Pause your imports. Running jobs continue, and documents that you add by hand are still processed."""
+    change_imports("pause_imports", as_json)
+
+
+@app.command("resume-imports")
+def resume_imports(as_json: AsJson = False) -> None:
+    """Resume your imports."""
+    change_imports("resume_imports", as_json)
+
+
+def change_imports(action: Literal["pause_imports", "resume_imports"], as_json: bool) -> None:
+    async def run(connection: Connection) -> ImportState:
+        from octavo.jobs import queue
+        from octavo.owners import local_owner
+
+        return await getattr(queue, action)(connection, await local_owner(connection))
+
+    state = act(run)
+    if as_json:
+        return print_json({"paused_at": state.paused_at, "waiting": state.waiting})
+    waiting = f"{state.waiting:,}{'+' if state.waiting == COUNTED else ''} waiting"
+    return typer.echo(f"Imports {'are paused' if state.paused_at else 'are not paused'}, {waiting}.")
 
 
 class AfterDiscard(StrEnum):
@@ -402,3 +442,57 @@ def line_of(job: JobView) -> str:
 def progress_of(job: JobView) -> str:
     done, total = job.progress.done, job.progress.total
     return f"{done}/{total}" if total is not None else str(done or "")
+
+
+# Recurring jobs -----------------------------------------------------------------------------------------------------
+
+
+schedules_app = typer.Typer(help="List, run, enable and disable recurring jobs. Times are UTC.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
+
+
+@schedules_app.command("ls")
+def list_schedules(as_json: AsJson = False) -> None:
+    """List all schedules with their last and next run."""
+    from octavo.jobs import schedules
+
+    found = act(schedules.list_schedules)
+    if as_json:
+        return print_items(found)
+    if not found:
+        typer.echo("No schedules yet. The first worker creates them.")
+    for one in found:
+        state = f"next {one.next_run_at:%Y-%m-%d %H:%M} UTC" if one.enabled else "disabled"
+        last = f"last {one.last_run_at:%Y-%m-%d %H:%M} UTC, {one.last_status}" if one.last_run_at else "never ran"
+        typer.echo(f"{one.name:<20} {one.cron:<16} {state}; {last}")
+    return None
+
+
+@schedules_app.command("run")
+def run_now(name: Name, as_json: AsJson = False) -> None:
+    """Run a schedule now, regardless of its next due time."""
+    from octavo.jobs.schedules import run_now as start_now
+
+    job = act(lambda connection: start_now(connection, name))
+    typer.echo(json.dumps({"job_id": str(job)}) if as_json else f"Job {job} is queued.")
+
+
+@schedules_app.command("on")
+def switch_on(name: Name, as_json: AsJson = False) -> None:
+    """Enable a schedule."""
+    _switch(name, enabled=True, as_json=as_json)
+
+
+@schedules_app.command("off")
+def switch_off(name: Name, as_json: AsJson = False) -> None:
+    """Disable a schedule."""
+    _switch(name, enabled=False, as_json=as_json)
+
+
+def _switch(name: str, *, enabled: bool, as_json: bool) -> None:
+    from octavo.jobs.schedules import enable
+
+    act(lambda connection: enable(connection, name, enabled=enabled))
+    if as_json:
+        return typer.echo(json.dumps({"name": name, "enabled": enabled}))
+    return typer.echo(f"{name} is {'enabled' if enabled else 'disabled'}.")

@@ -26,13 +26,10 @@ Key = Annotated[
         metavar="KEY", help="API key for --server. The variable OCTAVO_KEY is safer, because other users cannot see it."
     ),
 ]
-Documents = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ID",
-        help="Document ids, or at least four characters of each: the beginning of the id, or of the one that is shown.",
-    ),
-]
+DOCUMENT_HELP = (
+    "Document ids, or at least four characters of each: the beginning of the id, or of the one that is shown."
+)
+Documents = Annotated[list[str], typer.Argument(metavar="ID", help=DOCUMENT_HELP)]
 HowToRead = Annotated[
     Extraction,
     typer.Option(
@@ -52,8 +49,8 @@ Password = Annotated[
 ]
 
 
-def read_password(given: str | None) -> str | None:
+def read_password(given: str | None, prompt: str = "Password: ") -> str | None:
     """Return the password. For `-`, prompt for it, because other users of the machine can see command lines."""
     if given != PROMPT_FOR_IT:
         return given
-    return getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+    return getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")

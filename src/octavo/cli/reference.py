@@ -40,8 +40,8 @@ flowchart LR
 {arrows}
 ```
 
-| Event | Job kind | Priority | When |
-|---|---|---|---|
+| Event | Job kind | Priority | Lane | When |
+|---|---|---|---|---|
 {rows}
 """
 # The modules with documented errors. Other errors are internal, or share the code of one of these.
@@ -56,6 +56,8 @@ ERRORS = (
     "octavo.deliver.notifications",
     "octavo.jobs.events",
     "octavo.jobs.queue",
+    "octavo.ai.model_checks",
+    "octavo.ai.model_settings",
     "octavo.describe.embedding",
     "octavo.library.errors",
     "octavo.storage.errors",
@@ -100,7 +102,10 @@ def choreography_page() -> str:
         for source in follows.sources
     ]
     arrows += [f'    {_node("a schedule")} -->|"{one.cron}"| {_node(one.kind)}' for one in known_schedules()]
-    table = [f"| {cause} | `{one.kind}` | {one.priority} | {one.when} |" for cause, one in rows]
+    table = [
+        f"| {cause} | `{one.kind}` | {one.priority} | {one.lane or 'of its document'} | {one.when} |"
+        for cause, one in rows
+    ]
     return CHOREOGRAPHY_HEAD.format(arrows="\n".join(arrows), rows="\n".join(table))
 
 

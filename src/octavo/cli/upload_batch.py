@@ -13,6 +13,7 @@ from uuid import UUID
 from octavo.cli.local_files import LocalFile, RefusedFile
 from octavo.core.errors import Empty, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
+from octavo.core.ids import new_id
 from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 
 SHOWN_CHARACTERS = 60
+# More files than this are an import: they are processed after documents that somebody adds by hand.
+BY_HAND = 5
 SCHEMES = ("http://", "https://")
 
 
@@ -157,6 +160,8 @@ class UploadBatch:
     async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:
         """Send all files, up to `at_once` in parallel. Stops early at an error that affects all of them."""
         self.left = len(files)
+        if len(files) > BY_HAND:
+            client.join_import(new_id())
         limits = (await client.read_settings()).limits
         waiting = iter(files)
         workers = min(at_once, limits.concurrent_uploads, len(files))

@@ -6,12 +6,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from uuid import UUID
+
+import httpx
 
 from octavo.client.analyses import AnalysisCalls
 from octavo.client.conversions import ConversionCalls
-from octavo.client.events import Event, EventCursor, follow, read_data, stream_answer
+from octavo.client.events import AnswerPart, Event, EventCursor, follow, read_data, stream_answer
 from octavo.client.transport import (
     SESSION_COOKIE,
     Record,
@@ -26,16 +28,22 @@ from octavo.client.uploads import UploadCalls, unless_plain
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.records.account import (
+    Access,
     BudgetsInForce,
     DocumentBudget,
     DocumentEstimate,
     KeyScope,
     KeyView,
+    ModelServer,
+    ModelsInForce,
+    ModelTest,
     NewKey,
     Published,
+    RemoteProvider,
     Usage,
 )
 from octavo.records.documents import (
+    BulkAnswer,
     Chunk,
     Comparison,
     Document,
@@ -43,21 +51,24 @@ from octavo.records.documents import (
     FigureView,
     Highlight,
     PageView,
+    ReadingPosition,
     RegionView,
     Retried,
+    TextMatches,
     UploadState,
     UploadView,
     Version,
 )
-from octavo.records.jobs import JobView
+from octavo.records.jobs import ImportState, JobView
 from octavo.records.search import (
-    AnswerSources,
+    AskScope,
     Connection,
     ConnectionPage,
     Mode,
     RelatedDocument,
     SearchPage,
-    Statement,
+    Thread,
+    ThreadSummary,
 )
 
 DocumentStatus = Literal["pending", "completed", "failed"]
@@ -66,6 +77,7 @@ Decision = Literal["confirm", "dismiss", "undo"]
 
 MOST_LISTED = 500
 MOST_CHANGED = 500
+MOST_TEXT_BYTES = 64 << 20
 CONNECTIONS = 10
 
 
@@ -73,8 +85,8 @@ CONNECTIONS = 10
 class Filters:
     """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
 
-    `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years. `versions`
-    includes superseded versions.
+    `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years; sizes are in
+    bytes. `versions` includes superseded versions.
     """
 
     id: str | None = None
@@ -92,6 +104,8 @@ class Filters:
     amount_max: float | None = None
     language: str | None = None
     state: str | None = None
+    size_min: int | None = None
+    size_max: int | None = None
     sort: str | None = None
 
 
@@ -123,7 +137,7 @@ class SearchFilters:
 class Client(UploadCalls):
     """A client for one server. It acts for the account that the API key or the session belongs to.
 
-    `hint` is shown to users if the server is unreachable.
+    `hint` is shown to users if the server is unreachable. `http` replaces the network, for example in one process.
     """
 
     def __init__(
@@ -135,12 +149,15 @@ class Client(UploadCalls):
         connections: int = CONNECTIONS,
         retry_policy: RetryPolicy | None = None,
         hint: str = "Is the server running, and is the address right?",
+        http: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         headers = {"authorization": f"Bearer {read_key(key)}"} if key else {}
         headers |= {"cookie": f"{SESSION_COOKIE}={session}"} if session else {}
         self._policy = retry_policy or RetryPolicy()
         super().__init__(
-            Transport(address, headers=headers, connections=connections, retry_policy=self._policy, hint=hint)
+            Transport(
+                address, headers=headers, connections=connections, retry_policy=self._policy, hint=hint, http=http
+            )
         )
 
     @property
@@ -209,8 +226,18 @@ class Client(UploadCalls):
         for begin in range(0, len(documents), MOST_CHANGED):
             ids = [str(one) for one in documents[begin : begin + MOST_CHANGED]]
             body = await self._transport.call(Request("POST", "/documents/bulk", json={"ids": ids, "action": action}))
-            changed += read_record(dict[str, int], body)["changed"]
+            changed += read_record(BulkAnswer, body).changed
         return changed
+
+    async def edit_matching(self, filters: Mapping[str, object], changes: Mapping[str, object]) -> BulkAnswer:
+        """Edit all documents that match these filters. Their names are those of `list_documents`."""
+        body = {"filter": {**filters}, "action": "edit", "edit": {**changes}}
+        return await self._call(BulkAnswer, Request("POST", "/documents/bulk", json=body))
+
+    async def undo_change(self, change: UUID) -> int:
+        """Undo an edit or a deletion of many documents. Returns the number of restored documents."""
+        body = await self._transport.call(Request("POST", f"/documents/bulk/{change}/undo", repeatable=True))
+        return read_record(BulkAnswer, body).changed
 
     async def retry_document(
         self,
@@ -245,6 +272,13 @@ class Client(UploadCalls):
         """List the pages of a document. `unsure` is the reason why the text of a page may be wrong."""
         return await self._list(PageView, f"/documents/{document}/pages", {"cursor": cursor, "limit": limit})
 
+    async def read_markdown(self, document: UUID, *, most_bytes: int = MOST_TEXT_BYTES) -> str:
+        """Return the text of a document as Markdown. Of a longer text, only the first `most_bytes` bytes are read."""
+        headers = {"range": f"bytes=0-{most_bytes - 1}"}
+        request = Request("GET", f"/documents/{document}/markdown", repeatable=True, headers=headers)
+        response = await self._transport.send(request)
+        return response.content.decode(errors="ignore") if response else ""  # the last character may be cut
+
     async def list_regions(self, document: UUID, page: int) -> Page[RegionView]:
         """List the regions of a page and their kinds, in reading order."""
         return await self._list(RegionView, f"/documents/{document}/regions", {"page": page})
@@ -258,6 +292,21 @@ class Client(UploadCalls):
     async def list_chunks(self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[Chunk]:
         """List the chunks of a document, in order."""
         return await self._list(Chunk, f"/documents/{document}/chunks", {"cursor": cursor, "limit": limit})
+
+    async def find_in_document(
+        self, document: UUID, q: str, *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> TextMatches:
+        """Find words in the text of a document, ignoring case, accents and white space."""
+        query = {"q": q, "limit": str(limit)} | ({"cursor": cursor} if cursor else {})
+        return read_record(TextMatches, await self._transport.get(f"/documents/{document}/find", query))
+
+    async def read_position(self, document: UUID) -> ReadingPosition:
+        return read_record(ReadingPosition, await self._transport.get(f"/documents/{document}/position"))
+
+    async def keep_position(self, document: UUID, start: int) -> None:
+        """Keep the reading position, as a character position in the Markdown."""
+        request = Request("PUT", f"/documents/{document}/position", repeatable=True, json={"start": start})
+        await self._transport.call(request)
 
     async def list_highlights(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
@@ -330,14 +379,39 @@ class Client(UploadCalls):
         wanted |= {"cursor": cursor} if cursor else {}
         return read_record(SearchPage, await self._transport.get("/search", wanted))
 
-    async def ask(self, question: str, documents: Sequence[UUID] = ()) -> AsyncGenerator[Statement | AnswerSources]:
-        """Ask a question about documents, by default about all of them.
+    async def ask(
+        self,
+        question: str,
+        documents: Sequence[UUID] = (),
+        *,
+        thread: UUID | None = None,
+        scope: AskScope | None = None,
+    ) -> AsyncGenerator[AnswerPart]:
+        """Yield the answer to a question: its thread, the passages found, its statements, and its citations.
 
-        Yields the statements of the answer, then its citations.
+        By default, all documents are used, or those of the previous question if `thread` continues a thread.
         """
-        async with aclosing(stream_answer(self._transport, question, documents)) as parts:
+        chosen = scope or (AskScope(document_ids=list(documents)) if documents else None)
+        body: dict[str, object] = {"question": question}
+        if thread:
+            body["thread_id"] = str(thread)
+        if chosen:
+            ids = [str(one) for one in chosen.document_ids or ()]
+            given = {"collection": chosen.collection, "query": chosen.query, "document_ids": ids}
+            body["scope"] = {name: value for name, value in given.items() if value}
+        async with aclosing(stream_answer(self._transport, body)) as parts:
             async for record, data in parts:
                 yield read_record(record, data)
+
+    async def list_threads(self, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[ThreadSummary]:
+        """List threads, the most recently used first."""
+        return await self._list(ThreadSummary, "/threads", {"cursor": cursor, "limit": limit})
+
+    async def show_thread(self, thread: UUID) -> Thread:
+        return read_record(Thread, await self._transport.get(f"/threads/{thread}"))
+
+    async def delete_thread(self, thread: UUID) -> None:
+        await self._transport.call(Request("DELETE", f"/threads/{thread}", repeatable=True))
 
     async def list_connections(
         self,
@@ -403,6 +477,21 @@ class Client(UploadCalls):
     async def cancel_job(self, job: UUID) -> JobView:
         return await self._call(JobView, Request("POST", f"/jobs/{job}/cancel"))
 
+    async def prioritise_job(self, job: UUID) -> JobView:
+        """Move an unfinished job into the interactive lane, before imports."""
+        return await self._call(JobView, Request("POST", f"/jobs/{job}/prioritise", repeatable=True))
+
+    async def import_state(self) -> ImportState:
+        """Return whether imports are paused, and how many of their jobs are waiting."""
+        return read_record(ImportState, await self._transport.get("/imports"))
+
+    async def pause_imports(self) -> ImportState:
+        """Pause imports. Running jobs continue."""
+        return await self._call(ImportState, Request("POST", "/imports/pause", repeatable=True))
+
+    async def resume_imports(self) -> ImportState:
+        return await self._call(ImportState, Request("POST", "/imports/resume", repeatable=True))
+
     async def latest_event(self) -> str:
         """Return the cursor of the latest event. Pass it to `events` to get only later events."""
         return read_record(EventCursor, await self._transport.get("/events", {"format": "json"})).cursor
@@ -439,6 +528,32 @@ class Client(UploadCalls):
         """
         return await self._call(BudgetsInForce, Request("PUT", "/settings/budgets", repeatable=True, json=changes))
 
+    async def read_models(self) -> ModelsInForce:
+        return read_record(ModelsInForce, await self._transport.get("/models"))
+
+    async def choose_models(self, changes: Mapping[str, Any]) -> ModelsInForce:
+        """Choose the `order` of the providers, and the models of `tasks` and of the `embedding` (administrators only).
+
+        A task that is set to None uses the first provider that can do it.
+        """
+        return await self._call(ModelsInForce, Request("PUT", "/models", repeatable=True, json=changes))
+
+    async def set_provider(self, provider: RemoteProvider, changes: Mapping[str, Any]) -> ModelsInForce:
+        """Set the `key`, `url`, `model` or `context` of a provider; None restores the default (administrators only)."""
+        return await self._call(ModelsInForce, Request("PUT", f"/models/{provider}", repeatable=True, json=changes))
+
+    async def remove_provider(self, provider: RemoteProvider) -> None:
+        await self._transport.call(Request("DELETE", f"/models/{provider}", repeatable=True))
+
+    async def test_provider(self, provider: RemoteProvider) -> ModelTest:
+        """Call the provider's model once. Its cost counts towards the budget."""
+        return await self._call(ModelTest, Request("POST", f"/models/{provider}/test"))
+
+    async def find_model_servers(self) -> Page[ModelServer]:
+        """Look for model servers on the machine on which Octavo runs."""
+        found = await self._transport.call(Request("POST", "/model-servers", repeatable=True))
+        return read_page(ModelServer, found)
+
     async def read_document_budget(self, document: UUID) -> DocumentBudget:
         return read_record(DocumentBudget, await self._transport.get(f"/documents/{document}/budget"))
 
@@ -456,6 +571,9 @@ class Client(UploadCalls):
         """Set the budget of one document in US dollars; None restores the default."""
         request = Request("PUT", f"/documents/{document}/budget", repeatable=True, json={"usd": usd})
         return await self._call(DocumentBudget, request)
+
+    async def read_access(self) -> Access:
+        return read_record(Access, await self._transport.get("/session"))
 
     async def list_keys(self) -> Page[KeyView]:
         return await self._list(KeyView, "/keys", {})

@@ -6,24 +6,29 @@ After a broken connection, the stream of events is resumed.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from octavo.client.errors import NotOctavo, RemoteProblem, Unreachable
 from octavo.client.transport import Request, RetryPolicy, Transport, read_problem, seconds_to_wait
 from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events
 from octavo.records.jobs import LiveEvent
-from octavo.records.search import AnswerSources, Statement
+from octavo.records.search import AnswerSources, FoundPassages, Statement, ThreadReference
 
 # The server sends a heartbeat every 15 seconds.
 SILENCE_SECONDS = 45.0
 # A stream that lasted this long counts as a success, so the retries start again.
 LASTED_SECONDS = 5.0
 
-ANSWER_PARTS: dict[str, type[Statement | AnswerSources]] = {"text": Statement, "citations": AnswerSources}
+AnswerPart = ThreadReference | FoundPassages | Statement | AnswerSources
+ANSWER_PARTS: dict[str, type[AnswerPart]] = {
+    "thread": ThreadReference,
+    "passages": FoundPassages,
+    "text": Statement,
+    "citations": AnswerSources,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +79,12 @@ async def follow(transport: Transport, retry_policy: RetryPolicy, after: str | N
 
 
 async def stream_answer(
-    transport: Transport, question: str, documents: Sequence[UUID]
-) -> AsyncGenerator[tuple[type[Statement | AnswerSources], Any]]:
-    """Yield the statements of an answer and then its sources.
+    transport: Transport, body: Mapping[str, object]
+) -> AsyncGenerator[tuple[type[AnswerPart], Any]]:
+    """Yield each part of an answer as a pair: its record type and its data. The last part is the sources.
 
-    Each is a pair of a type (statement or sources) and its data. A broken stream is not retried, because answers cost
-    money.
+    A broken stream is not retried, because answers cost money.
     """
-    body: dict[str, object] = {"question": question}
-    if documents:
-        body["document_ids"] = [str(one) for one in documents]
     request = Request("POST", "/ask", headers={"accept": EVENT_STREAM}, json=body)
     async with transport.open(request, silence_seconds=SILENCE_SECONDS) as response:
         if not response.is_success:
@@ -91,11 +92,11 @@ async def stream_answer(
             raise read_problem(response)
         async with aclosing(read_events(response.aiter_bytes())) as events:
             async for event in events:
-                if event.name == "done":
-                    return
                 data = read_data(event)
                 if event.name == "error":
                     raise RemoteProblem(int(data["status"]), str(data["code"]), str(data["title"]), data["detail"])
                 if record := ANSWER_PARTS.get(event.name):
                     yield record, data
+                if event.name == "citations":
+                    return
     raise Unreachable(f"{transport.address} closed the connection before the response was complete.")

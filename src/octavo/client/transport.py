@@ -60,7 +60,14 @@ class Transport:
     """Connections to one server, kept open between calls. Redirects to other servers are not followed."""
 
     def __init__(
-        self, address: str, *, headers: Mapping[str, str], connections: int, retry_policy: RetryPolicy, hint: str
+        self,
+        address: str,
+        *,
+        headers: Mapping[str, str],
+        connections: int,
+        retry_policy: RetryPolicy,
+        hint: str,
+        http: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.address = read_address(address)
         self._retry_policy = retry_policy
@@ -72,6 +79,7 @@ class Transport:
             timeout=httpx.Timeout(RESPONSE_SECONDS, connect=CONNECT_SECONDS, pool=None),
             trust_env=not is_loopback(self.address),
             follow_redirects=False,
+            transport=http,
         )
 
     async def __aenter__(self) -> Self:

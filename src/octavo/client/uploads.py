@@ -93,6 +93,11 @@ class UploadCalls:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._import: dict[str, str] = {}
+
+    def join_import(self, import_id: UUID) -> None:
+        """Add all further documents as parts of this import, which runs after documents that are added by hand."""
+        self._import = {"import_id": str(import_id)}
 
     async def add_file(
         self,
@@ -136,7 +141,7 @@ class UploadCalls:
     async def _add_in_one_call(self, file: File, more: Mapping[str, str], on_progress: OnProgress | None) -> Outcome:
         """Send a small file. If the connection breaks, a retry returns the document that the first attempt created."""
         headers = {"x-upload-filename": quote(fsencode(file.name))}
-        path = f"/documents?{urlencode(more)}" if more else "/documents"
+        path = self._path("/documents", more)
         body, digest = await self._send_file("POST", path, file, headers, on_progress)
         outcome = read_record(Outcome, body)
         if outcome.sha256 not in {None, digest}:
@@ -176,7 +181,7 @@ class UploadCalls:
         """
         given = {name: value for name, value in fields.items() if value is not None}
         body = {**given, "duplicates": duplicates, **unless_plain(extraction)}
-        request = Request("POST", "/documents", repeatable=duplicates == "reuse", json=body)
+        request = Request("POST", self._path("/documents"), repeatable=duplicates == "reuse", json=body)
         return read_record(Outcome, await self._transport.call(request))
 
     async def begin_upload(
@@ -198,7 +203,7 @@ class UploadCalls:
             **unless_plain(extraction),
             **(more or {}),
         }
-        request = Request("POST", "/uploads", repeatable=True, json=announced)
+        request = Request("POST", self._path("/uploads"), repeatable=True, json=announced)
         return read_record(Ticket, await self._transport.call(request))
 
     async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
@@ -212,6 +217,10 @@ class UploadCalls:
     async def finalize_upload(self, upload: UUID) -> Outcome:
         request = Request("POST", f"/uploads/{upload}/finalize", repeatable=True)
         return read_record(Outcome, await self._transport.call(request))
+
+    def _path(self, path: str, fields: Mapping[str, str] | None = None) -> str:
+        query = urlencode({**(fields or {}), **self._import})
+        return f"{path}?{query}" if query else path
 
     async def _send_file(
         self, method: str, path: str, file: File, headers: Mapping[str, str], on_progress: OnProgress | None

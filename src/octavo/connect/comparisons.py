@@ -12,7 +12,7 @@ from octavo.choreography import Cause, job_after
 from octavo.core.errors import NotFound
 from octavo.core.languages import primary_language
 from octavo.core.settings import Settings
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.queue import enqueue
 from octavo.jobs.views import find_jobs
@@ -95,8 +95,9 @@ async def rebuild(connection: Connection, owner: UUID, documents: Sequence[UUID]
     rows = await cursor.fetchall()
     if documents is not None and (missing := set(documents) - {row[0] for row in rows}):
         raise NotFound(f"Document {min(missing)}.")
+    lane = Lane.INTERACTIVE if documents is not None and len(documents) == 1 else Lane.BULK
     jobs = [
-        job_after(Cause.COMPARISON_REQUESTED, owner, {"revision": revision}, document=document)
+        job_after(Cause.COMPARISON_REQUESTED, owner, {"revision": revision}, document=document, lane=lane)
         for document, revision, queued in rows
         if queued is None
     ]

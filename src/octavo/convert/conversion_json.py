@@ -6,8 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Mapping
+from octavo.convert.mappings.mapping import FIELD_TYPES, Mapping
 from octavo.convert.values import CheckResult, Conversion, ModelAnswer, ModelLookup, Status, Value
 from octavo.core.errors import Defect
 from octavo.core.types import JSON

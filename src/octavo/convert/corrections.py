@@ -18,8 +18,7 @@ from psycopg.types.json import Jsonb
 from octavo.convert.conversion_json import conversion_from_json, type_of, value_from_row
 from octavo.convert.conversions import Revision, StoredConversion, find_result, list_revisions, show_conversion
 from octavo.convert.errors import Expired, Outdated
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Field
+from octavo.convert.mappings.mapping import FIELD_TYPES, Field
 from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import StoredMapping, mapping_of_conversion
 from octavo.convert.results import Author, save_revision, store_result

@@ -229,7 +229,7 @@ class ModelRefused(OctavoError):
 
 
 class NoModel(OctavoError):
-    """No model for this task is set up. Configure one with OCTAVO_PROVIDERS."""
+    """No model for this task is set up. An administrator can add one under Settings, Models."""
 
     code = "AI_NO_MODEL"
     status = 422

@@ -169,6 +169,10 @@ class Settings(BaseSettings):
             description="Number of days to keep a visitor's documents after the visitor's last session has ended.",
         ),
     ] = 30
+    thread_days: Annotated[
+        int,
+        Field(ge=0, description="Number of days to keep a thread after its last question; 0 keeps threads forever."),
+    ] = 365
     sandbox_memory_bytes: Annotated[
         int, Field(ge=64 * MEBIBYTE, description="Memory limit for extracting one file, in bytes.")
     ] = 2048 * MEBIBYTE
@@ -222,6 +226,9 @@ class Settings(BaseSettings):
     ] = "https://www.youtube.com"
     anonymous: Annotated[bool, Field(description="Allow visitors without an account to store documents.")] = True
     sign_up: Annotated[bool, Field(description="Allow anyone to create an account.")] = True
+    mcp: Annotated[
+        bool, Field(description="Serve AI agents at `/mcp`, with the Model Context Protocol. Agents need an API key.")
+    ] = True
     hosts: Annotated[
         Texts,
         Field(
@@ -428,6 +435,15 @@ class Settings(BaseSettings):
             "unless `OLLAMA_CONTEXT_LENGTH` is set, and cuts longer prompts without an error.",
         ),
     ] = 100_000
+    secret_key: Annotated[
+        SecretStr | None,
+        Field(
+            min_length=32,
+            description="Secret of at least 32 characters that encrypts the API keys saved on the Models page. Use the "
+            "same secret on all machines. Required to save API keys if OCTAVO_DATABASE_URL is set. Unset: a key file "
+            "in the data folder.",
+        ),
+    ] = None
     providers: Annotated[
         Texts,
         Field(

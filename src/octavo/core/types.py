@@ -26,6 +26,13 @@ class Extraction(StrEnum):
     PAGES = "pages"
 
 
+class Lane(StrEnum):
+    """The two lanes of the queue. Bulk jobs run after interactive jobs, but never stop for them completely."""
+
+    INTERACTIVE = "interactive"
+    BULK = "bulk"
+
+
 class JobStatus(StrEnum):
     QUEUED = "queued"
     PROCESSING = "processing"

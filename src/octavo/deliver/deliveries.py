@@ -162,6 +162,8 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
         _text_of(event.detail, "code"),
         _text_of(event.detail, "message"),
         converts=row["converts"],
+        owner=row["owner"],
+        job_kind=row["job_kind"],
     )
 
 

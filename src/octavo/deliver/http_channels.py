@@ -15,7 +15,15 @@ from octavo.core.http import requested_wait
 from octavo.deliver.channels import Delivery
 from octavo.deliver.errors import ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
 from octavo.deliver.messages import Message
-from octavo.fetch import CertificateRefused, FetchLimits, GuardedClient, NameUnknown, parse_url, refuse_private
+from octavo.fetch import (
+    AddressRefused,
+    CertificateRefused,
+    FetchLimits,
+    GuardedClient,
+    NameUnknown,
+    parse_url,
+    refuse_private,
+)
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of every secret
 SECRET_BYTES = 32
@@ -132,7 +140,10 @@ def chat_text(message: Message) -> str:
 def check_url(address: str, allow: frozenset[str]) -> str:
     """Return the normalised URL. Raises an error if its host is a private name or a private IP address."""
     target = parse_url(address)
-    refuse_private(target, allow)
+    try:
+        refuse_private(target, allow)
+    except AddressRefused:
+        raise AddressRefused(f"Add {target.host}:{target.port} to it.") from None
     return target.url
 
 

@@ -60,13 +60,15 @@ EventType = Literal[
     "conversion.batch",
     "conversion.deleted",
     "analysis.stopped",
+    "analysis.stalled",
+    "import.completed",
 ]
 # Shown in the application only: a failed delivery never causes another one.
 FAILING = "webhook.failing"
-NoticeType = EventType | Literal["webhook.failing"]
+NoticeType = EventType | Literal["webhook.failing", "import.progress"]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
+# The notifications inside the application. Documents that are ready have none: an import has one for all its documents.
 NEWS: tuple[EventType, ...] = (
-    "document.completed",
     "analysis.completed",
     "conversion.completed",
     "conversion.needs_review",
@@ -77,15 +79,18 @@ ERRORS: tuple[EventType, ...] = (
     "job.failed",
     "job.dead_letter",
     "analysis.failed",
+    "analysis.stalled",
     "analysis.abandoned",
     "conversion.failed",
 )
 # The mail to the person who requested an analysis.
-REQUESTED: tuple[EventType, ...] = ("analysis.completed", "analysis.failed", "analysis.abandoned")
-DEFAULT_EVENTS: tuple[EventType, ...] = (*NEWS, *ERRORS)
+REQUESTED: tuple[EventType, ...] = ("analysis.completed", "analysis.failed", "analysis.stalled", "analysis.abandoned")
+DEFAULT_EVENTS: tuple[EventType, ...] = ("document.completed", "import.completed", *NEWS, *ERRORS)
 TEST = "webhook.test"
 
 TITLE_CHARACTERS = 120
+# The pages that list what these events are about.
+LISTS = {"document.rejected": "/uploads", "import.progress": "/library", "import.completed": "/library"}
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 # If a model fails, the document can still be read but has no description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
@@ -101,6 +106,7 @@ _SENTENCES: Mapping[str, str] = {
     "analysis.completed": "The analysis of {thing} is complete.",
     _INCOMPLETE: "The analysis of {thing} is complete, but some parts of the document have no answer.",
     "analysis.failed": "The analysis of {thing} failed{code}.",
+    "analysis.stalled": "The analysis of {thing} has made no progress for several minutes{reason}.",
     "analysis.abandoned": "The analysis of {thing} was abandoned after two days without progress{code}.",
     "conversion.completed": "{thing} was converted.",
     "conversion.needs_review": "{thing} was converted and needs review{reason}.",
@@ -111,6 +117,8 @@ _SENTENCES: Mapping[str, str] = {
     "conversion.expired": "{thing}: files of its conversion expired and were deleted.",
     "document.expired": "{thing} expired and was deleted.",
     "document.abandoned": "An upload was never finished.",
+    "import.progress": "Import{reason}.",
+    "import.completed": "Import finished{reason}.",
     FAILING: "Deliveries to {thing} have failed for more than a week. Check that the address is correct and reachable.",
     TEST: "This is a test. Deliveries to this address work.",
 }
@@ -132,7 +140,8 @@ class Message:
 class Subject:
     """The subject of an event, such as a document or a conversion.
 
-    `title` is the document's title, or the name of the converted file if the conversion has no document.
+    `title` is the document's title, or the name of the converted file if the conversion has no document. Only messages
+    to administrators name the `owner` and the `job_kind`.
     """
 
     type: str
@@ -142,6 +151,8 @@ class Subject:
     error_code: str | None = None
     reason: str | None = None
     converts: bool = False
+    owner: str | None = None
+    job_kind: str | None = None
 
     @property
     def is_conversion(self) -> bool:
@@ -163,9 +174,19 @@ def describe(about: Subject, *, public_url: str | None = None, for_administrator
     code = f" ({about.error_code})" if about.error_code else ""
     reason = f": {about.reason.rstrip('.')}" if about.reason else ""
     sentence = pattern.format(thing=_name(about), code=code, reason=reason)
+    title = f"Octavo: {sentence.rstrip('.')}"
+    if for_administrator:
+        sentence = " ".join((sentence, *_names(about)))
     path = operations_path(about) if for_administrator else path_of(about)
     link = f"{public_url.rstrip('/')}{path or '/'}" if public_url else None
-    return Message(f"Octavo: {sentence.rstrip('.')}", sentence, link)
+    return Message(title, sentence, link)
+
+
+def _names(about: Subject) -> list[str]:
+    """Name the owner, the document and the job, so that an administrator can find them. Titles are private."""
+    job = " ".join(filter(None, (about.job_kind, str(about.process_id) if about.process_id else None)))
+    named = {"Owner": about.owner, "Document": about.document_id, "Job": job}
+    return [f"{name}: {value}." for name, value in named.items() if value]
 
 
 def _name(about: Subject) -> str:
@@ -186,13 +207,15 @@ def path_of(about: Subject) -> str | None:
         return f"/conversions/{about.process_id}"
     if about.process_id and about.type == FAILING:
         return f"/settings/webhooks/{about.process_id}"
-    if about.type == "document.rejected":
-        return "/uploads"
+    if about.type in LISTS:
+        return LISTS[about.type]
     return f"/documents/{about.document_id}" if about.document_id else None
 
 
 def operations_path(about: Subject) -> str | None:
     """Return the path of the job's page for administrators, who cannot open the documents of other accounts."""
+    if about.type == "import.completed":
+        return "/operations/jobs?status=failed"
     return f"/operations/jobs/{about.process_id}" if about.process_id else None
 
 

@@ -77,6 +77,10 @@ class NewUpload:
     version_of: UUID | None = None
 
 
+# For programs that do not say whether a file is part of an import. The number of waiting files then decides.
+AUTOMATIC = "auto"
+
+
 def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
     """Return a copy of the upload with these details added. Empty details are omitted."""
     return replace(upload, given=upload.given | {name: value for name, value in details.items() if value})

@@ -1,8 +1,8 @@
 """Reads events in an order that never skips one.
 
 Ids are assigned before transactions commit, so an event can become visible after an event with a greater id. Readers
-therefore first read the horizon, the highest id up to which no open transaction can still add events, and then read
-only events up to the horizon, in a second statement. Events are sorted by (epoch, id); a new epoch begins when a backup
+therefore first read the horizon: the highest id up to which no open transaction can still add events. In a second
+statement, they read only events up to the horizon. Events are sorted by (epoch, id); a new epoch begins when a backup
 is restored into another PostgreSQL cluster.
 """
 
@@ -32,7 +32,7 @@ class BadCursor(BadInput):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """The position of a reader. All events up to this position have been read."""
+    """How far a reader has read. All events up to this position have been read."""
 
     epoch: int
     id: int
@@ -77,7 +77,7 @@ async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, 
 
 
 async def count_owner_events(connection: Connection, owner: UUID, after: Cursor, most: int) -> int:
-    """Count the events of one owner after a cursor, up to `most`."""
+    """Count the events of one account after a cursor, up to `most`."""
     values = {**await _place(connection, after), "owner": owner, "most": most}
     row = await (await connection.execute(QUERIES.count_of, values)).fetchone()
     return row[0] if row else 0
@@ -90,9 +90,10 @@ async def latest_cursor(connection: Connection) -> Cursor:
 
 
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
-    """Whether this database issued the cursor.
+    """Whether the cursor comes from this database.
 
-    False if another database issued it, or if this database was restored from a backup that is older than the cursor.
+    False if it comes from another database, or if this database was restored from a backup that is older than the
+    cursor.
     """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(QUERIES.is_known, values)).fetchone()

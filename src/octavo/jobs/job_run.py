@@ -14,12 +14,14 @@ import structlog
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import OctavoError
-from octavo.core.types import JSON
+from octavo.core.types import JSON, Lane
 from octavo.database import Connection, Database, load_queries, retry_until_available
 from octavo.jobs.faults import FaultPlan
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
+# The database adds this to the priority of bulk jobs.
+BULK_PRIORITY = 10
 
 Tools = TypeVar("Tools")
 Save = Callable[[Connection, JSON], Awaitable[None]]
@@ -47,6 +49,10 @@ class ClaimedJob:
     lease_token: int
     input: dict[str, JSON]
 
+    @property
+    def lane(self) -> Lane:
+        return Lane.BULK if self.priority >= BULK_PRIORITY else Lane.INTERACTIVE
+
 
 @dataclass(frozen=True, slots=True)
 class FinishedStage:
@@ -58,7 +64,8 @@ class FinishedStage:
 
 @dataclass(slots=True)
 class Run(Generic[Tools]):
-    """The argument of a job handler. `tools` contains the resources that the worker has opened.
+    """The argument of a job handler: gives access to the job and its stages. `tools` contains the resources that the
+    worker has opened.
 
     `aside` is a context manager for long work that has its own limit, such as text recognition. While it is active, the
     job does not take up one of the worker's slots.
@@ -100,7 +107,7 @@ class Run(Generic[Tools]):
         return made
 
     async def progress(self, done: int, total: int | None, unit: str, stage: str | None = None) -> None:
-        """Report how many items are done. This is shown while the stage is running."""
+        """Report how many items of the stage are done. Users see this while the stage is running."""
         values = {"done": done, "total": total, "unit": unit, "stage": stage}
         if not await self._write(QUERIES.progress, values):
             raise LeaseLost
@@ -124,11 +131,11 @@ class Run(Generic[Tools]):
         return row[0]
 
     async def finished_parts(self, stage: str) -> set[str]:
-        """Return the names of the finished steps of a stage. An empty string means the stage as a whole."""
+        """Return the names of the finished parts of a stage. An empty string means the stage as a whole."""
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """Return the outputs of those `stages`, and of their steps, that have finished."""
+        """Return the stored outputs of the given `stages` and of their parts, without those that have not finished."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

@@ -16,14 +16,17 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
-from octavo.core.types import JOB_TRANSITIONS, JSON, RESTING, JobStatus
+from octavo.core.types import JOB_TRANSITIONS, JSON, RESTING, JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.kinds import UnknownKind
+from octavo.records.jobs import ImportState
 
 QUERIES = load_queries("jobs")
 JOB_QUERIES = load_queries("job_views")
 CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if JobStatus.CANCELLED in after)
 RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TRANSITIONS[status])
+
+UNFINISHED = frozenset({JobStatus.QUEUED, JobStatus.PROCESSING, JobStatus.PAUSED})
 
 
 class IllegalTransition(BadInput):
@@ -37,7 +40,8 @@ class IllegalTransition(BadInput):
 class NewJob:
     """A job to enqueue. There is at most one job per `key`.
 
-    `cap` limits how many jobs with the same `cap_key` run at the same time.
+    `cap` limits how many jobs with the same `cap_key` run at the same time. Without a `lane`, a job gets the lane of
+    the newest job of its document.
     """
 
     kind: str
@@ -51,6 +55,7 @@ class NewJob:
     delay_seconds: float | None = None
     cap_key: str | None = None
     cap: int | None = None
+    lane: Lane | None = None
     id: UUID = field(default_factory=new_id)
 
     def as_json(self) -> dict[str, Any]:
@@ -60,7 +65,10 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """The id of a job. `made` is true if the job was created, and false if a job with the same key already existed."""
+    """The id of a queued job.
+
+    `made` is true if the job was created, and false if a job with the same key already existed.
+    """
 
     id: UUID
     made: bool
@@ -93,6 +101,31 @@ async def requeue(connection: Connection, job: UUID, *, from_stage: str | None =
     An empty `from_stage` restarts the job from the beginning.
     """
     await _change(connection, QUERIES.requeue, {"job": job, "from_stage": from_stage})
+
+
+async def prioritise_jobs(connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID]) -> int:
+    """Move unfinished jobs into the interactive lanes of their owners. Returns the number of jobs that were moved."""
+    moved = 0
+    for job in await _hold(connection, owner_id, jobs, UNFINISHED):
+        row = await (await connection.execute(QUERIES.prioritise, {"job": job})).fetchone()
+        moved += bool(row and row[0])
+    return moved
+
+
+async def import_state(connection: Connection, owner_id: UUID) -> ImportState:
+    (row,) = await fetch_rows(connection, QUERIES.imports_paused, {"owner": owner_id})
+    return ImportState(**row)
+
+
+async def pause_imports(connection: Connection, owner_id: UUID) -> ImportState:
+    """Pause the bulk lane of an owner. Running jobs continue."""
+    await connection.execute(QUERIES.pause_imports, {"owner": owner_id})
+    return await import_state(connection, owner_id)
+
+
+async def resume_imports(connection: Connection, owner_id: UUID) -> ImportState:
+    await connection.execute(QUERIES.resume_imports, {"owner": owner_id})
+    return await import_state(connection, owner_id)
 
 
 async def pause(connection: Connection, job: UUID, *, code: str, message: str) -> None:
@@ -138,20 +171,24 @@ async def retry_jobs(
 ) -> int:
     """Retry jobs from the last finished stage, or from the stage `from_stage`. Returns the number of jobs.
 
-    An empty `from_stage` restarts the jobs from the beginning.
+    An empty `from_stage` restarts the jobs from the beginning. A single job moves into the interactive lane, because
+    somebody is waiting for it.
     """
     wanted = set(jobs)
     woken = await _try_now(connection, owner_id, wanted) if from_stage is None and allowed is RETRYABLE else set[UUID]()
     held = await _hold(connection, owner_id, wanted - woken, allowed)
     for job in held:
         await requeue(connection, job, from_stage=from_stage)
+    if len(wanted) == 1:
+        await prioritise_jobs(connection, owner_id, wanted)
     return len(held) + len(woken)
 
 
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
-    """Immediately retry the document's jobs that are waiting for their next attempt. Returns the number of jobs.
+    """Retry the document's jobs that are waiting for their next attempt now.
 
-    Also retries jobs that failed for good while improving the document's description.
+    Returns the number of jobs. Also retries jobs that failed for good while generating the document's title, summary
+    and tags with a model.
     """
     rows = await fetch_rows(connection, JOB_QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
@@ -191,9 +228,10 @@ async def discard_dead_letters(connection: Connection, jobs: Iterable[UUID], *, 
 async def _hold(
     connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID], allowed: Collection[JobStatus]
 ) -> list[UUID]:
-    """Lock these jobs of the owner. Raises an error if a job is missing or not in one of the `allowed` states.
+    """Lock these jobs of the account.
 
-    Returns the jobs in the order in which their caps (concurrency limits) must be locked.
+    Raises an error if a job is missing or not in one of the `allowed` states. Returns the jobs in the order in which
+    their concurrency limits (caps) must be locked.
     """
     wanted = set(jobs)
     values = {"owner": owner_id, "jobs": list(wanted)}

@@ -1,6 +1,7 @@
 """Jobs, their events and workers, in the form that the API returns and the command line prints.
 
-Also explains why a job is waiting. An `owner_id` of None means all owners, which only administrators can see.
+Also explains why a job is waiting. If `owner_id` is None, the jobs of all accounts are returned, which only
+administrators may see.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from uuid import UUID
 
 from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.jobs import Eta, JobError, JobView, Progress, StageView, WaitingBecause
 
@@ -96,8 +97,10 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
 
 
 async def name_jobs(connection: Connection, part: str, most: int) -> dict[UUID, str]:
-    """Return the jobs of all owners whose id, or its last eight characters, begin with `part`, or whose id ends with
-    it. The result maps ids to kinds.
+    """Find jobs of all accounts by part of their id.
+
+    Matches if the id or its last eight characters begin with `part`, or if the id ends with it. The result maps ids to
+    kinds.
     """
     rows = await fetch_rows(connection, QUERIES.named_jobs, {"part": part, "most": most})
     return {row["id"]: row["kind"] for row in rows}
@@ -127,7 +130,10 @@ async def _read_jobs(connection: Connection, owner_id: UUID | None, filters: Row
 
 
 async def _as_views(connection: Connection, rows: Sequence[Row], *, with_parts: bool) -> list[JobView]:
-    """Build the views of jobs with three queries, regardless of the number of jobs."""
+    """Convert database rows to the jobs that the API returns.
+
+    This takes three queries, regardless of the number of jobs.
+    """
     if not rows:
         return []
     jobs = [row["id"] for row in rows]
@@ -144,6 +150,7 @@ def _as_view(row: Row, waiting: Row | None, eta: Row | None, stages: list[StageV
     code, message = rest.pop("error_code"), rest.pop("error_message")
     return JobView(
         status=JobStatus(rest.pop("status")),
+        lane=Lane(rest.pop("lane")),
         progress=Progress(rest.pop("done"), rest.pop("total"), rest.pop("unit")),
         eta=Eta(round(eta["low_seconds"], 1), round(eta["high_seconds"], 1)) if eta else None,
         waiting_because=waiting_because(waiting["reason"], waiting["detail"]) if waiting else None,
@@ -219,5 +226,6 @@ SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
     "provider": _provider,
     "cap": _cap,
     "paused": _paused,
+    "imports_paused": lambda _facts, _zone: "imports are paused",
     "alone": lambda _facts, _zone: "workers crashed while running it, so a worker runs only one such job at a time",
 }

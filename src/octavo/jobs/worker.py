@@ -27,8 +27,8 @@ from octavo.jobs.job_run import ClaimedJob, LeaseLost, Run
 from octavo.jobs.kinds import Kinds, sync_kinds
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
 from octavo.jobs.worker_state import (
-    ClaimStart,
     Heartbeat,
+    LaneClaims,
     RunningJob,
     Slots,
     WorkerLimits,
@@ -52,7 +52,7 @@ Chore = Callable[[Database], Awaitable[float]]
 
 
 class Worker(Generic[Tools]):
-    """One worker. Any number of workers can run on any number of machines."""
+    """Claims and runs jobs in one process. Any number of workers can run on any number of machines."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Worker(Generic[Tools]):
         self._faults = faults or FaultPlan("")
         self._schedules = schedules
         self._chores = chores
-        self._claim_start = ClaimStart()
+        self._claims = LaneClaims()
         self._slots = Slots(limits)
         self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
@@ -133,16 +133,16 @@ class Worker(Generic[Tools]):
                 await connection.execute(QUERIES.hand_back, {**leases_of(abandoned), "because": "database_away"})
                 del self._slots.abandoned[: len(abandoned)]
             # Read both without an await in between: a finished job occupies its slot until it is reported.
-            free, finished = self._slots.free, self._slots.finished[:]
+            free, for_bulk, finished = self._slots.free, self._slots.free_for_bulk, self._slots.finished[:]
             if finished:
                 self._faults.reach("complete.before")
-            claimed = await self._claim(connection, finished, free)
+            claimed = await self._claim(connection, finished, free, for_bulk)
         del self._slots.finished[: len(finished)]
         if finished:
             self._faults.reach("complete.after")
         if claimed:
             self._faults.reach("claim.after")
-            self._claim_start.add(claimed, time.monotonic())
+            self._claims.add(claimed, time.monotonic())
         # Cap slots of finished jobs pass to other jobs after the claim, so the next exchange may claim those.
         return free > 0 and (len(claimed) == free or bool(finished)), claimed
 
@@ -162,18 +162,17 @@ class Worker(Generic[Tools]):
             raise DatabaseUnavailable(str(error).strip().splitlines()[0]) from error
 
     async def _claim(
-        self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int
+        self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int, for_bulk: int
     ) -> list[ClaimedJob]:
-        start = self._claim_start.at(time.monotonic())
         values = {
             "worker": self.id,
             **leases_of([job for job, _ in finished]),
             "outputs": Jsonb([output for _, output in finished]),
             "kinds": self._known,
             "slots": free,
+            "bulk_most": for_bulk,
             "lease": self._limits.lease_seconds,
-            "mark_priority": start.priority,
-            "mark_time": start.virtual_time,
+            **self._claims.values(time.monotonic()),
         }
         async with connection.cursor(row_factory=class_row(ClaimedJob)) as cursor:
             await cursor.execute(QUERIES.exchange, values)
@@ -188,9 +187,9 @@ class Worker(Generic[Tools]):
         self._response_lost = False
 
     async def _rest(self) -> None:
-        """Wait until the worker is woken or a timeout passes.
+        """Wait until the worker is woken up or a timeout passes.
 
-        The timeout is short if finished jobs are still unreported.
+        The timeout is short if finished jobs have not been reported yet.
         """
         pending = self._response_lost or self._slots.has_unreported
         with contextlib.suppress(TimeoutError):
@@ -306,7 +305,7 @@ class Worker(Generic[Tools]):
         return renewed == len(held)
 
     async def _keep_time(self) -> None:
-        """Return jobs of dead workers to the queue, and make delayed jobs claimable when they are due."""
+        """Return the jobs of dead workers to the queue, and release delayed jobs when they are due."""
         takeover_from = 0.0
         while True:
             began = time.monotonic()
@@ -398,7 +397,7 @@ class Worker(Generic[Tools]):
     async def _unregister(self, left: Sequence[ClaimedJob]) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
             async with self._database.connection(wait_seconds=self._limits.grace_seconds) as connection:
-                await self._claim(connection, self._slots.finished, 0)
+                await self._claim(connection, self._slots.finished, 0, 0)
                 values = {**leases_of([*left, *self._slots.abandoned]), "because": "worker_stopped"}
                 await connection.execute(QUERIES.hand_back, values)
                 await connection.execute(QUERIES.forget_worker, {"id": self.id})

@@ -16,7 +16,7 @@ import psycopg
 import structlog
 
 from octavo.core.errors import OctavoError
-from octavo.core.types import JSON
+from octavo.core.types import JSON, Lane
 from octavo.database import ThreadConnection, explain
 from octavo.jobs.job_run import ClaimedJob
 
@@ -26,6 +26,8 @@ CANCEL_SECONDS = 1.0
 # A claim begins where this worker claimed this long ago; the whole queue is scanned at the second interval.
 LAG_SECONDS = 0.5
 FULL_SCAN_SECONDS = 3.0
+# After this many interactive jobs, a worker claims one bulk job first.
+BULK_TURN = 20
 # A heartbeat that could not renew all leases is repeated after this time.
 BEAT_AGAIN_SECONDS = 1.0
 # If the event loop has not run for this long, it hangs, and the leases are no longer renewed.
@@ -48,6 +50,11 @@ class WorkerLimits:
     lease_seconds: float = 60.0
     poll_seconds: float = 2.0
     grace_seconds: float = 5.0
+
+    @property
+    def bulk_slots(self) -> int:
+        """How many slots bulk jobs can use. The others stay free for a person's next job."""
+        return max(1, self.slots - max(2, self.slots // 4))
 
     @property
     def heartbeat_seconds(self) -> float:
@@ -76,9 +83,9 @@ class RunningJob:
 
     @property
     def lease(self) -> tuple[UUID, int]:
-        """The job and its lease, which together identify this attempt.
+        """The id of the job and the token of its lease, which together identify this attempt.
 
-        The job's id is not enough, because the job may be claimed again before this attempt has ended.
+        The id alone is not enough, because the job may be claimed again before this attempt has ended.
         """
         return self.job.id, self.job.lease_token
 
@@ -112,12 +119,20 @@ class Slots:
         return max(0, min(self._limits.batch, self._limits.slots - taken))
 
     @property
+    def free_for_bulk(self) -> int:
+        bulk = sum(one.job.lane is Lane.BULK and not one.aside for one in self.running.values())
+        return max(0, min(self.free, self._limits.bulk_slots - bulk))
+
+    @property
     def has_unreported(self) -> bool:
         """Whether there are finished or abandoned jobs that have not been reported to the database yet."""
         return bool(self.finished or self.abandoned)
 
     def held(self) -> list[ClaimedJob]:
-        """Return the jobs whose leases must be renewed. Can be called from another thread."""
+        """Return the jobs that this worker holds and whose leases must be renewed.
+
+        Can be called from another thread.
+        """
         return [*(one.job for one in self.running.copy().values()), *(job for job, _ in self.finished.copy())]
 
     @property
@@ -154,7 +169,7 @@ class Slots:
                 one.task.cancel()
 
     async def empty(self) -> list[ClaimedJob]:
-        """Give running jobs a limited time to finish, then cancel the rest. Returns the cancelled jobs."""
+        """Wait a limited time for the running jobs to finish, then cancel the rest. Returns the cancelled jobs."""
         if tasks := [one.task for one in self.running.values() if one.task]:
             await asyncio.wait(tasks, timeout=self._limits.grace_seconds)
         left = list(self.running.values())
@@ -188,7 +203,10 @@ class Heartbeat:
         await asyncio.to_thread(self._thread.join)
 
     def loop_runs(self) -> None:
-        """Record that the event loop is running. If the loop hangs, the leases are no longer renewed."""
+        """Record that the event loop is still running.
+
+        If it hangs and no longer calls this, the leases are not renewed.
+        """
         self._looped = time.monotonic()
 
     @property
@@ -226,38 +244,64 @@ class QueuePosition(NamedTuple):
     virtual_time: int
 
 
-BEGINNING = QueuePosition(0, 0)
+# Where each lane begins in the queue.
+BEGINNINGS = {Lane.INTERACTIVE: QueuePosition(0, 0), Lane.BULK: QueuePosition(10, 0)}
 
 
 class ClaimStart:
-    """Decides at which position of the queue the next claim starts. Times are seconds of a monotonic clock.
+    """Decides at which position of a lane the next claim starts. Times are seconds of a monotonic clock.
 
     While an old snapshot is open, for example during a backup, PostgreSQL cannot remove the index entries of claimed
     jobs, and reading the queue from its beginning becomes slower and slower. A busy worker therefore starts where it
     recently claimed jobs. Regular full scans find jobs that a slow transaction added before that position.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lane: Lane) -> None:
         self._recent: deque[tuple[float, QueuePosition]] = deque()
-        self._position = BEGINNING
+        self._beginning = BEGINNINGS[lane]
+        self._position = self._beginning
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """Return the queue position where the next claim starts.
-
-        This is the position where the worker claimed jobs about `LAG_SECONDS` ago, or the beginning of the queue if a
-        full scan is due or the worker has claimed nothing recently.
+        """Return the queue position at which the next claim starts: where the worker claimed jobs about `LAG_SECONDS`
+        ago. It is the beginning of the queue if a full scan is due or the worker has claimed nothing recently.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]
         if seconds >= self._full_scan_at or not self._recent:
             self._full_scan_at = seconds + FULL_SCAN_SECONDS
-            self._position = BEGINNING
+            self._position = self._beginning
         return self._position
 
     def add(self, jobs: Sequence[ClaimedJob], seconds: float) -> None:
         """Remember the queue position of the jobs that were just claimed."""
-        self._recent.append((seconds, min(QueuePosition(job.priority, job.virtual_time) for job in jobs)))
+        if jobs:
+            self._recent.append((seconds, min(QueuePosition(job.priority, job.virtual_time) for job in jobs)))
+
+
+class LaneClaims:
+    """What the next claim takes from each lane: where it starts, and whether a bulk job comes first.
+
+    Interactive jobs come first. So that the bulk lane always advances, one bulk job is claimed first after `BULK_TURN`
+    interactive jobs.
+    """
+
+    def __init__(self) -> None:
+        self._starts = {lane: ClaimStart(lane) for lane in Lane}
+        self._since_bulk = 0
+
+    def values(self, seconds: float) -> dict[str, Any]:
+        """Return the parameters of the next claim."""
+        start, bulk = (self._starts[lane].at(seconds) for lane in (Lane.INTERACTIVE, Lane.BULK))
+        marks = {"mark_priority": start.priority, "mark_time": start.virtual_time}
+        bulk_marks = {"bulk_mark_priority": bulk.priority, "bulk_mark_time": bulk.virtual_time}
+        return {**marks, **bulk_marks, "bulk_first": self._since_bulk >= BULK_TURN}
+
+    def add(self, jobs: Sequence[ClaimedJob], seconds: float) -> None:
+        for lane, start in self._starts.items():
+            start.add([job for job in jobs if job.lane is lane], seconds)
+        has_bulk = any(job.lane is Lane.BULK for job in jobs)
+        self._since_bulk = 0 if has_bulk or self._since_bulk >= BULK_TURN else self._since_bulk + len(jobs)
 
 
 async def cancel_tasks(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from octavo.core.errors import Defect
-from octavo.language.load_once import load_once
+from octavo.language.vocabulary import load_once
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from octavo.core.languages import primary_language
-from octavo.language.load_once import load_once
 from octavo.language.markdown_segments import blank_markup
-from octavo.language.vocabulary import STOPWORDS, WORD
+from octavo.language.vocabulary import STOPWORDS, WORD, load_once
 
 ENGLISH = "en"
 # Below these limits, the detected language is discarded.

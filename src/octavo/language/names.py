@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from octavo.language.findings import Finding, Statement
-from octavo.language.load_once import load_once
-from octavo.language.vocabulary import STOPWORDS
+from octavo.language.vocabulary import STOPWORDS, load_once
 
 PEOPLE, ORGANISATIONS = "People", "Organisations"
 _FIRST_NAMES = Path(__file__).with_name("data") / "first_names.txt"

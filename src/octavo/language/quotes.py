@@ -1,4 +1,4 @@
-"""Answers questions and summarises texts with verbatim quotes, and locates a model's quotes in the text."""
+"""Answers questions and summarises texts with verbatim quotes."""
 
 from __future__ import annotations
 
@@ -129,8 +129,6 @@ _ANSWER_KINDS = tuple(
         (r"^\W*who\b", r"^(?!(?:several|some|many|few|most|various|other|others|any|no one|nobody)\b)"),
     )
 )
-_WORD = re.compile(r"\S+")
-MIN_CHARACTERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,24 +476,3 @@ def _scored_quote(one: _SummaryCandidate) -> Quote:
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class QuoteMatch:
-    """A quote that was found in a text.
-
-    `text` is the exact text `source[start:end]`, not the quote as the model wrote it.
-    """
-
-    text: str
-    start: int
-    end: int
-
-
-def find_quote(quote: str, source: str) -> QuoteMatch | None:
-    """Find the first occurrence of a quote, ignoring differences in white space. Returns None if there is none."""
-    words = _WORD.findall(quote)
-    if sum(map(len, words)) < MIN_CHARACTERS:
-        return None
-    place = re.search(r"\s+".join(map(re.escape, words)), source)
-    return QuoteMatch(place.group(), place.start(), place.end()) if place else None

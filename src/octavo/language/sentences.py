@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from octavo.language.load_once import load_once
+from octavo.language.vocabulary import load_once
 
 if TYPE_CHECKING:
     from nupunkt import PunktSentenceTokenizer

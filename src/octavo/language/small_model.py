@@ -16,7 +16,7 @@ from math import exp, log
 from typing import TYPE_CHECKING, TypeVar
 
 from octavo.language.embedding import open_session, open_tokenizer, read_checked
-from octavo.language.load_once import load_once
+from octavo.language.vocabulary import load_once
 
 if TYPE_CHECKING:
     import numpy as np

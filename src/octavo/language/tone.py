@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from octavo.language.insights import Emotion, Tone
 from octavo.language.languages import ENGLISH
-from octavo.language.load_once import load_once
+from octavo.language.vocabulary import load_once
 
 if TYPE_CHECKING:
     from octavo.language.parsed_chunks import ParsedChunk

@@ -1,15 +1,20 @@
-"""Word data for other modules: the frequencies of English words, word stems, and stop words."""
+"""Word data for other modules: the frequencies of English words, word stems, and stop words.
+
+Large tables and models are loaded once per process.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache, wraps
 from math import log
 from pathlib import Path
+from threading import Lock
+from typing import TypeVar
 
-from octavo.language.load_once import load_once
-
+Thing = TypeVar("Thing")
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 # Matches a word, a number, or punctuation that ends a phrase.
 TOKEN = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d[\d.,:/-]*|[^\s\w]")
@@ -20,6 +25,21 @@ _MIN_LETTERS = 3
 # Longer strings are not words. They would only fill the caches.
 MAX_LETTERS = 40
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|edly|ies|ers?|ely|ed|es|ly|s|e)$")
+
+
+def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
+    """Cache the result of a function without arguments, like `functools.cache`.
+
+    Even if several threads make the first call at the same time, the function runs only once.
+    """
+    lock, kept = Lock(), cache(make)
+
+    @wraps(make)
+    def get() -> Thing:
+        with lock:
+            return kept()
+
+    return get
 
 
 @load_once

@@ -18,7 +18,7 @@ from octavo.ai.budgets import Budgets, lock_ledger, set_budget
 from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput, BudgetTooHigh, NotFound
 from octavo.core.ids import new_id
-from octavo.core.types import JSON, Extraction, JobStatus
+from octavo.core.types import JSON, Extraction, JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import RETRYABLE, NewJob, enqueue
@@ -30,6 +30,7 @@ from octavo.records.account import DocumentBudget
 from octavo.records.documents import Retried
 
 QUERIES = load_queries("documents")
+CHANGES = load_queries("changes")
 BUDGETS = load_queries("budgets")
 MOST_TAGS = 50
 KIND = "process_document"
@@ -51,7 +52,8 @@ UNSET = Unset()
 class Edit:
     """Changes that a person makes to documents.
 
-    `facts` contains changes to facts that have no field in this class. A value of None removes the fact.
+    `tags` replaces all tags. `added_tags` and `removed_tags` change only these. `facts` contains changes to facts that
+    are not fields of this class. A value of None removes the fact.
     """
 
     title: str | Unset | None = UNSET
@@ -60,6 +62,20 @@ class Edit:
     tags: Sequence[str] | Unset = UNSET
     collection: str | Unset | None = UNSET
     facts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    added_tags: Sequence[str] = ()
+    removed_tags: Sequence[str] = ()
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the changed fields."""
+        changed = [name for name in FIELDS if not isinstance(getattr(self, name), Unset)]
+        return changed if "tags" in changed or not (self.added_tags or self.removed_tags) else [*changed, "tags"]
+
+    @property
+    def said(self) -> dict[str, str | None]:
+        """The facts that the edit states."""
+        named = {FOLLOWED[name]: _as_text(getattr(self, name)) for name in self.fields if name in FOLLOWED}
+        return named | dict(self.facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +122,8 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents, and all other documents with the same content.
-
-    A change to one of them may affect which document is the canonical one for this content.
+    """Lock documents, and all other documents with the same content, because a change to one of them can affect which
+    of them is the original and which are duplicates.
     """
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
@@ -122,28 +137,43 @@ async def lock_contents(
 # Editing -----------------------------------------------------------------------------------------------------------
 
 
-async def edit_documents(connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit) -> int:
-    """Change the given fields of all these documents. If there is an error, no document is changed."""
+async def edit_documents(
+    connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit, *, change: UUID | None = None
+) -> int:
+    """Change the given fields of all these documents. If there is an error, no document is changed.
+
+    With the id of a `change`, the earlier values are kept, so that the change can be undone.
+    """
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
-    tags = await _tags(connection, owner, edit.tags)
-    changed = [name for name in FIELDS if not isinstance(getattr(edit, name), Unset)]
-    said = {FOLLOWED[name]: _as_text(getattr(edit, name)) for name in changed if name in FOLLOWED} | dict(edit.facts)
-    for one in held:
-        values = {
-            "document": one.id,
-            "fields": [name for name in changed if name == "tags"],
-            **_field_parameters("collection", collection),
-        }
-        await connection.execute(QUERIES.edit, values)
-        await say_facts(connection, one.id, said)
-        if tags is not None:
-            await connection.execute(QUERIES.set_tags, {"document": one.id, "tags": tags})
-    if tags and held:
-        await _embed_tags(connection, owner, held[0].id, tags)
+    ids, said = [one.id for one in held], edit.said
+    if change is not None:
+        names = {*said, *(name for name in edit.fields if name not in FOLLOWED)}
+        kept = {"change": change, "documents": ids, "names": sorted(names), "facts": list(said)}
+        await connection.execute(CHANGES.keep_values, kept)
+    values = {"documents": ids, "fields": [name for name in edit.fields if name == "tags"]}
+    await connection.execute(QUERIES.edit, values | _field_parameters("collection", collection))
+    await say_facts(connection, ids, said)
+    await _change_tags(connection, owner, ids, edit)
     # Events name the fields only. Values may be private, and events are sent to recipients outside.
-    await _record(connection, "edited", held, {"fields": [*changed, *edit.facts]})
+    await record_event(connection, "edited", ids, {"fields": [*edit.fields, *edit.facts]})
     return len(held)
+
+
+async def _change_tags(connection: Connection, owner: UUID, documents: list[UUID], edit: Edit) -> None:
+    given = await _tags(connection, owner, edit.tags)
+    added = await _tags(connection, owner, edit.added_tags) or []
+    if given is not None:
+        await connection.execute(QUERIES.set_tags, {"documents": documents, "tags": given})
+    if added:
+        await connection.execute(QUERIES.add_tags, {"documents": documents, "tags": added})
+        (most,) = await fetch_rows(connection, QUERIES.most_tagged, {"documents": documents})
+        _check_number(most["number"])
+    if edit.removed_tags:
+        values = {"owner": owner, "documents": documents, "names": _labels(edit.removed_tags)}
+        await connection.execute(QUERIES.remove_tags, values)
+    if documents and (new := [*(given or ()), *added]):
+        await _embed_tags(connection, owner, documents[0], new)
 
 
 def _as_text(value: str | date | None) -> str | None:
@@ -164,11 +194,19 @@ async def _collection(connection: Connection, owner: UUID, name: str | Unset | N
 async def _tags(connection: Connection, owner: UUID, names: Sequence[str] | Unset) -> list[UUID] | None:
     if isinstance(names, Unset):
         return None
-    if len(names) > MOST_TAGS:
-        raise BadInput(f"The limit per document is {MOST_TAGS} tags.")
-    wanted = [clean_label(name, "tag") for name in names]
+    _check_number(len(names))
+    wanted = _labels(names)
     values = {"owner": owner, "ids": [new_id() for _ in wanted], "names": wanted}
     return [row[0] for row in await (await connection.execute(QUERIES.ensure_tags, values)).fetchall()]
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    return [clean_label(name, "tag") for name in names]
+
+
+def _check_number(tags: int) -> None:
+    if tags > MOST_TAGS:
+        raise BadInput(f"The limit per document is {MOST_TAGS} tags.")
 
 
 async def _embed_tags(connection: Connection, owner: UUID, document: UUID, tags: Sequence[UUID]) -> None:
@@ -190,12 +228,13 @@ async def retry_document(
     document: UUID,
     from_stage: str | None,
     extraction: Extraction = Extraction.PLAIN,
+    lane: Lane = Lane.INTERACTIVE,
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the description (title, summary, tags) is missing, only the description is generated. If `from_stage` is a
-    stage that generates descriptions, they are generated again. An `extraction` other than plain creates a new
-    revision, unless the document's job already uses that extraction.
+    If only the title, summary and tags are missing, only these are generated. If `from_stage` is a stage that generates
+    them, they are generated again. An `extraction` other than plain creates a new revision, unless the document's job
+    already uses that extraction. `lane` is bulk if many documents are retried.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -206,7 +245,7 @@ async def retry_document(
     if not row or not row[0]:
         raise SourceGone
     if extraction is not Extraction.PLAIN and not await _has_extraction(connection, held, extraction):
-        return await _begin_revision(connection, held, None, extraction)
+        return await _begin_revision(connection, held, None, extraction, lane=lane)
     if held.status == "pending":
         if not await _is_paused(connection, held):
             return Retried(held.id, held.process_id, "pending")
@@ -215,13 +254,19 @@ async def retry_document(
         held_status = held.status
     if held_status == "failed":
         again = from_stage if from_stage is not None else await _stage_to_repeat(connection, held)
-        await queue.requeue(connection, held.process_id, from_stage=again)
-        return Retried(held.id, held.process_id, "pending")
+        return await _resume(connection, held, again, lane)
     if held.needs_classification and (from_stage is None or from_stage in DESCRIBING):
-        return await _add_description(connection, held)
+        return await _add_description(connection, held, lane)
     return await _begin_revision(
-        connection, held, from_stage, extraction, regenerate=extraction is not Extraction.PLAIN
+        connection, held, from_stage, extraction, regenerate=extraction is not Extraction.PLAIN, lane=lane
     )
+
+
+async def _resume(connection: Connection, held: LockedDocument, from_stage: str | None, lane: Lane) -> Retried:
+    await queue.requeue(connection, held.process_id, from_stage=from_stage)
+    if lane is Lane.INTERACTIVE:
+        await queue.prioritise_jobs(connection, held.owner_id, [held.process_id])
+    return Retried(held.id, held.process_id, "pending")
 
 
 async def _has_extraction(connection: Connection, held: LockedDocument, extraction: Extraction) -> bool:
@@ -237,15 +282,14 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
     return False
 
 
-async def _add_description(connection: Connection, held: LockedDocument) -> Retried:
-    """Generate the missing description by resuming the document's job.
+async def _add_description(connection: Connection, held: LockedDocument, lane: Lane) -> Retried:
+    """Generate the missing title, summary and tags by resuming the document's job.
 
     If there is no job to resume, as for a duplicate, a new revision is started.
     """
     if not await _is_paused(connection, held):
-        return await _begin_revision(connection, held, None)
-    await queue.requeue(connection, held.process_id)
-    return Retried(held.id, held.process_id, "pending")
+        return await _begin_revision(connection, held, None, lane=lane)
+    return await _resume(connection, held, None, lane)
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
@@ -269,13 +313,14 @@ async def _begin_revision(
     extraction: Extraction = Extraction.PLAIN,
     *,
     regenerate: bool = False,
+    lane: Lane = Lane.INTERACTIVE,
 ) -> Retried:
     """Start a new revision. `regenerate` requests new answers from models instead of reusing earlier ones."""
     process = new_id()
     values: dict[str, Any] = {"document": held.id, "process": process}
     row = await (await connection.execute(QUERIES.begin_revision, values)).fetchone()
     revision = int(row[0]) if row else 0
-    job = process_job(Cause.REVISION_REQUESTED, held.owner_id, held.id, revision, process)
+    job = process_job(Cause.REVISION_REQUESTED, held.owner_id, held.id, revision, process, lane)
     if extraction is not Extraction.PLAIN:
         job.input["extraction"] = extraction
     describing = from_stage in DESCRIBING
@@ -300,26 +345,38 @@ async def _begin_revision(
     return Retried(held.id, process, "pending")
 
 
-def process_job(cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID) -> NewJob:
+def process_job(
+    cause: Cause, owner: UUID, document: UUID, revision: int, job: UUID, lane: Lane | None = None
+) -> NewJob:
     """Return the job that creates a revision of a document. Its key ensures that it is enqueued only once."""
     key = f"process:{document}:{revision}"
-    return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job)
+    return job_after(cause, owner, {"revision": revision}, key=key, document=document, job=job, lane=lane)
 
 
 # Deleting ----------------------------------------------------------------------------------------------------------
 
 
 async def trash_documents(
-    connection: Connection, owner: UUID, documents: Iterable[UUID], event: str = "deleted"
+    connection: Connection,
+    owner: UUID,
+    documents: Iterable[UUID],
+    event: str = "deleted",
+    *,
+    change: UUID | None = None,
 ) -> int:
-    """Move documents to the trash and cancel their jobs. The same content can then be added again."""
+    """Move documents to the trash and cancel their jobs. The same content can then be added again.
+
+    With the id of a `change`, it can be undone by this id.
+    """
     held = await lock_contents(connection, owner, documents)
     ids = [one.id for one in held]
-    await _stop_jobs(connection, ids)
+    if change is not None:
+        await connection.execute(CHANGES.keep_deleted, {"change": change, "documents": ids})
+    await connection.execute(QUERIES.stop_jobs, {"documents": ids})
     await connection.execute(QUERIES.trash, {"documents": ids})
     await connection.execute(QUERIES.release_uploads, {"documents": ids})
     await connection.execute(QUERIES.settle_contents, {"documents": ids})
-    await _record(connection, event, held, {})
+    await record_event(connection, event, ids, {})
     return len(held)
 
 
@@ -329,13 +386,13 @@ async def restore_documents(connection: Connection, owner: UUID, documents: Iter
     If the same content has been added again in the meantime, the restored documents become duplicates.
     """
     held = await lock_contents(connection, owner, documents, trashed=True)
-    await connection.execute(QUERIES.restore, {"documents": [one.id for one in held]})
-    for one in held:
-        await connection.execute(QUERIES.reclaim_upload, {"owner": owner, "document": one.id})
-        if one.status == "failed" and await _was_stopped(connection, one):
-            await queue.requeue(connection, one.process_id)
-        await compare_documents(connection, Cause.RESTORED, [one.id], f"restored:{one.deleted_at}")
-    await _record(connection, "restored", held, {})
+    ids = [one.id for one in held]
+    await connection.execute(QUERIES.restore, {"documents": ids})
+    await connection.execute(QUERIES.reclaim_uploads, {"owner": owner, "documents": ids})
+    await connection.execute(QUERIES.resume_stopped, {"documents": ids})
+    because = {one.id: f"restored:{one.deleted_at}" for one in held}
+    await compare_documents(connection, Cause.RESTORED, ids, because)
+    await record_event(connection, "restored", ids, {})
     return len(held)
 
 
@@ -345,8 +402,8 @@ async def purge_documents(
     """Delete documents permanently. Returns the keys of unused objects, to be deleted after the commit."""
     held = await lock_contents(connection, owner, documents, trashed=None)
     ids = [one.id for one in held]
-    await _record(connection, event, held, {})
-    await _stop_jobs(connection, ids)
+    await record_event(connection, event, ids, {})
+    await connection.execute(QUERIES.stop_jobs, {"documents": ids})
     await connection.execute(QUERIES.release_uploads, {"documents": ids})
     await connection.execute(QUERIES.settle_contents, {"documents": ids})
     keys = [row[0] for row in await (await connection.execute(QUERIES.purge, {"documents": ids})).fetchall()]
@@ -355,23 +412,11 @@ async def purge_documents(
     return [row[0] for row in unused]
 
 
-async def _stop_jobs(connection: Connection, documents: list[UUID]) -> None:
-    rows = await (await connection.execute(QUERIES.unfinished_jobs_of, {"documents": documents})).fetchall()
-    for (job,) in rows:
-        try:
-            async with connection.transaction():
-                await queue.cancel(connection, job)
-        except queue.IllegalTransition:
-            continue  # it ended in the meantime, or was cancelled with another job
-
-
-async def _was_stopped(connection: Connection, held: LockedDocument) -> bool:
-    row = await (await connection.execute(QUERIES.job_status, {"job": held.process_id})).fetchone()
-    return row is not None and row[0] == JobStatus.CANCELLED
-
-
-async def _record(connection: Connection, kind: str, held: Sequence[LockedDocument], detail: dict[str, JSON]) -> None:
-    values = {"kind": kind, "documents": [one.id for one in held], "detail": Jsonb(detail)}
+async def record_event(
+    connection: Connection, kind: str, documents: Sequence[UUID], detail: Mapping[str, JSON]
+) -> None:
+    """Record an event for each of these documents."""
+    values = {"kind": kind, "documents": list(documents), "detail": Jsonb(dict(detail))}
     await connection.execute(QUERIES.record, values)
 
 
@@ -408,6 +453,5 @@ async def set_document_budget(
     if most is not None and most > before.most_usd:
         raise BudgetTooHigh(f"The maximum is {before.most_usd:.2f} USD.")
     await set_budget(connection, "document", document, most)
-    told = Jsonb({"fields": ["budget"], "budget_usd": most})
-    await connection.execute(QUERIES.record, {"kind": "edited", "documents": [document], "detail": told})
+    await record_event(connection, "edited", [document], {"fields": ["budget"], "budget_usd": most})
     return await read_document_budget(connection, owner, document, defaults)

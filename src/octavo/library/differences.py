@@ -1,8 +1,9 @@
-"""The differences between two texts: paragraphs that were added, removed or changed, and the changed words in them.
+"""Finds the differences between two texts: paragraphs that were added, removed or changed, and the changed words in
+them.
 
-Elements that occur exactly once in each text are anchors (patience diff). The gaps between anchors are compared with
-the fewest edits (Myers). The maximum number of steps is proportional to the length of the texts. Gaps beyond this limit
-are reported as completely changed, which is correct but coarse.
+Paragraphs or words that occur exactly once in each text are matched first (patience diff). The text between two matches
+is compared with the fewest edits (Myers). The number of steps is limited in proportion to the length of the texts. Text
+beyond this limit is reported as completely changed, which is correct but coarse.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """The remaining steps of the algorithm, shared by all parts of one comparison."""
+    """Counts the remaining steps of a comparison, shared by all its parts."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A difference between two unchanged parts: `old[a:b]` was replaced by `new[c:d]`."""
+    """A part in which two sequences differ: `old[a:b]` was replaced by `new[c:d]`."""
 
     a: int
     b: int
@@ -192,7 +193,7 @@ class _Alignment:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """Shrink a gap (unmatched ranges of both texts) by the elements that both share at its start and end."""
+        """Remove the elements from the start and the end of a difference that are equal in both texts."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:
@@ -206,7 +207,7 @@ class _Alignment:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """Split a gap at elements that occur exactly once in each text and are in the same order in both."""
+        """Split a difference at elements that occur exactly once in each text and are in the same order in both."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])

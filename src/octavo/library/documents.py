@@ -32,7 +32,7 @@ State = Literal["pending", "completed", "failed", "working", "needs_you", "store
 Sort = Literal[
     "newest", "oldest", "title",
     "kind", "-kind", "sender", "-sender", "date", "-date", "amount", "-amount", "language", "-language",
-    "collection", "-collection", "state", "-state",
+    "collection", "-collection", "state", "-state", "size", "-size",
 ]  # fmt: skip
 
 
@@ -40,8 +40,8 @@ Sort = Literal[
 class Filters:
     """Selects documents. `q` searches title, file name and author. `id` is the beginning or the end of an id.
 
-    `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. Only the newest version of
-    a document is listed, unless `versions`, `trashed` or `id` is set.
+    `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. `size_min` and `size_max`
+    are in bytes. Only the newest version of a document is listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -60,6 +60,8 @@ class Filters:
     amount_max: Decimal | None = None
     language: str | None = None
     state: State | None = None
+    size_min: int | None = None
+    size_max: int | None = None
 
 
 async def list_documents(
@@ -106,14 +108,14 @@ async def count_documents(connection: Connection, owner: UUID, filters: Filters)
 
 
 # Filters that the query takes as they are.
-_SAME_NAME = (*("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),)
+_SAME_NAME = (
+    *("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),
+    *("size_min", "size_max"),
+)
 
 
 def _state(wanted: Filters) -> Row:
-    """Return the values for the status filter and the tab filter.
-
-    The filter `state` sets one of the two: its value is the name of a status or of a tab.
-    """
+    """Return the query values for the filter `state`, which is the name of a status or of a tab of the library."""
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
     return {"status": wanted.status, "tab": wanted.state or wanted.tab}
@@ -177,7 +179,17 @@ async def _read(
 ) -> list[Row]:
     names = (
         *("document", "documents", "id_part", "status", "tab", "tag", "collection", "like", "kind", "sender", "before"),
-        *("after", "amount_min", "amount_max", "language", "after_at", "after_text", "after_id"),
+        *(
+            "after",
+            "amount_min",
+            "amount_max",
+            "language",
+            "size_min",
+            "size_max",
+            "after_at",
+            "after_text",
+            "after_id",
+        ),
     )
     values = {name: given.get(name) for name in names}
     values |= {"sort": given.get("sort", "newest"), "descending": given.get("descending", False)}
@@ -284,7 +296,7 @@ def moment_url(source_url: str | None, seconds: float | None) -> str | None:
 
 
 def like_pattern(text: str) -> str:
-    """Return a pattern for LIKE that finds this text anywhere."""
+    """Return a pattern for SQL's LIKE that finds this text anywhere in a value."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
 

@@ -1,6 +1,6 @@
 """The facts of documents in the database: read them, replace them, and save corrections by people.
 
-Each fact records its origin: processing, a conversion, or the generated description. Each origin replaces only its own
+Each fact records where it comes from: processing, a conversion, or a model. Each of these sources replaces only its own
 facts, and corrections by people are never replaced. The fields of a document (title, author, date, kind, …) are copied
 from its best facts.
 """
@@ -108,7 +108,7 @@ async def save_facts(
     names.update(row["name"] for row in rows)
     # A document that was processed before there were facts has fields without facts; processing replaces these.
     touched = NAMES if made_by == PROCESSING else sorted(names)
-    await connection.execute(QUERIES.follow, {"document": document, "names": list(touched)})
+    await connection.execute(QUERIES.follow, {"documents": [document], "names": list(touched)})
     return len(rows)
 
 
@@ -137,18 +137,22 @@ def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     return rows
 
 
-async def say_facts(connection: Connection, document: UUID, said: Mapping[str, str | None]) -> None:
-    """Save a person's corrections to a document that the caller has locked. A value of None removes the fact."""
+async def say_facts(connection: Connection, documents: Sequence[UUID], said: Mapping[str, str | None]) -> None:
+    """Save the facts that a person entered for documents, which the caller has locked.
+
+    A value of None removes the fact.
+    """
     for name, value in said.items():
         text = _clean(value or "") or None
         normalized = normalise(name, text) if text else None
         if text and normalized is None:
             raise BadInput(f"{name}: {_REQUIRED[name]}")
-        values = {"document": document, "name": name, "value": text, "normalized": normalized}
+        values = {"documents": list(documents), "name": name, "value": text, "normalized": normalized}
         await connection.execute(QUERIES.say, values)
         if text:
-            await connection.execute(QUERIES.keep_place, {"document": document, "name": name})
-    await connection.execute(QUERIES.follow, {"document": document, "names": list(said)})
+            await connection.execute(QUERIES.keep_place, {"documents": list(documents), "name": name})
+    if said:
+        await connection.execute(QUERIES.follow, {"documents": list(documents), "names": list(said)})
 
 
 _DATE = "must be a date such as 2026-11-15."

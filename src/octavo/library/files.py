@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -56,10 +57,19 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
     return replace(file, filename=_with_ending(file)) if kind == "source" else file
 
 
-def _with_ending(file: File) -> str:
-    """Return the file name with its extension.
+async def find_sources(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[File]:
+    """Find the sources of many documents, and count the downloads. Documents without a stored file are left out."""
+    async with connection.cursor(row_factory=class_row(File)) as cursor:
+        await cursor.execute(QUERIES.source_files, {"owner": owner, "documents": list(documents)})
+        files = await cursor.fetchall()
+    await connection.execute(QUERIES.count_downloads, {"owner": owner, "documents": list(documents)})
+    return [replace(file, filename=_with_ending(file)) for file in files]
 
-    Fetched files have no file name, only a label, so their extension is derived from the content type.
+
+def _with_ending(file: File) -> str:
+    """Return the file name with an extension.
+
+    Fetched files only have a label, so their extension is derived from the content type.
     """
     ending = FETCHED_ENDINGS.get(file.content_type.partition(";")[0])
     label_only = file.key.startswith(FETCHED_KEYS) and ending and not file.filename.lower().endswith(ending)

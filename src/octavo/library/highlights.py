@@ -1,18 +1,16 @@
-"""Highlights and notes on passages of documents.
+"""What a person leaves in a document: highlights, notes and the reading position.
 
-A highlight is kept by its quote and the text around the quote. So its position can be found again when the document is
-processed again, and in a new version. If the new text does not contain the quote, the highlight is kept as lost.
+A highlight is stored with its quote and the text around the quote. So its position can be found again when the document
+is processed again or has a new version. If the new text does not contain the quote, the highlight is kept and marked as
+lost.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, islice, takewhile
 from typing import Any
 from uuid import UUID
 
@@ -23,48 +21,33 @@ from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.language.markdown_segments import blank_markup
+from octavo.language.text_positions import CONTEXT, Anchor, QuoteFinder
 from octavo.library.changes import lock_documents
 from octavo.library.documents import like_pattern, show_document
 from octavo.library.errors import NeverReady, NotReady
 from octavo.records.documents import Highlight, HighlightColour, Span
 
 QUERIES = load_queries("highlights")
-MOST_QUOTE = 10_000
+MOST_QUOTE, MOST_NOTE = 10_000, 10_000
 MOST_HIGHLIGHTS = 2000
-# How much text before and after a quote is stored.
-CONTEXT = 80
-MOST_OCCURRENCES = 1000
 # Sorts highlights without a position after all others.
 LAST_PLACE = 2**31 - 1
 NOT_IN_TEXT = "quote: not found in the text of this document. Copy the passage exactly as it is shown."
-_SOLID, _LETTERS = re.compile(r"\S+"), re.compile(r"[^\W_]+")
-_LAST_MARKS = ".,;:!?\u2026)]\"'\u201d\u2019\u00bb"
-_LINE_MARK = re.compile(r"^[ \t>]*(?:#{1,6}|[-+*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class NewHighlight:
     """A highlight to add: its quote, or its positions in the Markdown.
 
-    With a quote, `start` selects the occurrence that is nearest to it.
+    If the text contains the quote several times, `text_before` and then `start` select the occurrence.
     """
 
     quote: str | None = None
+    text_before: str = ""
     start: int | None = None
     end: int | None = None
     colour: HighlightColour = "yellow"
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """What identifies a passage: its quote, the text around it, and its last position."""
-
-    quote: str
-    text_before: str = ""
-    text_after: str = ""
-    start: int | None = None
 
 
 # Reading ------------------------------------------------------------------------------------------------------------
@@ -130,7 +113,7 @@ async def add_highlight(
     if not text:
         status = (await show_document(connection, owner, document)).status
         raise NotReady if status == "pending" else NeverReady
-    quote, span = await asyncio.to_thread(_locate, DocumentText(text), new)
+    quote, span = await asyncio.to_thread(_locate, QuoteFinder(text), new)
     made = new_id()
     values = {"id": made, "document": document, "user": user, "quote": quote, "colour": new.colour, "note": new.note}
     await connection.execute(QUERIES.insert_highlight, values | _place(span, text))
@@ -162,7 +145,10 @@ async def place_highlights(connection: Connection, document: UUID) -> None:
 
 
 async def _read_text(connection: Connection, document: UUID) -> str:
-    """Return the Markdown of a document up to its last chunk. White space between chunks is not the original one."""
+    """Return the Markdown of a document up to its last chunk.
+
+    It is joined from the chunks, so the white space between them may differ from the original.
+    """
     parts: list[str] = []
     end = 0
     for row in await fetch_rows(connection, QUERIES.chunk_texts, {"document": document}):
@@ -172,7 +158,7 @@ async def _read_text(connection: Connection, document: UUID) -> str:
 
 
 def _find_places(text: str, kept: Sequence[Row]) -> list[dict[str, Any]]:
-    found = DocumentText(text)
+    found = QuoteFinder(text)
     places: list[dict[str, Any]] = []
     for row in kept:
         span = found.find(Anchor(row["quote"], row["text_before"], row["text_after"], row["start"]))
@@ -189,13 +175,28 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+# Reading position ---------------------------------------------------------------------------------------------------
+
+
+async def read_position(connection: Connection, owner: UUID, document: UUID, user: UUID | None) -> int | None:
+    """Return the character where a person stopped reading; None if the person did not start."""
+    rows = await fetch_rows(connection, QUERIES.position, {"owner": owner, "document": document, "user": user})
+    return rows[0]["start"] if rows else None
+
+
+async def keep_position(connection: Connection, owner: UUID, document: UUID, user: UUID | None, start: int) -> None:
+    values = {"owner": owner, "document": document, "user": user, "start": start}
+    if not await fetch_rows(connection, QUERIES.keep_position, values):
+        raise NotFound
+
+
 # Finding a quote in a text ------------------------------------------------------------------------------------------
 
 
-def _locate(text: DocumentText, new: NewHighlight) -> tuple[str, Span]:
+def _locate(text: QuoteFinder, new: NewHighlight) -> tuple[str, Span]:
     if new.quote is not None:
         quote = _one_line(new.quote)
-        if (span := text.find(Anchor(quote, start=new.start))) is None:
+        if (span := text.find(Anchor(quote, new.text_before, start=new.start))) is None:
             raise BadInput(NOT_IN_TEXT)
         return quote, span
     start, end = new.start or 0, new.end or 0
@@ -206,84 +207,3 @@ def _locate(text: DocumentText, new: NewHighlight) -> tuple[str, Span]:
         raise BadInput(f"start, end: must select at most {MOST_QUOTE:,} characters.")
     left, right = len(written) - len(written.lstrip()), len(written) - len(written.rstrip())
     return _one_line(written), Span(start + left, end - right)
-
-
-class DocumentText:
-    """The Markdown of a document, prepared for finding many quotes in it.
-
-    White space does not count. A quote that is not found as it is, is compared by its letters and digits without
-    Markdown, because people copy it from a page without Markdown.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def _solid(self) -> SqueezedText:
-        return SqueezedText(self.text, _SOLID)
-
-    @cached_property
-    def _letters(self) -> SqueezedText:
-        return SqueezedText(_without_markup(self.text), _LETTERS)
-
-    def find(self, anchor: Anchor) -> Span | None:
-        """Find the occurrence of a quote that fits best: whole words, the same text around it, the same position."""
-        found = list(islice(self._solid.find_all(anchor.quote), MOST_OCCURRENCES)) or [
-            self._with_last_marks(one, anchor.quote)
-            for one in islice(self._letters.find_all(_without_markup(anchor.quote)), MOST_OCCURRENCES)
-        ]
-        return max(found, key=lambda one: self._rank(one, anchor), default=None)
-
-    def _with_last_marks(self, span: Span, quote: str) -> Span:
-        """Extend a passage by the punctuation at the end of its quote."""
-        end = span.end
-        for mark in quote[len(quote.rstrip(_LAST_MARKS)) :]:
-            end += self.text.startswith(mark, end)
-        return Span(span.start, end)
-
-    def _rank(self, span: Span, anchor: Anchor) -> tuple[int, int, int]:
-        text = self.text
-        whole = 2 - _cuts_word(text, span.start) - _cuts_word(text, span.end)
-        before, after = text[max(0, span.start - 2 * CONTEXT) : span.start], text[span.end : span.end + 2 * CONTEXT]
-        same = _same_length(reversed(_letters(before)), reversed(_letters(anchor.text_before)))
-        same += _same_length(_letters(after), _letters(anchor.text_after))
-        return whole, same, -abs(span.start - (anchor.start or 0))
-
-
-class SqueezedText:
-    """A text reduced to the parts that match a pattern, and the positions of these parts in the text."""
-
-    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
-        parts = list(pattern.finditer(text))
-        self._text = "".join(part.group() for part in parts)
-        self._starts = [part.start() for part in parts]
-        self._offsets = list(accumulate((part.end() - part.start() for part in parts), initial=0))[:-1]
-
-    def find_all(self, quote: str) -> Iterator[Span]:
-        wanted = "".join(self._pattern.findall(quote))
-        at = self._text.find(wanted) if wanted else -1
-        while at >= 0:
-            yield Span(self._place(at), self._place(at + len(wanted) - 1) + 1)
-            at = self._text.find(wanted, at + 1)
-
-    def _place(self, offset: int) -> int:
-        part = bisect_right(self._offsets, offset) - 1
-        return self._starts[part] + offset - self._offsets[part]
-
-
-def _cuts_word(text: str, place: int) -> bool:
-    return 0 < place < len(text) and text[place - 1 : place + 1].isalnum()
-
-
-def _without_markup(text: str) -> str:
-    return _LINE_MARK.sub(lambda mark: " " * len(mark.group()), blank_markup(text))
-
-
-def _letters(text: str) -> str:
-    return "".join(_LETTERS.findall(text))
-
-
-def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
-    """Return how many characters at the beginning are the same."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

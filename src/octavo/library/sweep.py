@@ -42,7 +42,10 @@ async def expire_collections(database: Database) -> int:
 async def _for_each_owner(
     database: Database, query: bytes, values: Mapping[str, object], change: Callable[[UUID, list[UUID]], Awaitable[int]]
 ) -> int:
-    """Apply a change to all documents that a query finds, in batches. Returns the number of changed documents."""
+    """Apply a change to all documents that a query finds, account by account and in batches.
+
+    Returns the number of changed documents.
+    """
     changed = 0
     while True:
         async with database.connection() as connection:

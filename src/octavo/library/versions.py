@@ -45,7 +45,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class DocumentRevision:
-    """A document to compare. `revision` is one of its revisions. None means the current revision."""
+    """A document to compare, and the number of its revision. None means the current revision."""
 
     document: UUID
     revision: int | None = None
@@ -53,9 +53,9 @@ class DocumentRevision:
 
 @dataclass(frozen=True, slots=True)
 class _LoadedSide:
-    """One of the two compared documents, with its data.
+    """One of the two documents that are compared, with its text and fields.
 
-    `sheets` contains the start offset and the page number of each page.
+    `sheets` contains the start offset and the number of each page.
     """
 
     document: Document

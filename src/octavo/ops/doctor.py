@@ -136,6 +136,7 @@ async def events(installation: Installation) -> str:
 async def caps(installation: Installation) -> str:
     await _refuse_rows(installation, QUERIES.wrong_caps, "Running-job counts are incorrect")
     await _refuse_rows(installation, QUERIES.idle_caps, "Jobs are waiting although slots are free")
+    await _refuse_rows(installation, QUERIES.left_paused, "Jobs are paused although imports are not")
     return "all slot counts are correct"
 
 

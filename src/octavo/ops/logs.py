@@ -44,10 +44,10 @@ def configure_logs(level: str, form: Format, **bound: object) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
-    # The pool logs every failed attempt, the server every start and stop, and the client every request.
+    # The pool logs every failed attempt, servers every start and stop, and the client every request.
     # Octavo logs the important ones itself.
     logging.getLogger("psycopg.pool").setLevel(max(number, logging.ERROR))
-    for name in ("uvicorn", "httpx"):
+    for name in ("uvicorn", "httpx", "mcp"):
         logging.getLogger(name).setLevel(number if number < logging.INFO else max(number, logging.WARNING))
 
 

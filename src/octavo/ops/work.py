@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from octavo.ai.gateway_setup import open_gateway
+from octavo.ai.gateway_setup import LiveGateway, LiveModels
 from octavo.core.settings import Settings
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
@@ -42,13 +42,15 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
         aclosing(sandbox_of(settings, PRELOAD, later=LATER)) as sandbox,  # started by the first file that needs it
         fetch_client_of(settings) as fetch,
         open_recognition(settings) as recognition,
-        aclosing(open_gateway(settings, database)) as gateway,
+        aclosing(LiveModels(settings, database)) as models,
     ):
         if beside_web:
             _lower_priority()
         await _prepare(database, settings)
+        await models.refresh()
+        gateway = LiveGateway(models)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
-        tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway)
+        tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway, models)
         chores = known_chores(gateway)
         faults, schedules = FaultPlan(settings.faults), known_schedules()
         worker = Worker(database, known_kinds(), tools, limits, faults, schedules, chores, worker_id=worker_id)

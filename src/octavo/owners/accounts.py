@@ -19,8 +19,10 @@ from argon2.exceptions import VerificationError
 
 from octavo.core.errors import EmailTaken, WeakPassword, WrongCredentials
 from octavo.core.ids import new_id
+from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session
+from octavo.records.account import UserAccount
 
 QUERIES = load_queries("accounts")
 OWNERS = load_queries("owners")
@@ -144,3 +146,29 @@ def _matches(kept: str, password: str) -> bool:
         return _hasher.verify(kept, password)
     except VerificationError:
         return False
+
+
+# For administrators -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VisitorUsage:
+    """What visitors without an account store, all together."""
+
+    owners: int
+    bytes: int
+    documents: int
+
+
+async def list_users(connection: Connection, *, cursor: str | None = None, limit: int = 50) -> Page[UserAccount]:
+    """List accounts with their storage use, newest first."""
+    after_at, after_id = read_cursor(cursor) if cursor else (None, None)
+    values = {"after_at": after_at, "after_id": after_id, "most": limit + 1}
+    rows = await fetch_rows(connection, QUERIES.users, values)
+    found = [UserAccount(**row) for row in rows[:limit]]
+    more = make_cursor(found[-1].created_at, found[-1].owner_id) if len(rows) > limit else None
+    return Page(found, more)
+
+
+async def read_visitors(connection: Connection) -> VisitorUsage:
+    return VisitorUsage(**(await fetch_rows(connection, QUERIES.visitors, {}))[0])

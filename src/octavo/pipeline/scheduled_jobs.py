@@ -18,10 +18,12 @@ from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.jobs.schedules import Schedule
+from octavo.library.bulk import forget_changes
 from octavo.library.pictures import forget_pictures
 from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import queue_due_indexes
+from octavo.search.threads import forget_threads
 
 QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
@@ -76,7 +78,11 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         "deliveries_forgotten": await run.stage("deliveries", partial(forget_attempts, tools.database)),
         "failing_recipients_reported": await run.stage("failing recipients", partial(warn_of_failing, tools.database)),
         "notifications_forgotten": await run.stage("notifications", partial(forget_notifications, tools.database)),
+        "threads_forgotten": await run.stage(
+            "threads", partial(forget_threads, tools.database, tools.settings.thread_days)
+        ),
         "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
+        "changes_forgotten": await run.stage("changes", partial(forget_changes, tools.database)),
         "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
     }
 

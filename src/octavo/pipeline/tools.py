@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from octavo.ai.gateway import Gateway
-from octavo.ai.gateway_setup import open_local_gateway
+from octavo.ai.gateway_setup import LiveModels, open_local_gateway
 from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.extract.ocr.recognition import Recognition
@@ -16,13 +16,21 @@ from octavo.storage import Bucket
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    settings: Settings
+    """`own_settings` are the settings of the process. If there are `models`, the model settings come from them."""
+
+    own_settings: Settings
     database: Database
     bucket: Bucket
     sandbox: Sandbox
     fetch: GuardedClient = field(default_factory=GuardedClient)
     own_recognition: Recognition | None = None
     gateway: Gateway = field(default_factory=open_local_gateway)
+    models: LiveModels | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force. The model settings can change while the process runs."""
+        return self.models.settings if self.models else self.own_settings
 
     @property
     def recognition(self) -> Recognition:

@@ -37,6 +37,18 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller may do: limited by the scope of the API key or session, and by the person's role."""
+
+    role: str
+    scope: KeyScope
+
+    @property
+    def may_write(self) -> bool:
+        return self.scope != "read" and self.role != "reader"
+
+
+@dataclass(frozen=True, slots=True)
 class KeyView:
     """An API key. `start` is the visible beginning of the key; the rest is stored only as a hash."""
 
@@ -54,6 +66,19 @@ class NewKey(KeyView):
     """A new API key. This is the only response that contains the key itself."""
 
     key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UserAccount:
+    """An account, its members, and what it stores, including the trash. `spent_usd` is the model cost of this month."""
+
+    owner_id: UUID
+    kind: Literal["local", "user"]
+    members: list[str]
+    documents: int
+    bytes: int
+    spent_usd: float
+    created_at: datetime
 
 
 # Costs -------------------------------------------------------------------------------------------------------------
@@ -186,3 +211,77 @@ class Usage:
     purposes: list[PurposeUsage]
     documents: list[DocumentUsage]
     months: list[MonthUsage]
+
+
+# Models ------------------------------------------------------------------------------------------------------------
+
+RemoteProvider = Literal["gemini", "openai", "anthropic", "compatible"]
+TaskGroup = Literal["describe", "read", "connect", "answer", "analyse", "convert"]
+KeyState = Literal["none", "set", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProvider:
+    """A provider of models. Only administrators see `url`, `key_end` and `fixed_by`.
+
+    `key_end` contains the last four characters of the API key. `fixed_by` maps each value that cannot be changed here
+    to the setting that defines it.
+    """
+
+    name: RemoteProvider
+    in_use: bool
+    model: str | None
+    url: str | None
+    context: int | None
+    key: KeyState
+    key_end: str | None
+    fixed_by: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskModels:
+    """The models of a group of tasks, in the order in which they are tried.
+
+    `is_set` is false if the order of the providers applies.
+    """
+
+    name: TaskGroup
+    models: list[str]
+    is_set: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsInForce:
+    """The providers, the models of each group of tasks, and the cost of this month.
+
+    `order` lists the providers in the order in which they are tried. `fixed_by` maps `order`, `tasks` and `embedding`
+    to the setting that defines them. `problem` says why saved settings are not used.
+    """
+
+    order: list[str]
+    providers: list[ModelProvider]
+    tasks: list[TaskModels]
+    embedding: str
+    fixed_by: dict[str, str]
+    problem: str | None
+    spent_usd: float
+    everybody_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTest:
+    """The result of a test call. Its cost counts towards your budget."""
+
+    model: str
+    seconds: float
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """A model server that runs on the same machine as Octavo. `context` is null if the server does not report it."""
+
+    name: str
+    url: str
+    models: list[str]
+    context: int | None

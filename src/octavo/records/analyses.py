@@ -67,7 +67,8 @@ class Analysis:
 
     `title` is the document's title. `unit` is pages, or passages if the document has no pages, and `units` is their
     number. A completed analysis has an `error` if some pages of the document have no answer. `last_heartbeat` is the
-    time at which a worker that runs one of its jobs last reported.
+    time at which a worker that runs one of its jobs last reported. `offline` is true if all answers were made without
+    a model: they are passages of the document, not written answers.
     """
 
     id: UUID
@@ -97,6 +98,7 @@ class Analysis:
     errors: list[LoggedError]
     created_at: datetime
     completed_at: datetime | None
+    offline: bool = False
 
     @property
     def is_over(self) -> bool:

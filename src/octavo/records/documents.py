@@ -115,6 +115,21 @@ class FactView:
 
 
 @dataclass(frozen=True, slots=True)
+class BulkAnswer:
+    """The result of an action on many documents.
+
+    `ids` are the documents that a filter selected. `undo_id` undoes an edit or a deletion, for a week. `batch_id` is
+    the id of the batch of conversions that was queued. `error` is set if only some of the documents were changed.
+    """
+
+    changed: int
+    ids: list[UUID] | None = None
+    undo_id: UUID | None = None
+    batch_id: UUID | None = None
+    error: JobError | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SavedView:
     """Filters and a sort order of the library, saved under a name.
 
@@ -181,8 +196,8 @@ class Highlight:
 
     `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
     where the passage begins. They are found again when the document is processed again. If the text no longer contains
-    the quote, `lost` is true and the position is null. `title` is the title of the document; `user_id` is the person
-    who made the highlight, and null for a visitor.
+    the quote, `lost` is true and the position is null. `text_before` and `text_after` are the text around the quote.
+    `title` is the title of the document; `user_id` is the person who made the highlight, and null for a visitor.
     """
 
     id: UUID
@@ -193,12 +208,47 @@ class Highlight:
     start: int | None
     end: int | None
     quote: str
+    text_before: str
+    text_after: str
     colour: HighlightColour
     note: str
     lost: bool
     user_id: UUID | None
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingPosition:
+    """Where you stopped reading: a character position in the document's Markdown, and its page if there are pages."""
+
+    start: int
+    page: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """Searched words in the text of a document.
+
+    `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
+    where they begin. `snippet` is plain text; `marks` are the start and end of the words in it.
+    """
+
+    start: int
+    end: int
+    page: int | None
+    chunk_id: UUID | None
+    snippet: str
+    marks: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """Matches in the order of the text. `total` is the number of all matches, and at most 10,000."""
+
+    items: list[TextMatch]
+    next_cursor: str | None
+    total: int
 
 
 # Pages and figures ------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class WaitingBecause:
 class JobView:
     """A job.
 
-    `stages` lists the finished stages. If a single job is requested, it also lists the finished steps of each stage.
+    `lane` is `bulk` for imports and other work on many documents; such jobs run after interactive ones. `stages`
+    lists the finished stages. If a single job is requested, it also lists the finished steps of each stage.
     """
 
     id: UUID
@@ -86,6 +87,15 @@ class JobView:
     progressed_at: datetime | None
     completed_at: datetime | None
     failed_at: datetime | None
+    lane: Lane = Lane.INTERACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class ImportState:
+    """Whether an owner's imports are paused, and how many bulk jobs are waiting, counted up to 1,000."""
+
+    paused_at: datetime | None
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +135,18 @@ STAGES = {
     "indexing": "Indexing",
     "embedded": "Connecting",
     "improvement_planned": "Connecting",
+}
+# The steps of a document job, for jobs that count nothing else.
+STEPS = {
+    "Reading pages": 1,
+    "Recognising text": 1,
+    "Saving text": 2,
+    "Writing text": 3,
+    "Splitting": 3,
+    "Describing": 4,
+    "Adding files": 4,
+    "Indexing": 5,
+    "Connecting": 5,
 }
 # The activity that each finished stage was a part of.
 FINISHED = {

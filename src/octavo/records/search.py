@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 from uuid import UUID
@@ -99,6 +100,7 @@ class Citation:
 
     `verified`: the chunk contains the quote, and `quote` is its exact text there. Otherwise, `quote` is the text that
     the model claims to quote. `answer` contains the words of the quote that answer the question, if they are known.
+    `picture` is the address of a picture of the page. `gone`: the document was deleted.
     """
 
     number: int
@@ -109,6 +111,8 @@ class Citation:
     quote: str
     verified: bool
     answer: str | None = None
+    picture: str | None = None
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,22 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class ThreadReference:
+    """The start of an answer: the ids of its thread and its turn."""
+
+    thread_id: UUID
+    turn_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassages:
+    """The chunks that may contain the answer. `understood_as` is a follow-up question with its subject added."""
+
+    passages: list[SourceSnippet]
+    understood_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerSources:
     """The end of an answer, sent after its statements.
 
@@ -152,6 +172,85 @@ class AnswerSources:
     cost_usd: float
     answer: str | None = None
     note: str | None = None
+
+
+# Threads -----------------------------------------------------------------------------------------------------------
+
+
+TurnStatus = Literal["unfinished", "answered", "failed", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class AskScope:
+    """The documents that are asked: those of a collection, those that match a query, or selected ones. By default, all.
+
+    `query` uses the syntax of the search box.
+    """
+
+    collection: str | None = None
+    query: str | None = None
+    document_ids: list[UUID] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnError:
+    """Why a question was not answered."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a thread and its answer.
+
+    `understood_as` is the follow-up question with its subject added, if it was rewritten. `status` is `unfinished`
+    while the question is being answered, and if answering was stopped or interrupted. It is `removed` if the answer
+    quoted a document that was deleted permanently. `answer` is the answer in a few words, if there is one.
+    """
+
+    id: UUID
+    number: int
+    question: str
+    understood_as: str | None
+    status: TurnStatus
+    answer: str | None
+    statements: list[Statement]
+    citations: list[Citation]
+    found: bool | None
+    note: str | None
+    made_by: str | None
+    cost_usd: float
+    error: TurnError | None
+    asked_at: datetime
+    answered_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """A thread in a list. `title` is its first question, and `turns` the number of its questions."""
+
+    id: UUID
+    title: str
+    scope: AskScope
+    turns: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread: its questions in order, with their answers. `scope` applies to the next question."""
+
+    id: UUID
+    title: str
+    scope: AskScope
+    turns: list[Turn]
+    created_at: datetime
+    updated_at: datetime
+
+
+# Related documents -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

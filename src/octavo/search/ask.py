@@ -1,4 +1,5 @@
-"""Answers a question: finds chunks, lets a model answer from them, and verifies the citations.
+"""Answers a question: understands follow-up questions, finds chunks, lets a model answer from them, and verifies the
+citations.
 
 A question about a known fact, or about which documents mention something, is answered without a model.
 """
@@ -7,24 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 from uuid import UUID
 
 from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION, OfflineAnswer, QuestionToAnswer
-from octavo.core.errors import NotFound
+from octavo.ai.tasks.rewrite_question import REWRITE_QUESTION, EarlierTurn, FollowUp, rewrite_offline
+from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import Database, fetch_rows, load_queries
 from octavo.language.insights import ChunkText, DocumentType
 from octavo.language.sentences import split_sentences
 from octavo.language.vocabulary import STOPWORDS, WORD
+from octavo.library.collections import list_collections
 from octavo.library.documents import find_documents
-from octavo.records.search import Citation, SourceSnippet, Statement
+from octavo.records.search import AskScope, Citation, SourceSnippet, Statement
 from octavo.search.chunk_search import SearchOptions, find_drafts
 from octavo.search.citations import Answer, SourceChunk, cite
 from octavo.search.fact_answers import answer_from_facts
 from octavo.search.hits import BEGIN, END, HitDraft, finish_hit
-from octavo.search.query import Filters
+from octavo.search.query import Filters, parse_query
 
 QUERIES = load_queries("search")
 MOST_CHUNKS = 12
@@ -32,6 +36,12 @@ MOST_CHUNKS = 12
 MOST_OF_ONE = 5
 MOST_CHARACTERS = 48_000
 MOST_LISTED = 20
+# Most documents that the words of a scope select.
+MOST_SELECTED = 100
+_EMPTY_WORDS = frozenset(
+    {"one", "ones", "same", "also", "many", "much", "long", "often", "happen", "happens", "exactly"}
+)
+_NOT_SYNTAX = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u00ab\u00bb', " "))
 NOTHING = "These documents do not answer the question."
 _KINDS = {f"{one.value.replace('_', ' ')}s": one.value for one in DocumentType}
 _ASKS_LIST = re.compile(
@@ -46,9 +56,10 @@ _ASKS_LIST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks to answer it from. Models receive only these chunks.
+    """A question and the chunks from which to answer it.
 
-    `snippets` are parts of these chunks. `known` is an answer that needs no chunks: a fact, or a list of documents.
+    Models receive only these chunks. `snippets` are the best matching parts of the chunks. `known` is an answer that
+    needs no chunks: a fact, or a list of documents. If `generation` changes, a model answers the same question again.
     """
 
     owner: UUID
@@ -56,41 +67,154 @@ class Question:
     sources: Sequence[SourceChunk]
     snippets: Sequence[SourceSnippet] = ()
     known: Answer | None = None
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A question as it was understood.
+
+    `preferred` are documents that it probably asks about, and `only` is a document that it certainly asks about. In
+    the preferred documents, the question is searched for as it was asked (`asked`), because its subject is known there.
+    """
+
+    text: str
+    preferred: Sequence[UUID] = ()
+    only: UUID | None = None
+    asked: str | None = None
+
+
+# Understanding ------------------------------------------------------------------------------------------------------
+
+
+async def understand(
+    gateway: Gateway, owner: UUID, question: str, earlier: Sequence[EarlierTurn], sources: Sequence[UUID]
+) -> Understood:
+    """Add to a follow-up question what it leaves out. `sources` are the documents cited by the last answer.
+
+    Without a model, and if the model fails, rules do this.
+    """
+    if not earlier:
+        return Understood(question)
+    given = FollowUp(question, earlier)
+    try:
+        rewritten = (await gateway.ask(REWRITE_QUESTION, given, Caller(owner))).output
+    except OctavoError:
+        rewritten = rewrite_offline(given)
+    only = sources[rewritten.source - 1] if rewritten.source and rewritten.source <= len(sources) else None
+    preferred = list(dict.fromkeys(sources)) if rewritten.same_documents else []
+    return Understood(rewritten.question, preferred, only, question)
+
+
+async def resolve_scope(
+    database: Database, gateway: Gateway, owner: UUID, scope: AskScope, *, is_new: bool = True
+) -> Filters:
+    """Return the filters for a scope. Raises `NotFound` if a collection or a document does not exist.
+
+    If the scope is not new, documents that were deleted since are left out. Raises `BadInput` if no document remains.
+    """
+    if scope.query is not None:
+        return await _limit_to_query(database, gateway, owner, scope.query)
+    async with database.connection() as connection:
+        if scope.collection is not None:
+            names = [one.name for one in await list_collections(connection, owner)]
+            missing = [scope.collection] if scope.collection.lower() not in map(str.lower, names) else []
+        else:
+            known = {one.id for one in await find_documents(connection, owner, scope.document_ids or [])}
+            missing = [one for one in scope.document_ids or [] if one not in known]
+    if missing and is_new:
+        raise NotFound(f"{'Collection' if scope.collection else 'Document'} {missing[0]}.")
+    left = [one for one in scope.document_ids or [] if one not in missing]
+    if missing and not left:
+        raise BadInput("scope: the documents of this thread were deleted. Choose other documents.")
+    return Filters(documents=left, collection=scope.collection)
+
+
+async def _limit_to_query(database: Database, gateway: Gateway, owner: UUID, query: str) -> Filters:
+    """Operators such as `type:invoice` are applied to the search. Other words select the documents that match best."""
+    parsed = parse_query(query)
+    options = SearchOptions("text", MOST_SELECTED if parsed.words else 1, most_of_one=1)
+    drafts = await find_drafts(database, gateway, owner, query, options)
+    if not drafts:
+        raise BadInput(f"scope.query: no document matches {query}")
+    return (
+        Filters(documents=[one.row["document_id"] for one in drafts]) if parsed.words else Filters(facts=parsed.facts)
+    )
+
+
+# Finding ------------------------------------------------------------------------------------------------------------
 
 
 async def find_sources(
-    database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID] = ()
+    database: Database,
+    gateway: Gateway,
+    owner: UUID,
+    question: str,
+    filters: Filters | None = None,
+    *,
+    preferred: Sequence[UUID] = (),
+    asked: str | None = None,
+    generation: int = 0,
 ) -> Question:
-    """Find the best chunks for a question, in all documents or only in `documents`.
+    """Find the best chunks for a question.
 
-    Raises `NotFound` if one of `documents` does not exist.
+    Chunks of the preferred documents are placed first. There, the words of `asked` are searched for. The best chunks
+    for `asked` alone follow, in case the question was misunderstood.
     """
-    if documents:
-        async with database.connection() as connection:
-            known = {one.id for one in await find_documents(connection, owner, documents)}
-        if missing := set(documents) - known:
-            raise NotFound(f"Document {min(missing)}.")
-    # A question has no query syntax: its quotation marks and hyphens are plain text.
-    words = question.replace('"', " ").replace(" -", " ")
-    options = SearchOptions(
-        limit=MOST_CHUNKS,
-        filters=Filters(documents=documents),
-        most_of_one=None if documents else MOST_OF_ONE,
-        nearest_always=True,  # the model judges whether they answer the question
-    )
-    drafts = await find_drafts(database, gateway, owner, words, options)
-    hits = {draft.row["chunk_id"]: draft for draft in drafts if draft.row["chunk_id"]}
+    chosen = filters or Filters()
+    favoured = [replace(chosen, documents=found)] if (found := _among(preferred, chosen)) else []
+    searches = [*((_own_words(asked) or question, one) for one in favoured), (question, chosen)]
+    if (own := _own_words(asked)) and own != question:
+        searches.append((own, chosen))
+    hits = await _find_chunks(database, gateway, owner, searches)
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.source_chunks, {"owner": owner, "chunks": list(hits)})
-        known = await answer_from_facts(connection, owner, question, documents)
-    known = known or await _list_documents(database, gateway, owner, question, documents)
+        known = None
+        for one in (*favoured, chosen):
+            known = known or await answer_from_facts(connection, owner, question, one)
+    known = known or await _list_documents(database, gateway, owner, question, chosen)
     sources = _fitting([SourceChunk(**row) for row in rows])
-    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources], known)
+    return Question(owner, question, sources, [_snippet(hits[one.chunk_id]) for one in sources], known, generation)
+
+
+def _own_words(asked: str | None) -> str | None:
+    """Return the question if it has words to search for: "And how much is the deposit?", but not "And why?"."""
+    words = [word for word in WORD.findall(asked or "") if word.lower() not in STOPWORDS["en"] | _EMPTY_WORDS]
+    return asked if words else None
+
+
+def _among(preferred: Sequence[UUID], filters: Filters) -> list[UUID]:
+    return [one for one in preferred if not filters.documents or one in filters.documents]
+
+
+async def _find_chunks(
+    database: Database, gateway: Gateway, owner: UUID, searches: Sequence[tuple[str, Filters]]
+) -> dict[UUID, HitDraft]:
+    """Do several searches, and merge the hits: the first hit of each, then the second of each."""
+    found: list[list[HitDraft]] = []
+    for question, filters in searches:
+        # A question has no query syntax: its quotation marks and hyphens are plain text.
+        words = question.translate(_NOT_SYNTAX).replace(" -", " ")
+        options = SearchOptions(
+            limit=MOST_CHUNKS,
+            filters=filters,
+            most_of_one=None if filters.documents else MOST_OF_ONE,
+            nearest_always=True,  # the model judges whether they answer the question
+        )
+        found.append(await find_drafts(database, gateway, owner, words, options))
+    merged = [draft for drafts in zip_longest(*found) for draft in drafts if draft and draft.row["chunk_id"]]
+    hits: dict[UUID, HitDraft] = {}
+    for draft in merged:
+        hits.setdefault(draft.row["chunk_id"], draft)
+    return dict(islice(hits.items(), MOST_CHUNKS))
 
 
 def _snippet(draft: HitDraft) -> SourceSnippet:
     hit = finish_hit(draft)
     return SourceSnippet(hit.document_id, hit.title, draft.row["chunk_id"], hit.page, hit.snippet)
+
+
+# Answering ----------------------------------------------------------------------------------------------------------
 
 
 async def answer(gateway: Gateway, question: Question) -> Answer:
@@ -103,7 +227,8 @@ async def answer(gateway: Gateway, question: Question) -> Answer:
     if not question.sources:
         return _nothing(LOCAL, 0.0)
     passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]
-    answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), Caller(question.owner))
+    caller = Caller(question.owner, generation=question.generation)
+    answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), caller)
     output, cost = answered.output, float(answered.cost_usd)
     short, note = (output.short, output.note) if isinstance(output, OfflineAnswer) else (None, None)
     if not output.statements:
@@ -138,13 +263,13 @@ def read_list_question(question: str) -> str | None:
 
 
 async def _list_documents(
-    database: Database, gateway: Gateway, owner: UUID, question: str, documents: Sequence[UUID]
+    database: Database, gateway: Gateway, owner: UUID, question: str, filters: Filters
 ) -> Answer | None:
     """List the documents that contain all words of the query."""
     query = read_list_question(question)
     if query is None:
         return None
-    options = SearchOptions("text", MOST_LISTED + 1, Filters(documents=documents), most_of_one=1)
+    options = SearchOptions("text", MOST_LISTED + 1, filters, most_of_one=1)
     drafts = [one for one in await find_drafts(database, gateway, owner, query, options) if one.row["chunk_id"]]
     if not drafts:
         return _nothing(LOCAL, 0.0)
@@ -167,7 +292,7 @@ def _cite_hit(draft: HitDraft, number: int) -> Citation:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """Return the best chunks that together fit into the character limit, but at least one."""
+    """Return the best chunks that together stay below the character limit, but at least one."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -22,6 +22,7 @@ from octavo.language.embedding import NAME
 from octavo.records.search import Degraded, Mode, SearchHit, SearchPage
 from octavo.search.hits import HitDraft, QueryEmbedder, Reason, choose_sentences, finish_hit, read_details
 from octavo.search.query import DEFAULT_LIMIT, Filters, SearchQuery, parse_query
+from octavo.search.query_terms import count_terms, read_terms, suggest
 from octavo.search.ranking import (
     FIELD_WEIGHT,
     MOST_CANDIDATES,
@@ -35,8 +36,6 @@ from octavo.search.ranking import (
     spread,
     vector_share,
 )
-from octavo.search.suggestions import suggest
-from octavo.search.term_counts import count_terms, read_terms
 
 QUERIES = load_queries("search")
 # Most hits of each ranking that are fused.
@@ -78,10 +77,11 @@ class ChunkFilter:
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Options of a search. `limit` is the maximum number of hits, and `most_of_one` the maximum for each document.
+    """Options of a search.
 
-    If `nearest_always` is true, the nearest chunks are included even if they are not similar. This is for callers that
-    check the chunks themselves.
+    `limit` is the maximum number of hits, and `most_of_one` the maximum for each document. If `nearest_always` is true,
+    a semantic search returns the nearest chunks even if they are not similar to the query, for callers that check the
+    chunks themselves.
     """
 
     mode: Mode = "hybrid"
@@ -93,7 +93,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """The rows found by each ranking, best first."""
+    """The rows that each kind of search found (keywords, fields, vectors), best first."""
 
     words: Sequence[Row] = ()
     vectors: Sequence[Row] = ()
@@ -311,10 +311,10 @@ async def _draft_hits(
 
 
 def place_fields(rankings: Rankings) -> dict[UUID, Row]:
-    """Assign each match in a title, tag or name to a chunk of its document.
+    """Turn matches in titles, tags and names into hits.
 
-    This is the best matching chunk or, if no chunk matches, the first one. A document without text becomes a hit
-    without a chunk.
+    Such a match is assigned to the best matching chunk of its document or, if no chunk matches, to the first one. A
+    document without text becomes a hit without a chunk.
     """
     best: dict[UUID, UUID] = {}
     for row in (*rankings.words, *rankings.vectors):
@@ -328,7 +328,10 @@ def _reason(key: UUID, words: Mapping[UUID, Row], vectors: Mapping[UUID, Row], f
 
 
 async def _by_text(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> Rankings:
-    """Rank by keywords in chunks, titles, tags and names. If the query has exclusions, only chunks are searched."""
+    """Search for the query's words in chunks, titles, tags and names.
+
+    If the query excludes words, only chunks are searched.
+    """
     if not plan.terms:
         return Rankings()
     words = await _by_words(connection, chunk_filter, plan) if plan.lookups or plan.browsed else []
@@ -401,7 +404,10 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
 async def _by_vectors(
     connection: Connection, chunk_filter: ChunkFilter, vectors: Sequence[Vectors], options: SearchOptions
 ) -> list[Row]:
-    """Rank by similarity. Similarities from two models cannot be compared, so their rankings are interleaved."""
+    """Search by similarity of vectors.
+
+    If there are vectors of two models, their results are interleaved, because their similarities cannot be compared.
+    """
     found = [await _by_vector(connection, chunk_filter, one, options) for one in vectors]
     return [row for row in chain.from_iterable(zip_longest(*found)) if row is not None][:POOL]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from octavo.ai.tasks.answer_question import AnswerCitation, ChunkCitation, CitedAnswer
-from octavo.language.quotes import find_quote
+from octavo.language.text_positions import find_quote
 from octavo.records.search import Citation, Statement
 
 

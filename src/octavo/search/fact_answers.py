@@ -7,22 +7,24 @@ line of text that contains the fact.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from uuid import UUID
+
+from psycopg.types.json import Jsonb
 
 from octavo.ai.calls import LOCAL
 from octavo.core.formatting import format_full_date, format_money
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.facts.confidence import REVIEW
 from octavo.facts.words import fold
-from octavo.language.quotes import find_quote
+from octavo.language.text_positions import find_quote
 from octavo.language.vocabulary import STOPWORDS
 from octavo.library.facts import chosen_facts
 from octavo.records.documents import FactView
 from octavo.records.search import Citation, Statement
 from octavo.search.citations import Answer
+from octavo.search.query import Filters
 
 QUERIES = load_queries("search")
 MOST_WORDS, MOST_ANSWERS, MOST_CANDIDATES = 16, 5, 50
@@ -99,18 +101,20 @@ _IGNORED = (
 
 
 async def answer_from_facts(
-    connection: Connection, owner: UUID, question: str, documents: Sequence[UUID] = ()
+    connection: Connection, owner: UUID, question: str, filters: Filters | None = None
 ) -> Answer | None:
     """Answer a question about a fact. None if it is not such a question, or if no document has a certain answer."""
     asked = read_question(question)
-    if not asked or not (asked.words or documents):
+    chosen = (filters or Filters()).as_json()
+    if not asked or not (asked.words or chosen):
         return None
-    values = {"owner": owner, "documents": list(documents) or None, "words": list(asked.words), "most": MOST_CANDIDATES}
+    values = {"owner": owner, "chosen": Jsonb(chosen), "limited": bool(chosen)}
+    values |= {"words": list(asked.words), "most": MOST_CANDIDATES}
     rows = await fetch_rows(connection, QUERIES.named_documents, values)
     rows = [row for row in rows if row["of_sender"] or not asked.needs_sender]
     best = max((row["score"] for row in rows), default=0)
     named = {row["id"]: row["title"] for row in rows if row["score"] == best}
-    if not named or len(named) > MOST_ANSWERS or (best == 0 and not documents):
+    if not named or len(named) > MOST_ANSWERS or (best == 0 and not chosen):
         return None
     found = await chosen_facts(connection, list(named), [asked.name, "currency"])
     sure = {key: facts for key, facts in found.items() if asked.name in facts and _is_sure(facts[asked.name])}

@@ -74,7 +74,9 @@ class HitDraft:
 
     @property
     def needs_sentence(self) -> bool:
-        """Whether a sentence must be chosen for the snippet, because no matched word shows which sentence fits."""
+        """Whether a sentence must be chosen for the snippet by similarity, because the chunk contains no
+        matched word.
+        """
         return self.reason.semantic is not None and BEGIN not in self.row["marked"]
 
 
@@ -177,10 +179,10 @@ def _page(row: Row, snippet: Snippet) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The part of a chunk that matches a query.
+    """The part of a chunk that is shown for a hit.
 
     `marks` are the start and end offsets of the matched words. `at` is the position of the first matched word in the
-    chunk. `sentence` is the sentence with the most distinct matched words, or the sentence that was chosen by
+    chunk. `sentence` is the sentence with the most different matched words, or the sentence that was chosen by
     similarity.
     """
 
@@ -282,9 +284,8 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """Return the index of the matched word at which the best snippet begins.
-
-    The next `length` characters contain the most distinct matched words.
+    """Find the best place to start a snippet of `length` characters: where it contains the most different matched
+    words. Returns the index of its first matched word.
     """
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
@@ -335,5 +336,7 @@ def _first_found(marked: str, number: int) -> int:
 
 
 def _place(marked: str, at: int) -> int:
-    """Convert a position in `marked` to a position in the text without the control characters around matched words."""
+    """Convert a position in `marked`, in which control characters enclose matched words, to the position in the text
+    without them.
+    """
     return at - sum(marked.count(mark, 0, at) for mark in (BEGIN, END))

@@ -67,7 +67,8 @@ class Filters:
 
     For `documents`, `tags` and `kinds`, one matching entry is enough. `since` and `until` apply to the document's date
     or, if it has none, to the day it was added. `kinds` are source types. If `versions` is true, superseded versions
-    are included. Otherwise, they are searched only if `documents` contains them.
+    are included. Otherwise, they are searched only if `documents` contains them. `facts` are the operators of a parsed
+    query.
     """
 
     documents: Sequence[UUID] = ()
@@ -79,6 +80,12 @@ class Filters:
     until: date | None = None
     without: UUID | None = None
     versions: bool = False
+    facts: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the filters exclude any documents."""
+        return bool(self.as_json())
 
     def as_json(self) -> dict[str, JSON]:
         """Return the filters that are set, in the format that the database expects."""
@@ -92,6 +99,7 @@ class Filters:
             "until": self.until.isoformat() if self.until else None,
             "without": str(self.without) if self.without else None,
             "versions": self.versions,
+            **self.facts,
         }
         return {name: value for name, value in given.items() if value}
 

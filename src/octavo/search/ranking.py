@@ -34,12 +34,12 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of a query as a search term in one language.
+    """A word of the query, in the form in which one language is searched.
 
-    `word` is the word in the query. `found_in` is the number of the account's chunks that contain the term. `often` is
-    a database query for the chunks that contain it three times or more. `often_in` is the number of these chunks, set
-    for common words only. If the account has no chunks in this language (`chunks` is 0), the term matches only titles,
-    tags and names.
+    `word` is the word as typed. `found_in` is the number of the account's chunks that contain the term. `often` is a
+    database query for the chunks that contain it three times or more. `often_in` is the number of these chunks, set for
+    common words only. If the account has no chunks in this language (`chunks` is 0), the term matches only titles, tags
+    and names.
     """
 
     config: str
@@ -168,10 +168,11 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 
 
 def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) -> dict[Key, float]:
-    """Merge weighted rankings into one. Keys that rank very high in one ranking, or well in several, come first.
+    """Merge several rankings into one.
 
-    If a ranking is a mapping, its values are the fraction of the ranking's weight that each key gets. In a sequence,
-    each key gets the whole weight. Scores are between 0 and 1. A score of 1 means first in every ranking.
+    Keys that rank very high in one ranking, or well in several, come first. Each ranking has a weight. In a sequence,
+    each key gets the whole weight. In a mapping, each key gets the given fraction of it. Scores are between 0 and 1. A
+    score of 1 means first in every ranking.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]
     total = sum(weight for weight, _ in used)
@@ -193,7 +194,7 @@ def vector_share(model: str, language: str | None) -> float:
 
 
 def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one: int | None, limit: int) -> list[Key]:
-    """Return the first `limit` keys, with at most `most_of_one` keys from each group."""
+    """Return the first `limit` keys, but at most `most_of_one` from the same group, such as a document."""
     taken: Counter[Hashable] = Counter()
     chosen: list[Key] = []
     for key in ordered:
@@ -207,10 +208,10 @@ def spread(ordered: Iterable[Key], group_of: Mapping[Key, Hashable], most_of_one
 
 @dataclass(frozen=True, slots=True)
 class SimilarityThreshold:
-    """The minimum similarity of an answer, which grows with the number of chunks.
+    """The minimum similarity that an answer must have.
 
-    It is `one` for a single chunk and increases by `tenfold` whenever the number of chunks is multiplied by ten, up to
-    `most`.
+    It grows with the number of chunks: it is `one` for a single chunk and increases by `tenfold` whenever the number of
+    chunks is multiplied by ten, up to `most`.
     """
 
     one: float

@@ -12,6 +12,7 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 
 from octavo import __version__
+from octavo.ai.gateway_setup import LiveModels
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.core.settings import Settings
 from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
@@ -21,7 +22,7 @@ from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
-from octavo.web.context.services import Models, Services
+from octavo.web.context.services import Services
 from octavo.web.http.assets import Assets
 from octavo.web.http.compression import Compression
 from octavo.web.http.limits import Clock, make_limits
@@ -80,7 +81,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
-            aclosing(Models(settings, database)) as models,
+            aclosing(LiveModels(settings, database)) as models,
         ):
             limits = make_limits(settings, database, clock)
             live = Hub(database, pace, limits.slots, settings.streams)

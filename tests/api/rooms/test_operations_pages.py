@@ -26,6 +26,7 @@ ROUTES = [
     ("POST", "/operations/circuits/conversion/try"),
     ("POST", "/operations/jobs/{job}/cancel"),
     ("POST", "/operations/jobs/{job}/resume"),
+    ("POST", "/operations/jobs/{job}/prioritise"),
     ("POST", "/operations/jobs/{job}/restart"),
     ("POST", "/operations/jobs/{job}/discard"),
 ]

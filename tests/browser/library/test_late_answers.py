@@ -30,6 +30,8 @@ def test_a_restored_row_stays_when_an_older_response_lacks_it(member: Visitor) -
     late = Late(page, "**/fragments/rows?*")
     row.locator("details.menu summary").click()
     row.get_by_role("button", name="Move to trash").click()
+    page.get_by_role("button", name="Undo").wait_for()
+    page.evaluate(REFRESH, document)  # as an event does that names a document which is no longer shown
     late.wait()
     page.get_by_role("button", name="Undo").click()
     expect(row).to_be_visible()

@@ -10,7 +10,11 @@ from tests.support.browser import PHONE, Place, Visitor, check_axe
 STATES = {
     "needs.txt": ("needs_classification = true", "Needs classification", "Classify again", "attention"),
     "partial.txt": ("quality = 'partial'", "Partial text", "Read the rest", ""),
-    "empty.txt": ("quality = 'empty'", "No text", "Try OCR", "attention"),
+    "empty.txt": ("quality = 'empty'", "No text", None, ""),
+    "unread.txt": (
+        "quality = 'empty', metadata = '{\"pages_for_ocr\": \"1\"}'",
+        *("No text", "Try OCR", "attention"),
+    ),
     "ocr.txt": ("quality = 'ocr'", "OCR text", None, ""),
     "kept.bin": ("quality = 'stored_only'", "Stored only", "Download", ""),
     "fine.txt": ("quality = 'full'", "Full text", None, ""),

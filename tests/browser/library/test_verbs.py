@@ -153,7 +153,7 @@ def test_many_are_tagged_and_deleted_together(member: Visitor) -> None:
         page.locator(".pick input").nth(number).check()
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#documents > .row")).to_have_count(1)
-    page.get_by_role("button", name="Undo").click()
+    page.locator(".toast", has_text="moved to the trash").get_by_role("button", name="Undo").click()
     expect(page.locator("#documents > .row")).to_have_count(3)
     order = page.locator("#documents > .row").evaluate_all("(rows) => rows.map((row) => row.dataset.document)")
     assert order == documents[::-1]

@@ -38,7 +38,8 @@ class Shelf:
 
     @property
     def address(self) -> str:
-        return f"/documents/{self.document}"
+        """The beginning: without it, the reader opens where the person stopped."""
+        return f"/documents/{self.document}?at=0"
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,29 @@ def test_a_passage_is_marked_within_four_pixels_of_its_position(shelf: Shelf, re
     assert abs(box[1] - (90 - 18)) < 18, "it begins with the heading of its page"
 
 
+def test_a_click_on_the_page_goes_to_its_passage(shelf: Shelf, reader: Visitor) -> None:
+    page = reader.open(shelf.address)
+    expect_page(beside(page), 1)
+    picture = page.locator(".where .page-picture")
+    dialog = page.get_by_role("dialog", name="Page picture")
+    page.keyboard.press("]")
+    expect_page(beside(page), 2)
+    box = picture.bounding_box()
+    assert box
+    picture.click(position={"x": box["width"] * 0.4, "y": box["height"] * (TOP + 40) / HEIGHT})
+    expect(page.locator(".passage.current")).to_contain_text("Page 2.")
+    expect(dialog).to_be_hidden()
+    # A click outside of all passages enlarges the picture. The large picture leads to passages too.
+    picture.click(position={"x": 3, "y": 3})
+    page.keyboard.press("ArrowLeft")
+    expect_page(dialog.locator("img"), 1)
+    large = dialog.locator(".page-picture").bounding_box()
+    assert large
+    page.mouse.click(large["x"] + large["width"] * 0.4, large["y"] + large["height"] * (TOP + 20) / HEIGHT)
+    expect(dialog).to_be_hidden()
+    expect(page.locator(".passage.current")).to_contain_text("Page 1.")
+
+
 def chunk_on(reader: Visitor, document: str, number: int) -> dict[str, Any]:
     chunks = reader.ask("GET", f"/documents/{document}/chunks")["items"]
     return next(one for one in chunks if one["page_to"] == number)
@@ -136,7 +160,7 @@ def test_nothing_moves_while_pictures_come(shelf: Shelf, reader: Visitor) -> Non
 def test_without_scripts_a_page_is_a_link(shelf: Shelf, open_browser: OpenBrowser) -> None:
     reader = open_browser(shelf.session, scripts=False)
     reader.watch.expect("favicon.ico")  # of a picture that is opened by itself; its policy lets nothing else in
-    page = reader.open(f"{shelf.address}?p=2")
+    page = reader.open(f"/documents/{shelf.document}?p=2")
     expect(beside(page)).to_have_attribute("src", re.compile(r"/pages/2\.png"))
     page.locator("#p-2 a").click()
     assert page.url.endswith("/pages/2.png")

@@ -107,7 +107,7 @@ def windows(page: Page) -> Locator:
 
 @pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
 def test_scrolling_loads_the_next_pages(shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int]) -> None:
-    page = open_browser(shelf.session, size=size).open(f"/documents/{shelf.book}")
+    page = open_browser(shelf.session, size=size).open(f"/documents/{shelf.book}?at=0")
     assert windows(page).count() == 1
 
     def read_on() -> bool:
@@ -123,7 +123,7 @@ def test_scrolling_loads_the_next_pages(shelf: Shelf, open_browser: OpenBrowser,
 
 def test_a_busy_browser_that_reports_changes_together_loads_the_next_pages(shelf: Shelf, reader: Visitor) -> None:
     reader.page.add_init_script(REPORT_TOGETHER)
-    page = reader.open(f"/documents/{shelf.book}")
+    page = reader.open(f"/documents/{shelf.book}?at=0")
     scroll_to_end(page)
     expect(windows(page)).to_have_count(2)
 
@@ -161,7 +161,7 @@ def test_without_scripts_everything_is_a_link_or_a_form(place: Place, open_brows
 
 
 def test_the_outline_marks_where_one_is_and_leads_on(shelf: Shelf, reader: Visitor) -> None:
-    page = reader.open(f"/documents/{shelf.book}")
+    page = reader.open(f"/documents/{shelf.book}?at=0")
     outline = page.get_by_role("complementary", name="Outline")
     outline.get_by_role("link", name="Chapter 7").click()
     expect(page.get_by_role("heading", name="Chapter 7")).to_be_in_viewport()
@@ -185,7 +185,7 @@ def test_a_link_to_a_passage_finds_it_wherever_it_is(shelf: Shelf, reader: Visit
 
 
 def test_keys_move_through_the_text(shelf: Shelf, reader: Visitor) -> None:
-    page = reader.open(f"/documents/{shelf.book}")
+    page = reader.open(f"/documents/{shelf.book}?at=0")
     number = page.locator("#page-menu [data-page-now]")
     page.keyboard.press("]")
     page.keyboard.press("]")
@@ -211,7 +211,7 @@ def test_keys_move_through_the_text(shelf: Shelf, reader: Visitor) -> None:
 
 
 def test_letters_in_a_field_are_letters(shelf: Shelf, reader: Visitor) -> None:
-    page = reader.open(f"/documents/{shelf.book}")
+    page = reader.open(f"/documents/{shelf.book}?at=0")
     page.locator("#page-menu").click()
     page.locator("#page-number").press("-")
     assert "size-18" in (page.locator("body").get_attribute("class") or "")
@@ -219,7 +219,7 @@ def test_letters_in_a_field_are_letters(shelf: Shelf, reader: Visitor) -> None:
 
 @pytest.mark.parametrize("width", [1100, 800, 390])
 def test_panels_are_drawers_on_narrow_screens(shelf: Shelf, open_browser: OpenBrowser, width: int) -> None:
-    page = open_browser(shelf.session, size=(width, 800)).open(f"/documents/{shelf.text}")
+    page = open_browser(shelf.session, size=(width, 800)).open(f"/documents/{shelf.text}?at=0")
     expect(page.locator("#outline")).to_be_hidden()
     opener = page.locator("[data-open=outline]").locator("visible=true")
     opener.click()
@@ -245,12 +245,12 @@ def test_panels_are_drawers_on_narrow_screens(shelf: Shelf, open_browser: OpenBr
 
 
 def test_a_closed_panel_stays_closed(shelf: Shelf, reader: Visitor) -> None:
-    page = reader.open(f"/documents/{shelf.text}")
+    page = reader.open(f"/documents/{shelf.text}?at=0")
     page.get_by_label("Close About").click()
     expect(page.locator("#about")).to_be_hidden()
     page.reload()
     expect(page.locator("#about")).to_be_hidden()
-    page = reader.open(f"/documents/{shelf.text}?panel=about")
+    page = reader.open(f"/documents/{shelf.text}?at=0&panel=about")
     expect(page.locator("#about")).to_be_visible()
 
 

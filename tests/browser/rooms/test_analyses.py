@@ -28,9 +28,9 @@ def test_prompts_are_picked_and_answers_show_the_page_that_says_so(place: Place,
     page.get_by_label("Your own prompt").fill(ASKED)
     page.get_by_role("button", name="Start").click()
     # Nobody reloads anything.
-    expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible()
+    expect(page.locator("#an-status .chip", has_text="Offline: passages only")).to_be_visible()
     expect(page.locator("#an-grid tbody tr")).to_have_count(2)
-    expect(page.locator("#an-grid tbody .cell.ok")).to_have_count(4)
+    expect(page.locator("#an-grid tbody .cell", has_text="Passages only")).to_have_count(4)
     answer = page.locator(".answer", has_text=ASKED)
     expect(answer.locator(".said")).to_contain_text(sentence(117))
     check_axe(page)
@@ -78,8 +78,8 @@ def walk_the_grid(page: Page, member: Visitor, document: str) -> None:
     # It is filled again while the focus stays where it is.
     listed = {"document_id": document}
     until(page, lambda: member.ask("GET", "/analyses", params=listed)["items"][0]["status"] == "completed", "again")
-    expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible()
-    expect(page.locator("#an-grid .cell.ok")).to_have_count(4)
+    expect(page.locator("#an-status .chip", has_text="Offline: passages only")).to_be_visible()
+    expect(page.locator("#an-grid .cell", has_text="Passages only")).to_have_count(4)
     expect(cells.nth(3)).to_be_focused()
 
 
@@ -115,7 +115,7 @@ def test_a_contract_is_answered_offline_with_quotes_and_downloads(place: Place, 
     document = member.add("lease.md", CONTRACT)
     page = member.open(f"/analyses/new?document={document}")
     page.get_by_role("button", name="Start").click()
-    expect(page.locator("#an-status .chip", has_text="Complete")).to_be_visible()
+    expect(page.locator("#an-status .chip", has_text="Offline: passages only")).to_be_visible()
     for title, words in (
         ("People and organisations", "Ada Brenner"),
         ("Money", "4,250 EUR"),

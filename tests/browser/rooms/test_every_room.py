@@ -26,6 +26,7 @@ EMPTY = [
     "/settings/mappings",
     "/settings/webhooks",
     "/settings/weights",
+    "/settings/models",
     "/settings/retention",
     "/settings/appearance",
     "/uploads",
@@ -101,7 +102,7 @@ def test_a_small_phone_has_every_place_in_its_bar_or_one_step_behind(
     more.focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Analyses")).to_be_focused()
+    expect(page.get_by_role("link", name="Highlights")).to_be_focused()
     if scripts:
         check_axe(page)
     page.keyboard.press("Escape")

@@ -16,6 +16,8 @@ import pytest
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import POINTS
+from octavo.library.changes import retry_document
+from octavo.library.highlights import NewHighlight, add_highlight
 from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
 from tests.support.engine import Engine, engine_on, wait_for_end
@@ -163,6 +165,43 @@ def test_a_worker_killed_between_the_files_of_an_archive_adds_none_twice(site: S
     assert [(part["number"], part["name"]) for part in parts] == list(enumerate(files))
     assert len({part["document_id"] for part in parts}) == engine.one("SELECT count(*) FROM documents") - 1 == 3
     assert engine.one("SELECT count(*) FROM uploads") == 4
+    sweep(site, engine)
+
+
+def test_a_highlight_survives_workers_that_are_killed_while_its_document_is_processed_again(
+    site: Site, engine: Engine
+) -> None:
+    document = add(site, engine, TEXT.encode())
+    worker = site.start_worker()
+    wait_for_end(engine)
+    worker.terminate()
+    owner = engine.one("SELECT owner_id FROM documents WHERE id = %s", document)
+
+    async def mark_and_retry() -> None:
+        async with (
+            aclosing(bucket_of(site.settings)) as bucket,
+            open_desk(engine.info, bucket) as desk,
+            desk.database.transaction() as connection,
+        ):
+            new = NewHighlight("The quick brown fox.", note="ask Tomas")
+            await add_highlight(connection, owner, document, None, new)
+            await retry_document(connection, owner, document, "extracted")
+
+    asyncio.run(mark_and_retry())
+    placed = """
+        SELECT h.quote, h.note, h.lost, c.revision,
+               h.char_start = c.char_start + position(h.quote IN c.content) - 1 AS placed
+        FROM highlights h JOIN documents d ON d.id = h.document_id
+        JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision AND strpos(c.content, h.quote) > 0"""
+    kept = {"quote": "The quick brown fox.", "note": "ask Tomas", "lost": False, "placed": True}
+    # The third commit writes the new chunks and finds the highlights in them.
+    for point, time, revision in (("stage.commit.before", 3, 1), ("stage.commit.after", 1, 2)):
+        die(site, engine, point, time)
+        assert engine.rows(placed) == [kept | {"revision": revision}], point
+    worker = site.start_worker()
+    wait_for_end(engine)
+    worker.terminate()
+    assert engine.rows(placed) == [kept | {"revision": 2}]
     sweep(site, engine)
 
 

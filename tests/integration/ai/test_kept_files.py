@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from octavo.ai.calls import Caller, FileReference
-from octavo.ai.providers import gemini_files
+from octavo.ai.providers import gemini
 from octavo.ai.tasks import EXTRACT_PAGES, PagesToRead
 from octavo.core.errors import ModelFailed, TimedOut
 from tests.support.gateway import Bench
@@ -20,7 +20,7 @@ PDF = b"%PDF-1.7 " + b"x" * 100_000
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gemini_files, "FIRST_POLL_SECONDS", 0.001)
+    monkeypatch.setattr(gemini, "FIRST_POLL_SECONDS", 0.001)
 
 
 async def ask(bench: Bench, caller: Caller, first: int = 1) -> str:
@@ -59,7 +59,7 @@ async def test_a_file_is_waited_for_until_it_can_be_used(bench: Bench) -> None:
 async def test_a_file_that_never_becomes_ready_fails_after_a_time_limit(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gemini_files, "ACTIVE_SECONDS", 0.05)
+    monkeypatch.setattr(gemini, "ACTIVE_SECONDS", 0.05)
     bench.gemini.looks = 10_000
     with pytest.raises(TimedOut):
         await ask(bench, bench.caller())

@@ -230,6 +230,22 @@ async def test_abandoned_after_two_days_without_progress_and_restarted_by_one_ca
         assert (await study.ended(analysis)).status == "completed"
 
 
+async def test_an_analysis_without_progress_is_reported_once_within_minutes(study: Study) -> None:
+    analysis = await study.start([await study.prompt()])
+    await study.prepare()
+    told = "SELECT kind FROM events WHERE process_id = %s AND kind = 'analysis.stalled'"
+    await recover(study)
+    assert await study.desk.rows(told, analysis) == []
+    await study.run("UPDATE analyses SET progressed_at = progressed_at - interval '6 minutes'")
+    for _ in range(2):
+        await recover(study)
+    assert len(await study.desk.rows(told, analysis)) == 1
+    await study.run("UPDATE analyses SET progressed_at = engine_now()")
+    await study.run("UPDATE engine_clock SET shift = shift + interval '6 minutes'")
+    await recover(study)
+    assert len(await study.desk.rows(told, analysis)) == 2
+
+
 async def test_what_waits_for_a_worker_is_never_abandoned(study: Study) -> None:
     analysis = await study.start([await study.prompt()])
     await study.run(TWO_DAYS)

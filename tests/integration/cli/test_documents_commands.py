@@ -122,7 +122,7 @@ def working(instance: Instance) -> Generator[None]:
 
 COMMANDS = [
     *("add", "ls", "show", "rm", "restore", "retry", "cancel", "reembed", "watch"),
-    *("edit", "connections", "verdict", "weights", "related"),
+    *("edit", "connections", "verdict", "weights", "related", "highlights"),
     *("keys", "keys add", "keys ls", "keys rm"),
 ]
 
@@ -600,6 +600,26 @@ def test_fields_of_documents_can_be_edited_and_cleared(console: Console) -> None
     assert edited["tags"] == ["New"]
 
 
+def test_all_documents_that_match_are_edited_and_the_edit_is_undone(console: Console) -> None:
+    one, other, apart = console.add(write("one.txt"), write("other.txt"), write("apart.txt"))
+    console.say("edit", one, other, "--tag", "imported", "--kind", "letter")
+    said = console.say(
+        "edit", "--where", "tag=imported", "--where", "kind=letter", "--collection", "Quay", "--tag", "moved"
+    )
+    assert said.startswith("Edited 2 documents. Undo with `octavo edit --undo ")
+    found = [console.read("show", name) for name in (one, other, apart)]
+    assert [(item["collection"], sorted(item["tags"])) for item in found] == [
+        *[("Quay", ["imported", "moved"])] * 2,
+        (None, []),
+    ]
+    assert console.say("edit", "--undo", said.split("`")[1].split()[-1]) == "Restored 2 documents.\n"
+    shown = console.read("show", one)
+    assert (shown["collection"], shown["tags"], shown["kind"]) == (None, ["imported"], "letter")
+    assert "Name documents, or select them with --where" in console.refuse("edit", "--title", "A")
+    assert "use NAME=VALUE" in console.refuse("edit", "--where", "imported", "--title", "A")
+    assert "nonsense" in console.refuse("edit", "--where", "nonsense=1", "--title", "A")
+
+
 def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:
     (one,) = console.add(write("one.txt"))
     assert "Nothing to change. Use --title" in console.refuse("edit", one)
@@ -667,3 +687,20 @@ def test_related_documents_are_listed_most_similar_first(console: Console) -> No
     assert other in console.say("related", one)
     (alone,) = console.add(write("alone.txt"))
     assert console.say("related", alone) == "No related documents.\n"
+
+
+def test_highlights_are_listed_of_one_document_or_of_all_and_by_their_words(console: Console) -> None:
+    assert console.say("highlights", "--q", "ospreys") == "No highlights.\n"
+    (one,), (other,) = console.add(write("lease.txt")), console.add(write("letter.txt"))
+    info = EmbeddedPostgres(DataFolder(console.instance.data)).connection_info()
+    marked = b"""INSERT INTO highlights (id, document_id, quote, text_before, text_after, colour, note, lost)
+                 VALUES (gen_random_uuid(), %s, %s, '', '', 'green', %s, true)"""
+    with psycopg.connect(info) as database:
+        database.execute(marked, (one, "ninety days", "ask Tomas about ospreys"))
+        database.execute(marked, (other, "the deposit", ""))
+    said = console.say("highlights", one[-8:])
+    assert said.startswith(f"lease.txt · green · lost: the current text does not contain this passage · {one[-8:]}\n")
+    assert said.endswith("    “ninety days”\n    Note: ask Tomas about ospreys\n")
+    assert [item["quote"] for item in console.read("highlights", "--q", "OSPREYS")["items"]] == ["ninety days"]
+    assert {item["document_id"] for item in console.read("highlights")["items"]} == {one, other}
+    assert "either a document id or --q" in console.refuse("highlights", one, "--q", "deposit")

@@ -154,6 +154,14 @@ def test_a_database_that_is_not_set_up_is_refused_with_what_to_do(console: Conso
         console.engine.run("ALTER TABLE hidden RENAME TO schema_migrations")
 
 
+def test_a_job_moves_up_and_imports_are_paused(console: Console) -> None:
+    job = console.say("add", "demo", "--json").split('"')[3]
+    assert console.say("prioritise", job) == "Moved up: 0.\n"  # it is not part of an import
+    assert console.say("pause-imports") == "Imports are paused, 0 waiting.\n"
+    assert '"waiting": 0' in console.say("pause-imports", "--json")
+    assert console.say("resume-imports") == "Imports are not paused, 0 waiting.\n"
+
+
 def test_jobs_are_cancelled_and_retried_and_finished_ones_are_not(console: Console) -> None:
     engine = console.engine
     first, second, complete = (one["id"] for one in console.read("add", "demo", "--count", "3"))

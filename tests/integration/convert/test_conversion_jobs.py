@@ -498,7 +498,7 @@ async def test_fields_are_facts_of_the_document_and_facts_of_a_person_are_used(
         assert (facts["amount"].value, facts["number"].value) == ("12.50", "A-99")
         assert (facts["number"].source, facts["number"].status) == ("person", "confirmed")
         assert await desk.one("SELECT count(*) FROM facts WHERE made_by = 'mapping:invoice_v1' AND source = 'mapping'")
-        await say_facts(connection, document, {"sender": "Tea Ltd"})
+        await say_facts(connection, [document], {"sender": "Tea Ltd"})
         await add_own(connection, owner, "mine.yaml", MINE)
     later = await intake.submit_document(owner, document, "mine_v1")
     async with working(desk, sandbox, folder):

@@ -265,7 +265,7 @@ def test_programs_are_copied_when_the_account_cannot_reach_the_installation(
     def closed(_file: Path, _account: Account) -> bool:
         return False
 
-    monkeypatch.setattr("octavo.database.embedded.binaries.can_run", closed)
+    monkeypatch.setattr("octavo.database.embedded.cluster.can_run", closed)
     server = EmbeddedPostgres(DataFolder(data))
     assert query(server.start(), "SELECT extname FROM pg_extension") == ("plpgsql",)
     pid = server.pid()

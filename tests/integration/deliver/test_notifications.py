@@ -34,18 +34,77 @@ def claim(engine: Engine) -> ClaimedJob:
     return engine.claim_one(kinds=PROCESS)
 
 
-async def test_a_ready_document_is_reported_with_its_title(
+async def test_a_ready_document_that_somebody_added_by_hand_has_no_notification(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
-    made = await desk.add(owner, b"text", given={"title": "Annual report"})
+    await desk.add(owner, b"text", given={"title": "Annual report"})
     engine.complete(claim(engine))
     await office.relay()
+    assert await shown(desk, owner) == []
+
+
+async def add_import(desk: Desk, owner: UUID, count: int, key: UUID | None = None) -> None:
+    marked = {"import": str(key or uuid4())}
+    for number in range(count):
+        await desk.add(owner, f"note {number} {marked}".encode(), given=marked)
+
+
+async def test_an_import_has_one_notification_that_is_updated(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    await add_import(desk, owner, 4)
+    engine.complete(claim(engine))
     await office.relay()
-    (told,) = await shown(desk, owner)
-    assert (told.type, told.level, told.document_id) == ("document.completed", "news", made.document_id)
-    assert told.sentence == "“Annual report” is ready."
-    assert told.link == f"/documents/{made.document_id}"
+    (first,) = await shown(desk, owner)
+    assert (first.type, first.level, first.sentence) == ("import.progress", "news", "Import: 4 added · 1 ready.")
+    engine.complete(claim(engine))
+    engine.complete(claim(engine))
+    engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
+    await office.relay()
+    (second,) = await shown(desk, owner)
+    assert (second.id, second.level) == (first.id, "error")
+    assert second.sentence == "Import: 4 added · 3 ready · 1 needs you."
+    assert second.link == "/library"
     assert await shown(desk, engine.add_owner()) == []
+
+
+async def test_a_finished_import_is_unread_again(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
+    await add_import(desk, owner, 1)
+    engine.complete(claim(engine))
+    await office.relay()
+    async with desk.database.connection() as connection:
+        await mark_all_read(connection, owner)
+    engine.advance(61)
+    await office.relay()
+    await office.relay()
+    (told,) = await shown(desk, owner, unread=True)
+    assert (told.type, told.sentence) == ("import.completed", "Import finished: 1 added · 1 ready.")
+
+
+async def test_two_imports_have_two_notifications(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
+    for _ in range(2):
+        await add_import(desk, owner, 2)
+    for _ in range(4):
+        engine.complete(claim(engine))
+    await office.relay()
+    assert [one.sentence for one in await shown(desk, owner)] == ["Import: 2 added · 2 ready."] * 2
+
+
+async def test_people_get_one_message_about_an_import_and_programs_one_for_each_document(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    person = office.subscribe(owner, "ada@example.org", ["document.completed"], channel="mail")
+    program = office.subscribe(owner, events=["document.completed"])
+    await add_import(desk, owner, 3)
+    for _ in range(3):
+        engine.complete(claim(engine))
+    await office.relay()
+    assert office.line(person) == []
+    engine.advance(61)
+    await office.relay()
+    await office.relay()
+    assert [one["type"] for one in office.line(person)] == ["import.completed"]
+    assert [one["type"] for one in office.line(program)] == ["document.completed"] * 3
 
 
 @pytest.mark.parametrize(
@@ -63,14 +122,15 @@ async def test_a_failure_is_reported_with_its_code(
     assert told.sentence.startswith("“Scan” ")
 
 
-async def test_a_duplicate_that_is_complete_immediately_is_reported_too(
+async def test_a_duplicate_that_is_complete_immediately_is_counted_too(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
-    await desk.add(owner, b"text")
+    marked = {"import": str(uuid4())}
+    await desk.add(owner, b"text", given=marked)
     engine.complete(claim(engine))
-    await desk.add(owner, b"text", duplicates="new")
+    await desk.add(owner, b"text", duplicates="new", given=marked)
     await office.relay()
-    assert [one.type for one in await shown(desk, owner)] == ["document.completed"] * 2
+    assert [one.sentence for one in await shown(desk, owner)] == ["Import: 2 added · 2 ready."]
 
 
 async def test_nothing_of_a_title_is_in_an_event(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:
@@ -85,10 +145,10 @@ async def test_reading_and_resolving_record_the_user_and_the_time(
 ) -> None:
     person = uuid4()
     engine.run("INSERT INTO users (id, email, password_hash, owner_id) VALUES (%s, 'a@x', '', %s)", person, owner)
-    for body in (b"good", b"bad"):
-        await desk.add(owner, body)
-    engine.complete(claim(engine))
+    await desk.add(owner, b"bad")
+    await add_import(desk, owner, 1)
     engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
+    engine.complete(claim(engine))
     await office.relay()
     bad, good = sorted(await shown(desk, owner), key=lambda one: one.level)
     async with desk.database.transaction() as connection:
@@ -127,7 +187,7 @@ async def test_notifications_of_a_visitor_move_to_the_account_at_sign_in(
     visitor = uuid4()
     engine.run("INSERT INTO owners (id, kind) VALUES (%s, 'anonymous')", visitor)
     for body in (b"told before", b"told after"):
-        await desk.add(visitor, body)
+        await desk.add(visitor, body, given={"import": str(uuid4())})
         engine.complete(claim(engine))
         if body == b"told before":
             await office.relay()
@@ -139,8 +199,8 @@ async def test_notifications_of_a_visitor_move_to_the_account_at_sign_in(
 async def test_old_notifications_are_deleted_except_unresolved_errors(
     desk: Desk, office: PostOffice, engine: Engine, owner: UUID
 ) -> None:
-    for body in (b"1", b"2", b"3"):
-        await desk.add(owner, body)
+    for _ in range(3):
+        await add_import(desk, owner, 1)
         engine.complete(claim(engine))
     await desk.add(owner, b"4")
     engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
@@ -159,3 +219,24 @@ async def test_old_notifications_are_deleted_except_unresolved_errors(
             *(subscriber, days),
         )
     assert await forget_attempts(desk.database) == 1
+
+
+async def test_a_retry_after_an_import_changes_its_line_and_nothing_else(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    await add_import(desk, owner, 2)
+    engine.complete(claim(engine))
+    engine.fail(claim(engine), ErrorClass.UNSUPPORTED)
+    engine.advance(61)
+    for _ in range(2):
+        await office.relay()
+    async with desk.database.connection() as connection:
+        await mark_all_read(connection, owner)
+    (before,) = await shown(desk, owner)
+    assert before.sentence == "Import finished: 2 added · 1 ready · 1 needs you."
+    engine.requeue(engine.one("SELECT id FROM jobs WHERE status = 'failed'"))
+    engine.complete(claim(engine))
+    await office.relay()
+    (after,) = await shown(desk, owner)
+    assert (after.type, after.read_at, after.created_at) == (before.type, before.read_at, before.created_at)
+    assert after.sentence == "Import finished: 2 added · 2 ready."

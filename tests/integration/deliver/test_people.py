@@ -30,9 +30,10 @@ async def finish_document(desk: Desk, engine: Engine, owner: UUID) -> UUID:
     return made.document_id
 
 
-async def fail_document(desk: Desk, engine: Engine, owner: UUID) -> None:
-    await desk.add(owner, b"bad text", given={"title": TITLE})
+async def fail_document(desk: Desk, engine: Engine, owner: UUID) -> UUID:
+    made = await desk.add(owner, b"bad text", given={"title": TITLE})
     engine.fail(engine.claim_one(kinds=["process_document"]), ErrorClass.UNSUPPORTED)
+    return made.document_id
 
 
 def make_certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
@@ -161,12 +162,16 @@ async def test_the_administrator_is_notified_of_failures_without_titles(
     with mail_server(mailbox) as port, receiver() as chat:
         async with office.database.transaction() as connection:
             await keep_administrators(connection, owner, {"mail": "ops@example.org", "slack": chat.url})
-        await fail_document(desk, engine, engine.add_owner())
-        await fail_document(desk, engine, owner)
+        failed = [await fail_document(desk, engine, one) for one in (engine.add_owner(), owner)]
         await finish_document(desk, engine, engine.add_owner())
         async with delivering(office, smtp_url=f"smtp://127.0.0.1:{port}", fetch_allow=chat.allowed):
             await office.until_delivered()
-        assert chat.bodies() == [{"text": "A document could not be processed (UNSUPPORTED)."}] * 2
+        jobs = [engine.one("SELECT process_id FROM documents WHERE id = %s", one) for one in failed]
+        assert [body["text"] for body in chat.bodies()] == [
+            "A document could not be processed (UNSUPPORTED). Owner: user account."
+            f" Document: {document}. Job: process_document {job}."
+            for document, job in zip(failed, jobs, strict=True)
+        ]
     assert [mail["Subject"] for _, _, mail in mailbox.mails] == [
         "Octavo: A document could not be processed (UNSUPPORTED)"
     ] * 2

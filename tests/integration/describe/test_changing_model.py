@@ -100,7 +100,7 @@ async def test_documents_are_found_by_their_earlier_vectors_until_all_new_ones_e
             assert await renew_vectors(connection, settings, most=1) == 1
         async with working(desk, sandbox, folder, gateway=gateway, **with_gemini(gemini)):
             await until_ended(desk, "embed_document")
-        assert await desk.one("SELECT priority FROM jobs WHERE kind = 'embed_document'") == 8
+        assert await desk.one("SELECT priority FROM jobs WHERE kind = 'embed_document'") == 18
         half = "SELECT count(*) FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE m.name = %s"
         assert await desk.one(half, label) == 3
         assert (await desk.one(IN_USE, book)) == NAME

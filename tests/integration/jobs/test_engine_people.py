@@ -196,7 +196,7 @@ BROKEN = {
     "waiting for nothing": ("slot_only_when_wanted", "admitted = false"),
     "a slot while paused": ("slot_only_when_wanted", "status = 'paused'"),
     "due while paused": ("slot_only_when_wanted", "status = 'paused', admitted = false, run_after = now()"),
-    "a priority out of range": ("jobs_priority_check", "priority = 10"),
+    "a priority out of range": ("jobs_priority_check", "priority = 20"),
     "no attempts at all": ("jobs_max_attempts_check", "max_attempts = 0"),
 }
 

@@ -32,6 +32,26 @@ def test_progress_is_reported_at_most_every_two_seconds_and_at_the_end(engine: E
     ] == ["progress", "complete"]
 
 
+def test_the_count_of_a_stage_ends_with_it(engine: Engine, owner: UUID) -> None:
+    engine.put(owner)
+    job = engine.claim_one()
+    engine.progress(job, 7)
+    engine.finish_stage(job, "read")
+    row = engine.job(job.id)
+    assert (row["done"], row["total"], row["unit"]) == (0, None, None)
+    engine.progress(job, 2)
+    assert engine.job(job.id)["done"] == 2
+
+
+def test_the_count_never_goes_back_within_a_stage(engine: Engine, owner: UUID) -> None:
+    engine.put(owner)
+    job = engine.claim_one()
+    engine.progress(job, 7)
+    engine.progress(job, 3)
+    assert engine.job(job.id)["done"] == 7
+    assert max(told(engine, job.id)) == told(engine, job.id)[-1]
+
+
 def test_who_lost_the_lease_tells_nothing(engine: Engine, owner: UUID) -> None:
     engine.put(owner)
     job = engine.claim_one()

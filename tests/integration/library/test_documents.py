@@ -57,6 +57,9 @@ async def test_filters_find_what_they_name(desk: Desk, owner: UUID) -> None:
         (Filters(status="pending"), [second, first]),
         (Filters(status="failed"), []),
         (Filters(trashed=True), []),
+        (Filters(size_min=3, size_max=3), [second, first]),
+        (Filters(size_min=4), []),
+        (Filters(size_max=2), []),
     ]
     async with desk.database.connection() as connection:
         for filters, expected in wanted:

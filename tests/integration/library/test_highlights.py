@@ -16,8 +16,10 @@ from octavo.library.highlights import (
     delete_highlight,
     edit_highlight,
     find_highlights,
+    keep_position,
     list_highlights,
     place_highlights,
+    read_position,
 )
 from octavo.records.documents import Highlight
 from tests.support.library import Desk
@@ -227,3 +229,49 @@ async def test_a_visitor_who_signs_in_keeps_the_highlights(desk: Desk, owner: UU
     await desk.rows("SELECT merge_owner(%s, %s)", visitor, owner)
     assert await marks(desk, owner, document) == [one]
     assert await found(desk, owner, "tomas") == [one.id]
+
+
+# Reading position ---------------------------------------------------------------------------------------------------
+
+
+async def keep(desk: Desk, owner: UUID, document: UUID, user: UUID | None, start: int) -> None:
+    async with desk.database.transaction() as connection:
+        await keep_position(connection, owner, document, user, start)
+
+
+async def position(desk: Desk, owner: UUID, document: UUID, user: UUID | None) -> int | None:
+    async with desk.database.connection() as connection:
+        return await read_position(connection, owner, document, user)
+
+
+async def new_user(desk: Desk) -> UUID:
+    made, statement = uuid4(), "INSERT INTO users (id, email, password_hash, owner_id) VALUES (%s, %s, 'x', %s)"
+    await desk.rows(statement, made, f"{made}@example.org", await desk.new_owner())
+    return made
+
+
+async def test_each_person_has_an_own_reading_position(desk: Desk, owner: UUID) -> None:
+    document = (await desk.add(owner, FIRST.encode())).document_id
+    anna, ben = await new_user(desk), await new_user(desk)
+    assert await position(desk, owner, document, anna) is None
+    for start in (10, 20):
+        await keep(desk, owner, document, anna, start)
+    await keep(desk, owner, document, ben, 5)
+    assert [await position(desk, owner, document, one) for one in (anna, ben)] == [20, 5]
+    stranger = await desk.new_owner()
+    assert await position(desk, stranger, document, anna) is None
+    with pytest.raises(NotFound):
+        await keep(desk, stranger, document, anna, 1)
+    await desk.rows("DELETE FROM users WHERE id = %s", anna)
+    assert await desk.one("SELECT count(*) FROM reading_positions") == 1
+
+
+async def test_a_visitor_who_signs_in_continues_where_the_visitor_stopped(desk: Desk, owner: UUID) -> None:
+    visitor, anna = uuid4(), await new_user(desk)
+    await desk.rows("INSERT INTO owners (id, kind) VALUES (%s, 'anonymous')", visitor)
+    document = (await desk.add(visitor, FIRST.encode())).document_id
+    await keep(desk, visitor, document, None, 30)
+    await desk.rows("SELECT merge_owner(%s, %s)", visitor, owner)
+    assert await position(desk, owner, document, anna) == 30
+    await keep(desk, owner, document, anna, 40)
+    assert await position(desk, owner, document, anna) == 40

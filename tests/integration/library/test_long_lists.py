@@ -24,7 +24,7 @@ FILL = """
         SELECT gen_random_uuid(), %(owner)s, gen_random_uuid(),
                CASE WHEN n %% 1000 = 0 THEN 'failed' WHEN n %% 1000 = 1 THEN 'pending' ELSE 'completed' END,
                md5(n::text), 'note-' || n || '.txt', 'text/plain', 'text', sha256(n::text::bytea), 10,
-               CASE WHEN n %% 1000 = 2 THEN 'stored_only' WHEN n %% 1000 = 3 THEN 'empty' ELSE 'full' END,
+               CASE WHEN n %% 1000 = 2 THEN 'stored_only' WHEN n %% 1000 = 3 THEN 'partial' ELSE 'full' END,
                clock_timestamp() - make_interval(secs => n),
                CASE WHEN n %% 100 = 4 THEN 'invoice' ELSE 'letter' END, 'Sender ' || n %% 300,
                date '2000-01-01' + n %% 5000, CASE WHEN n %% 100 = 4 THEN n END
@@ -47,6 +47,8 @@ UNSET = (
     "amount_min",
     "amount_max",
     "language",
+    "size_min",
+    "size_max",
     "after_at",
     "after_text",
     "after_id",
@@ -104,13 +106,15 @@ async def test_filters_by_facts_use_their_indexes_and_no_order_asks_for_each_doc
         plan = await plan_of(desk, DOCUMENTS.documents, a_page(shelf, **chosen))
         assert plan["Actual Rows"] > 0
         assert pages_read(plan) < 600, chosen
-    for sort in ("kind", "sender", "date", "amount", "language", "collection", "state"):
+    for sort in ("kind", "sender", "date", "amount", "language", "collection", "state", "size"):
         plan = await plan_of(desk, DOCUMENTS.documents, a_page(shelf, sort=sort, descending=True))
         # The rows themselves are read once to be sorted; only those of the page are looked up further.
         assert pages_read(plan) < 1500, sort
 
 
-@pytest.mark.parametrize("sort", ["newest", "oldest", "title", "sender", "-date", "amount", "-kind", "-amount"])
+@pytest.mark.parametrize(
+    "sort", ["newest", "oldest", "title", "sender", "-date", "amount", "-kind", "-amount", "-size"]
+)
 async def test_every_document_is_on_exactly_one_page(desk: Desk, owner: UUID, sort: Sort) -> None:
     for number in range(12):
         document = (await desk.add(owner, b"text %d" % number, given={"title": f"Title {number % 3}"})).document_id

@@ -1,4 +1,4 @@
-"""What is kept for a time goes when that time is over, with an event: visitors' documents, and those of collections."""
+"""What is kept for a time goes when that time is over: visitors' documents, those of collections, and threads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from octavo.library.changes import Edit, edit_documents, restore_documents
 from octavo.library.collections import keep_collection, list_collections
 from octavo.library.sweep import expire_collections, expire_visitors
 from octavo.owners import open_anonymous_session
+from octavo.records.search import AskScope
+from octavo.search.threads import NewTurn, begin_turn, forget_threads, list_threads
 from tests.support.conversions import convert, invoice
 from tests.support.library import Desk
 
@@ -85,3 +87,16 @@ async def test_a_collection_keeps_documents_for_its_days_and_a_restored_one_agai
         with pytest.raises(NotFound):
             await keep_collection(connection, await desk.new_owner(), mail.id, 1)
     assert kept
+
+
+async def test_a_thread_is_kept_until_some_time_after_its_last_question(desk: Desk, owner: UUID) -> None:
+    async with desk.database.transaction() as connection:
+        old, new = [await begin_turn(connection, owner, NewTurn(text, AskScope())) for text in ("Old?", "New?")]
+    await run(desk, "UPDATE threads SET updated_at = now() - make_interval(days => %s)", DAYS + 1)
+    assert await forget_threads(desk.database, 0) == 0
+    async with desk.database.transaction() as connection:
+        await begin_turn(connection, owner, NewTurn("And now?", AskScope(), new.thread_id))
+    assert await forget_threads(desk.database, DAYS) == 1
+    async with desk.database.connection() as connection:
+        assert [one.id for one in (await list_threads(connection, owner)).items] == [new.thread_id]
+    assert await desk.one("SELECT count(*) FROM turns WHERE thread_id = %s", old.thread_id) == 0

@@ -47,7 +47,7 @@ async def test_files_of_an_archive_are_documents(desk: Desk, owner: UUID, sandbo
     shown = await finished(desk, owner, document)
     assert (shown.quality, shown.source_type, shown.parent_id) == ("full", "archive", None)
     priorities = await desk.rows("SELECT DISTINCT priority FROM jobs WHERE kind = 'process_document' ORDER BY 1")
-    assert [row["priority"] for row in priorities] == [5, 8]
+    assert [row["priority"] for row in priorities] == [5, 18]  # in the lanes of persons and of imports
     await desk.check_books()
 
 

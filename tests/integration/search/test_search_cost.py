@@ -14,10 +14,10 @@ from octavo.ai.gateway_setup import open_local_gateway
 from octavo.core.ids import new_id
 from octavo.database import Database, fetch_rows
 from octavo.language import DIMENSIONS, NAME
-from octavo.search import chunk_search, search, term_counts
+from octavo.search import chunk_search, query_terms, search
 from octavo.search.ask import answer, find_sources
 from octavo.search.chunk_search import as_text
-from octavo.search.term_counts import count_terms
+from octavo.search.query_terms import count_terms
 
 OWNER = b"INSERT INTO owners (id, kind) VALUES (%s, 'user')"
 DOCUMENTS = b"""INSERT INTO documents
@@ -95,8 +95,8 @@ async def rows_read(database: Database, owner: UUID, query: str) -> tuple[int, i
 async def test_a_common_word_reads_no_more_chunks_than_its_limits_allow(
     database_info: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(term_counts, "ESTIMATED_FROM", 1000)
-    monkeypatch.setattr(term_counts, "SAMPLE", 100)
+    monkeypatch.setattr(query_terms, "ESTIMATED_FROM", 1000)
+    monkeypatch.setattr(query_terms, "SAMPLE", 100)
     monkeypatch.setattr(chunk_search, "MOST_MATCHES", 300)
     monkeypatch.setattr(chunk_search, "MOST_SCORED", 100)
     async with Database(database_info) as database:
@@ -123,7 +123,7 @@ async def test_a_common_word_costs_at_most_twice_a_rare_one(database_info: str) 
         costs: dict[str, list[float]] = {"keel7x3": [], "harbour": [], "lighthouse": []}
         for _ in range(9):
             for word, took in costs.items():
-                term_counts.forget_counts()
+                query_terms.forget_counts()
                 start = processor_time(backend)
                 async with database.transaction() as connection:
                     await search(connection, owner, word, mode="text")

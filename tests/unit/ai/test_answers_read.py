@@ -14,7 +14,7 @@ from octavo.ai.tasks import CLASSIFY_DOCUMENT, ENRICH_CHUNKS, ChunkInsights
 from octavo.ai.tasks.task import UnusableAnswer
 from octavo.core.types import JSON
 from octavo.language.insights import ChunkInsight, ChunkText, DocumentInsight, DocumentSource
-from octavo.language.quotes import find_quote
+from octavo.language.text_positions import find_quote
 
 DOCUMENT = DocumentSource([ChunkText("Text.")])
 GOOD: dict[str, JSON] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
+from octavo.convert.mappings.mapping import FIELD_TYPES
 from octavo.facts.dates import writes_month_first
 from octavo.facts.typed_values import usual_decimal
 from octavo.facts.words import Notation

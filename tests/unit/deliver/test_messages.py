@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -74,7 +75,11 @@ def test_a_link_leads_to_the_thing_where_the_address_of_the_installation_is_know
 
 def test_an_administrator_is_led_to_the_job_because_the_document_is_somebody_elses() -> None:
     about = Subject("job.dead_letter", PROCESS, DOCUMENT)
+    about = replace(about, owner="ada@example.org", job_kind="process_document")
     told = describe(about, public_url="https://docs.example.org", for_administrator=True)
+    names = f"Owner: ada@example.org. Document: {DOCUMENT}. Job: process_document {PROCESS}."
+    assert told.sentence.endswith(names)
+    assert describe(about).sentence.find("ada") == -1
     assert told.link == f"https://docs.example.org/operations/jobs/{PROCESS}"
 
 
@@ -115,6 +120,6 @@ def test_a_title_calls_nobody_in_a_chat() -> None:
 
 
 def test_default_event_types_are_valid_event_types() -> None:
-    assert set(DEFAULT_EVENTS) == set(NEWS) | set(ERRORS)
+    assert set(DEFAULT_EVENTS) == {"document.completed", "import.completed"} | set(NEWS) | set(ERRORS)
     assert set(DEFAULT_EVENTS) <= set(EVENT_TYPES)
     assert len(set(EVENT_TYPES)) == len(EVENT_TYPES)

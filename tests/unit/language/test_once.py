@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
-from octavo.language.load_once import load_once
+from octavo.language.vocabulary import load_once
 
 THREADS = 4
 MOMENT_SECONDS = 0.1

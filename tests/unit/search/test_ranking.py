@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from octavo.core.ids import new_id
 from octavo.language import NAME
+from octavo.search.query_terms import TermCount, TermCountCache
 from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan_ranking, spread, vector_share
-from octavo.search.term_counts import TermCount, TermCountCache
 
 
 def term(word: str, found_in: int, often_in: int = 0, config: str = "english") -> Term:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.search.suggestions import count_changes, rank_similar, replace_words
+from octavo.search.query_terms import count_changes, rank_similar, replace_words
 
 words = st.text("abcdef", min_size=1, max_size=8)
 

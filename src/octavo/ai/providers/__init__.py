@@ -5,8 +5,7 @@ money.
 """
 
 from octavo.ai.providers.anthropic import Anthropic
-from octavo.ai.providers.gemini import Gemini
-from octavo.ai.providers.gemini_files import GeminiFiles
+from octavo.ai.providers.gemini import Gemini, GeminiFiles
 from octavo.ai.providers.http_client import HttpClient
 from octavo.ai.providers.openai import Compatible, OpenAI
 from octavo.ai.providers.provider import Embedder, EmbeddingReply, ModelReply, Provider, VisionLimits

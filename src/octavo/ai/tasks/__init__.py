@@ -1,19 +1,22 @@
-"""The tasks for models. Each task consists of a module in this package, a prompt in `prompts/`, and an entry in
+"""The tasks for models. Each task has its code in a module of this package, a prompt in `prompts/`, and an entry in
 `TASKS`.
 """
 
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION
 from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT
-from octavo.ai.tasks.classify_document import CLASSIFY_DOCUMENT
-from octavo.ai.tasks.classify_image import CLASSIFY_IMAGE, ImageToClassify
-from octavo.ai.tasks.clean_markdown import CLEAN_MARKDOWN
 from octavo.ai.tasks.consolidate_answers import CONSOLIDATE_ANSWERS
-from octavo.ai.tasks.enrich_chunks import ENRICH_CHUNKS, ChunkInsights
-from octavo.ai.tasks.explain_bridges import EXPLAIN_BRIDGES
+from octavo.ai.tasks.describe_documents import (
+    CLASSIFY_DOCUMENT,
+    CLASSIFY_IMAGE,
+    ENRICH_CHUNKS,
+    ChunkInsights,
+    ImageToClassify,
+)
 from octavo.ai.tasks.extract_fields import EXTRACT_FIELDS, FieldsToFind, FieldToFind
-from octavo.ai.tasks.extract_pages import EXTRACT_PAGES, PagesToRead
-from octavo.ai.tasks.judge_contradictions import JUDGE_CONTRADICTIONS
+from octavo.ai.tasks.judge_pairs import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS
+from octavo.ai.tasks.rewrite_question import REWRITE_QUESTION
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
+from octavo.ai.tasks.write_markdown import CLEAN_MARKDOWN, EXTRACT_PAGES, PagesToRead
 
 TASKS = Tasks(
     ANSWER_QUESTION,
@@ -27,6 +30,7 @@ TASKS = Tasks(
     EXTRACT_PAGES,
     EXPLAIN_BRIDGES,
     JUDGE_CONTRADICTIONS,
+    REWRITE_QUESTION,
 )
 
 __all__ = [
@@ -41,6 +45,7 @@ __all__ = [
     "EXTRACT_FIELDS",
     "EXTRACT_PAGES",
     "JUDGE_CONTRADICTIONS",
+    "REWRITE_QUESTION",
     "TASKS",
     "ChunkInsights",
     "FieldToFind",

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from octavo.convert.errors import BadMapping
-from octavo.convert.mappings.field_types import FIELD_TYPES
 from octavo.convert.mappings.mapping import (
+    FIELD_TYPES,
     TABLE,
     Check,
     Column,

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Check, Field, Prefer
+from octavo.convert.mappings.mapping import FIELD_TYPES, Check, Field, Prefer
 from octavo.convert.mappings.mapping import Mapping as DocumentMapping
 from octavo.facts.dates import find_dates
 from octavo.facts.layout import Line, TextRun

@@ -8,8 +8,7 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Check, Field, Mapping, Otherwise
+from octavo.convert.mappings.mapping import FIELD_TYPES, Check, Field, Mapping, Otherwise
 from octavo.convert.rules import patterns
 from octavo.convert.rules.candidates import Candidate, CandidateFinder, LabelHit, choose, field_labels
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded

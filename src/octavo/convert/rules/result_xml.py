@@ -12,8 +12,7 @@ from importlib import import_module
 from math import isfinite
 from typing import Any
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Column, Field, Mapping
+from octavo.convert.mappings.mapping import FIELD_TYPES, Column, Field, Mapping
 from octavo.convert.rules.embedded_invoice import parse_safely
 from octavo.convert.rules.engine import finish
 from octavo.convert.values import Conversion, Status, Value

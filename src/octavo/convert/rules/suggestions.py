@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Field, Mapping
+from octavo.convert.mappings.mapping import FIELD_TYPES, Field, Mapping
 from octavo.convert.rules.engine import finish
 from octavo.convert.values import Conversion, Suggestion, Value
 from octavo.facts.layout import Line, lines_of, locate_text

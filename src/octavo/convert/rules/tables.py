@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Column, Field, LineRule, UserPattern
+from octavo.convert.mappings.mapping import FIELD_TYPES, Column, Field, LineRule, UserPattern
 from octavo.convert.rules.candidates import Label, LabelFinder, LabelHit
 from octavo.convert.rules.patterns import as_type, limit_time
 from octavo.facts.layout import Line, PageText, make_run

@@ -24,13 +24,15 @@ from psycopg.conninfo import make_conninfo
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere
 from octavo.database.embedded import keeper
 from octavo.database.embedded.account import Account, database_account, first_closed_folder
-from octavo.database.embedded.binaries import Binaries, find_binaries, readable_binaries
 from octavo.database.embedded.cluster import (
     DATABASE,
     SUPERUSER,
+    Binaries,
     choose_major,
+    find_binaries,
     make_cluster,
     read_password,
+    readable_binaries,
     recorded_major,
 )
 from octavo.database.embedded.data_folder import POLL_SECONDS, PRIVATE, DataFolder, FileLock, explain, is_locked

@@ -28,3 +28,18 @@ ORDER BY m.owner_id = u.owner_id DESC, m.created_at, m.owner_id LIMIT 1;
 -- Sets a new personal owner for a person who is no longer a member of any owner.
 WITH moved AS (UPDATE users SET owner_id = :owner WHERE id = :user RETURNING id)
 INSERT INTO memberships (owner_id, user_id, role) SELECT :owner, id, 'owner' FROM moved;
+
+-- name: users(after_at, after_id, most)
+-- Accounts with their people, storage and this month's model costs, newest first. Visitors are not listed.
+SELECT o.id AS owner_id, o.kind, o.created_at, coalesce(g.bytes, 0) AS bytes, coalesce(g.documents, 0) AS documents,
+       (SELECT coalesce(array_agg(u.email ORDER BY m.created_at, u.email), '{}') FROM memberships m
+        JOIN users u ON u.id = m.user_id WHERE m.owner_id = o.id) AS members,
+       coalesce((SELECT sum(s.spent_usd) FROM ai_spending s
+                 WHERE s.key = ANY (spending_keys(o.id, NULL, engine_now())) AND starts_with(s.key, 'owner:')), 0)::double precision AS spent_usd
+FROM owners o LEFT JOIN owner_usage g ON g.owner_id = o.id
+WHERE o.kind <> 'anonymous' AND (:after_at::timestamptz IS NULL OR (o.created_at, o.id) < (:after_at, :after_id::uuid))
+ORDER BY o.created_at DESC, o.id DESC LIMIT :most;
+
+-- name: visitors()
+SELECT count(*) AS owners, coalesce(sum(g.bytes), 0)::bigint AS bytes, coalesce(sum(g.documents), 0)::bigint AS documents
+FROM owners o JOIN owner_usage g ON g.owner_id = o.id WHERE o.kind = 'anonymous';

@@ -31,7 +31,7 @@ WITH working AS (
     GROUP BY g.name
 ), waiting AS (
     SELECT j.id FROM jobs j
-    WHERE j.status = 'queued' AND j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE'
+    WHERE j.status = 'queued' AND j.run_after > engine_now() AND j.run_after < 'infinity' AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE'
       AND j.queued_at < (SELECT max(answered_at) FROM working)
     ORDER BY j.id FOR UPDATE SKIP LOCKED
 )

@@ -1,7 +1,7 @@
 -- People -------------------------------------------------------------------------------------------------------------
 
--- name: document_to_analyse(owner, document)
-SELECT id, revision, text_ready FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
+-- name: documents_to_analyse(owner, documents)
+SELECT id, revision, text_ready FROM documents WHERE id = ANY (:documents) AND owner_id = :owner AND deleted_at IS NULL ORDER BY id;
 
 -- name: long_document(document, pages, bytes)
 -- A document to analyse automatically, with the number of active prompts; nothing if it is too short, too large, or was
@@ -12,12 +12,13 @@ FROM documents d
 WHERE id = :document AND page_count > :pages AND bytes <= :bytes AND text_ready AND deleted_at IS NULL
   AND NOT EXISTS (SELECT FROM analyses a WHERE a.document_id = d.id);
 
--- name: insert_analysis(id, owner, document, revision, mode, at_once)!
+-- name: insert_analyses(ids, owner, documents, revisions, mode, at_once)!
 INSERT INTO analyses (id, owner_id, document_id, revision, mode, at_once, status)
-VALUES (:id, :owner, :document, :revision, :mode, :at_once, 'created');
+SELECT a.id, :owner, a.document_id, a.revision, :mode, :at_once, 'created'
+FROM unnest(:ids::uuid[], :documents::uuid[], :revisions::integer[]) AS a (id, document_id, revision);
 
--- name: set_queued(analysis)!
-UPDATE analyses SET status = 'queued' WHERE id = :analysis;
+-- name: set_queued(analyses)!
+UPDATE analyses SET status = 'queued' WHERE id = ANY (:analyses);
 
 -- name: choose_prompts(owner, prompts)
 -- The given prompts or, if none are given, all active prompts.
@@ -26,11 +27,11 @@ WHERE (owner_id = :owner OR owner_id IS NULL)
   AND CASE WHEN :prompts::uuid[] IS NULL THEN active ELSE id = ANY (:prompts::uuid[]) END
 ORDER BY execution_order, id;
 
--- name: insert_results(analysis, owner, prompts)!
+-- name: insert_results(analyses, owner, prompts)!
 -- Copies the current text of each prompt.
 INSERT INTO analysis_results (analysis_id, prompt_id, version, title, content, system, execution_order)
-SELECT :analysis, id, version, title, content, system, execution_order FROM prompts
-WHERE id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
+SELECT a.id, p.id, p.version, p.title, p.content, p.system, p.execution_order FROM unnest(:analyses::uuid[]) AS a (id), prompts p
+WHERE p.id = ANY (:prompts) AND (owner_id = :owner OR owner_id IS NULL)
 ON CONFLICT DO NOTHING;
 
 -- name: hold_jobs(analysis, owner)
@@ -226,6 +227,20 @@ SELECT EXISTS (SELECT FROM jobs WHERE parent_id = :analysis AND status IN ('queu
        EXISTS (SELECT FROM analyses WHERE id = :analysis AND status IN ('queued', 'analyzing')
                  AND progressed_at < engine_now() - interval '48 hours') AS idle_for_days;
 
+-- name: report_stalled(analysis, seconds)!
+-- Reports an analysis without progress, once until it makes progress again. Not while one of its jobs runs, is next in the queue, is
+-- over budget or belongs to a paused import.
+INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+SELECT a.id, 'analysis.stalled', a.owner_id, a.document_id, jsonb_strip_nulls(jsonb_build_object('reason', (
+    SELECT j.note #>> '{error,message}' FROM jobs j WHERE j.parent_id = a.id AND j.status = 'queued' AND j.note ? 'error'
+    ORDER BY j.queued_at DESC LIMIT 1)))
+FROM analyses a
+WHERE a.id = :analysis AND a.status = 'analyzing' AND a.progressed_at < engine_now() - make_interval(secs => :seconds)
+  AND NOT EXISTS (SELECT FROM jobs j WHERE (j.id = a.id OR j.parent_id = a.id) AND (
+      j.status IN ('processing', 'paused') OR j.status = 'queued' AND (j.run_after = 'infinity' OR j.admitted AND EXISTS (
+          SELECT FROM workers w WHERE w.expires_at > engine_now()))))
+  AND NOT EXISTS (SELECT FROM events e WHERE e.process_id = a.id AND e.kind = 'analysis.stalled' AND e.at > a.progressed_at);
+
 -- name: delete_segment_files(analysis)!
 -- Files that no other analysis of the document uses.
 DELETE FROM artifacts f USING analyses a, segments s
@@ -253,7 +268,8 @@ CROSS JOIN LATERAL (
     WHERE o.analysis_id = a.id AND NOT EXISTS (SELECT FROM segments part WHERE part.parent_id = o.id)) AS s
 CROSS JOIN LATERAL (
     SELECT count(*) AS items, count(*) FILTER (WHERE status = 'done') AS items_done,
-           count(*) FILTER (WHERE status = 'failed') AS items_failed
+           count(*) FILTER (WHERE status = 'failed') AS items_failed,
+           coalesce(bool_and(made_by = 'local') FILTER (WHERE status = 'done'), false) AS offline
     FROM analysis_items WHERE analysis_id = a.id AND status <> 'split') AS i
 CROSS JOIN LATERAL (
     SELECT count(*) AS results, count(*) FILTER (WHERE status = 'completed') AS results_completed
@@ -307,7 +323,7 @@ FROM segments s WHERE s.analysis_id = :analysis ORDER BY s.first, s.last DESC, s
 SELECT i.id, i.segment_id, i.prompt_id,
        CASE WHEN i.status <> 'planned' THEN i.status WHEN j.status = 'processing' THEN 'running'
             WHEN j.status = 'paused' THEN 'paused' WHEN j.attempt > 0 THEN 'retrying' ELSE 'planned' END AS status,
-       i.error_code, i.error_message
+       i.error_code, i.error_message, i.made_by = 'local' AS offline
 FROM analysis_items i LEFT JOIN jobs j ON j.id = i.job_id WHERE i.analysis_id = :analysis;
 
 -- name: items(analysis, id, after_order, after_prompt, after_first, after_id, most)

@@ -10,4 +10,4 @@ UPDATE ai_gates SET open_until = engine_now(), probe_until = NULL WHERE name = :
 -- name: wake_jobs(codes)!
 -- Ends the back-off of jobs that wait because of an error whose code begins with `codes`. Other jobs keep their time.
 UPDATE jobs SET run_after = engine_now()
-WHERE status = 'queued' AND run_after > engine_now() AND starts_with(note #>> '{error,code}', :codes);
+WHERE status = 'queued' AND run_after > engine_now() AND run_after < 'infinity' AND starts_with(note #>> '{error,code}', :codes);

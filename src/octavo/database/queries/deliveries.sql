@@ -78,17 +78,21 @@ SET address = excluded.address, events = excluded.events, active = true, stopped
 WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.events OR NOT subscribers.active;
 
 -- name: delivery(subscriber, event, process)
--- Everything needed to deliver an event. The title and the facts are only returned to their owner.
+-- Everything needed to deliver an event. The title and the facts are only returned to their owner, and the owner's name only to
+-- administrators.
 SELECT s.id, s.channel, s.address, s.secret, CASE WHEN s.old_until > engine_now() THEN s.old_secret END AS old_secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
-       s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now,
+       s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now, j.kind AS job_kind,
+       CASE WHEN s.everybodys THEN owner_name(o) END AS owner,
        CASE WHEN NOT s.everybodys AND s.channel = 'webhook' AND e.document_id IS NOT NULL THEN (
            SELECT jsonb_object_agg(f.name, jsonb_build_object(
                'value', f.value, 'normalized', f.normalized, 'confidence', round(f.confidence::numeric, 3), 'status', f.status))
            FROM chosen_facts f WHERE f.document_id = d.id AND f.name <> 'title' AND f.value IS NOT NULL) END AS facts
 FROM subscribers s
 LEFT JOIN events e ON e.process_id = :process::uuid AND e.id = :event::bigint
+LEFT JOIN jobs j ON j.id = e.process_id
+LEFT JOIN owners o ON o.id = coalesce(j.owner_id, e.owner_id)
 LEFT JOIN conversions c ON c.id = e.process_id AND (c.owner_id = s.owner_id OR s.everybodys)
 LEFT JOIN documents d ON d.id = coalesce(c.document_id, e.document_id) AND (d.owner_id = s.owner_id OR s.everybodys)
 WHERE s.id = :subscriber;
@@ -114,7 +118,7 @@ ORDER BY d.at DESC, d.id DESC LIMIT :most;
 -- name: notifications(owner, id, unread, before_at, before_id, most)
 -- Newest first.
 SELECT n.id, n.type, n.level, n.process_id, n.document_id, n.title, n.error_code, n.created_at, n.read_at, n.resolved_at,
-       n.resolved_by, n.reason
+       n.resolved_by, CASE WHEN n.import_id IS NULL THEN n.reason ELSE import_summary(n.import_id) END AS reason
 FROM notifications n
 WHERE n.owner_id = :owner AND (:id::uuid IS NULL OR n.id = :id) AND (NOT :unread OR n.read_at IS NULL)
   AND (:before_at::timestamptz IS NULL OR (n.created_at, n.id) < (:before_at, :before_id::uuid))

@@ -11,6 +11,11 @@ WHERE caps.taken < caps.most AND EXISTS (
     SELECT FROM jobs WHERE cap_key = caps.key AND status = 'queued' AND NOT admitted AND run_after IS NULL)
 ORDER BY caps.key LIMIT 10;
 
+-- name: left_paused()
+-- Jobs that wait for their owner to resume imports, although the owner did not pause them.
+SELECT id FROM jobs WHERE status = 'queued' AND run_after = 'infinity'
+  AND NOT (priority >= 10 AND EXISTS (SELECT FROM paused_imports p WHERE p.owner_id = jobs.owner_id)) ORDER BY id LIMIT 10;
+
 -- name: jobs_unlike_events()
 -- Jobs whose state differs from their last event. One statement, so that both are read at the same moment.
 SELECT jobs.id, jobs.status, last.state_after

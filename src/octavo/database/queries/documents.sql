@@ -1,4 +1,4 @@
--- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, amount_min, amount_max, language, trashed, versions, sort, descending, after_at, after_text, after_id, most)
+-- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, amount_min, amount_max, language, size_min, size_max, trashed, versions, sort, descending, after_at, after_text, after_id, most)
 -- The only query that lists documents of an owner: newest first, oldest first, by title or by a fact. The planner removes unused
 -- conditions, so that each order can use its index. Sorted by a fact, documents without it come last.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
@@ -27,6 +27,7 @@ CROSS JOIN LATERAL (SELECT CASE :sort
     WHEN 'amount' THEN to_char(d.amount + 10::numeric ^ 15, 'FM0000000000000000.000000')
     WHEN 'language' THEN d.language
     WHEN 'collection' THEN lower(c.name)
+    WHEN 'size' THEN to_char(d.bytes, 'FM0000000000000000000')
     WHEN 'state' THEN d.status END COLLATE "C" AS key) AS o
 WHERE d.owner_id = :owner
   AND (d.deleted_at IS NOT NULL) = :trashed
@@ -45,6 +46,8 @@ WHERE d.owner_id = :owner
   AND (:amount_min::numeric IS NULL OR d.amount >= :amount_min)
   AND (:amount_max::numeric IS NULL OR d.amount <= :amount_max)
   AND (:language::text IS NULL OR d.language = :language OR starts_with(d.language, :language || '-'))
+  AND (:size_min::bigint IS NULL OR d.bytes >= :size_min)
+  AND (:size_max::bigint IS NULL OR d.bytes <= :size_max)
   AND (:tag::text IS NULL OR EXISTS (
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
@@ -52,8 +55,8 @@ WHERE d.owner_id = :owner
       WHEN 'working' THEN d.status = 'pending' AND d.id <> ALL (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty')
           -- As in the count of this tab.
-          AND NOT (d.quality = 'empty' AND d.source_type = 'image' AND (
-              NOT d.metadata ? 'unreadable' OR d.metadata ->> 'unreadable_code' = 'TOO_LARGE')))
+          AND (d.quality = 'partial' AND NOT (d.source_type = 'image' AND d.kind IS NOT DISTINCT FROM 'photo') OR d.metadata ? 'pages_for_ocr'
+               OR d.metadata ? 'unreadable' AND d.metadata ->> 'unreadable_code' IS DISTINCT FROM 'TOO_LARGE'))
           OR d.id = ANY (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'failed' THEN d.status = 'failed'
       ELSE d.quality = 'stored_only' END)
@@ -128,6 +131,26 @@ JOIN objects o ON o.key = a.key
 WHERE d.id = :document AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY a.kind = 'source', a.revision DESC LIMIT 1;
 
+-- name: source_files(owner, documents)
+-- The sources of many documents, as in `source_file`.
+SELECT DISTINCT ON (d.id) a.key, a.content_type, o.bytes, encode(o.sha256, 'hex') AS sha256, d.filename, d.process_id
+FROM documents d
+JOIN artifacts a ON a.document_id = d.id AND a.kind IN ('source', 'page_raw', 'transcript_raw')
+                AND (a.revision IN (0, d.revision) OR d.revision = 0)
+JOIN objects o ON o.key = a.key
+WHERE d.id = ANY (:documents) AND d.owner_id = :owner AND d.deleted_at IS NULL
+ORDER BY d.id, a.kind = 'source', a.revision DESC;
+
+-- name: count_downloads(owner, documents)!
+-- Counts the download of many documents and records events.
+WITH counted AS (
+    UPDATE documents SET download_count = download_count + 1,
+                         first_downloaded_at = coalesce(first_downloaded_at, clock_timestamp())
+    WHERE id = ANY (:documents) AND owner_id = :owner AND deleted_at IS NULL RETURNING id, owner_id, process_id
+)
+INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+SELECT process_id, 'downloaded', owner_id, id, '{}' FROM counted;
+
 -- name: count_download(document)!
 -- Counts the download and records an event.
 WITH counted AS (
@@ -172,12 +195,12 @@ SELECT id, owner_id, process_id, status, quality, revision, last_revision, needs
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
 ORDER BY id FOR NO KEY UPDATE;
 
--- name: edit(document, fields, set_collection, collection)!
+-- name: edit(documents, fields, set_collection, collection)!
 UPDATE documents SET
     edited = ARRAY(SELECT DISTINCT unnest(edited || :fields::text[]) ORDER BY 1),
     collection_id = CASE WHEN :set_collection THEN :collection::uuid ELSE collection_id END,
     updated_at = clock_timestamp()
-WHERE id = :document;
+WHERE id = ANY (:documents);
 
 -- name: ensure_tags(owner, ids, names)
 -- Tags by name, created if needed; the first spelling is kept.
@@ -190,9 +213,24 @@ WITH wanted AS (
 )
 SELECT id FROM made;
 
--- name: set_tags(document, tags)!
-WITH gone AS (DELETE FROM document_tags WHERE document_id = :document AND NOT tag_id = ANY (:tags::uuid[]))
-INSERT INTO document_tags (document_id, tag_id) SELECT :document, unnest(:tags::uuid[]) ON CONFLICT DO NOTHING;
+-- name: set_tags(documents, tags)!
+WITH gone AS (DELETE FROM document_tags WHERE document_id = ANY (:documents) AND NOT tag_id = ANY (:tags::uuid[]))
+INSERT INTO document_tags (document_id, tag_id) SELECT d.id, t.id FROM unnest(:documents::uuid[]) AS d (id), unnest(:tags::uuid[]) AS t (id)
+ON CONFLICT DO NOTHING;
+
+-- name: add_tags(documents, tags)!
+INSERT INTO document_tags (document_id, tag_id) SELECT d.id, t.id FROM unnest(:documents::uuid[]) AS d (id), unnest(:tags::uuid[]) AS t (id)
+ON CONFLICT DO NOTHING;
+
+-- name: remove_tags(owner, documents, names)!
+DELETE FROM document_tags dt USING tags t
+WHERE dt.document_id = ANY (:documents) AND t.id = dt.tag_id AND t.owner_id = :owner
+  AND lower(t.name) IN (SELECT lower(name) FROM unnest(:names::text[]) AS n (name));
+
+-- name: most_tagged(documents)
+-- The largest number of tags that one of these documents has.
+SELECT coalesce(max(number), 0) AS number
+FROM (SELECT count(*) AS number FROM document_tags WHERE document_id = ANY (:documents) GROUP BY document_id) AS counted;
 
 -- name: tags_without_vectors(tags)
 SELECT t.id FROM tags t WHERE t.id = ANY (:tags) AND NOT EXISTS (SELECT FROM tag_embeddings e WHERE e.tag_id = t.id);
@@ -264,26 +302,29 @@ FROM left_over l WHERE documents.id = l.id AND documents.duplicate_of IS DISTINC
 -- name: restore(documents)!
 UPDATE documents SET deleted_at = NULL, updated_at = clock_timestamp() WHERE id = ANY (:documents);
 
--- name: reclaim_upload(owner, document)!
+-- name: reclaim_uploads(owner, documents)!
 -- Restored from the trash: canonical again, or a duplicate if another document has the content now.
 WITH mine AS (
-    SELECT u.id, (SELECT other.document_id FROM uploads other
-                  WHERE other.owner_id = u.owner_id AND other.sha256 = u.sha256 AND other.is_canonical) AS other,
-           (SELECT key FROM artifacts a WHERE a.document_id = :document AND a.kind = 'source' AND a.revision = 0) AS key
-    FROM uploads u WHERE u.document_id = :document AND u.owner_id = :owner AND u.state = 'deleted'
+    SELECT u.id, u.document_id,
+           (SELECT key FROM artifacts a WHERE a.document_id = u.document_id AND a.kind = 'source' AND a.revision = 0) AS key,
+           coalesce((SELECT other.document_id FROM uploads other
+                     WHERE other.owner_id = u.owner_id AND other.sha256 = u.sha256 AND other.is_canonical),
+                    nullif(first_value(u.document_id) OVER (PARTITION BY u.sha256 ORDER BY u.document_id), u.document_id)) AS other
+    FROM uploads u WHERE u.document_id = ANY (:documents) AND u.owner_id = :owner AND u.state = 'deleted'
 ), claimed AS (
     UPDATE uploads SET state = 'uploaded', is_canonical = mine.other IS NULL,
                        object_key = CASE WHEN mine.other IS NULL THEN mine.key END
     FROM mine WHERE uploads.id = mine.id
 )
-UPDATE documents SET duplicate_of = mine.other FROM mine WHERE documents.id = :document;
+UPDATE documents SET duplicate_of = mine.other FROM mine WHERE documents.id = mine.document_id;
 
--- name: unfinished_jobs_of(documents)
--- Includes jobs that were started by a finished one, such as the items of an analysis.
-SELECT id FROM jobs
-WHERE (document_id = ANY (:documents) OR parent_id IN (SELECT id FROM jobs WHERE document_id = ANY (:documents)))
-  AND status IN ('queued', 'processing', 'paused')
-ORDER BY cap_key NULLS FIRST, id;
+-- name: resume_stopped(documents)
+-- Queues the jobs again that were cancelled when their documents were deleted.
+SELECT requeue_job(j.id, NULL) FROM documents d JOIN jobs j ON j.id = d.process_id
+WHERE d.id = ANY (:documents) AND d.status = 'failed' AND j.status = 'cancelled' ORDER BY j.id;
+
+-- name: stop_jobs(documents)!
+SELECT stop_jobs(:documents);
 
 -- name: purge(documents)
 -- Permanent: deletes rows now and returns the keys to remove from the bucket afterwards.

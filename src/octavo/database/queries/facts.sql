@@ -21,23 +21,23 @@ SELECT :document, :made_by, :revision, f.name, f.number, f.value, f.normalized, 
 FROM jsonb_to_recordset(:facts) AS f (name text, number integer, value text, normalized text, page integer, box jsonb,
                                       quote text, confidence real, source text, status text);
 
--- name: say(document, name, value, normalized)!
--- A correction by a person; a value of NULL means that the document has no such fact.
+-- name: say(documents, name, value, normalized)!
+-- A correction by a person; a value of NULL means that the documents have no such fact.
 INSERT INTO facts (document_id, made_by, name, value, normalized, confidence, source, status)
-VALUES (:document, 'person', :name, :value, :normalized, 1, 'person', 'confirmed')
+SELECT unnest(:documents::uuid[]), 'person', :name, :value, :normalized, 1, 'person', 'confirmed'
 ON CONFLICT (document_id, made_by, name, number) DO UPDATE
 SET value = excluded.value, normalized = excluded.normalized, page = NULL, box = NULL, quote = '', made_at = clock_timestamp();
 
--- name: keep_place(document, name)!
+-- name: keep_place(documents, name)!
 -- A person who confirms or corrects a value does not move it: the place is that of the best fact that was found.
 UPDATE facts p SET page = f.page, box = f.box, quote = f.quote
-FROM (SELECT page, box, quote FROM facts
-      WHERE document_id = :document AND name = :name AND made_by <> 'person' AND page IS NOT NULL
-      ORDER BY fact_rank(source, status), confidence DESC, number LIMIT 1) AS f
-WHERE p.document_id = :document AND p.name = :name AND p.made_by = 'person';
+FROM (SELECT DISTINCT ON (document_id) document_id, page, box, quote FROM facts
+      WHERE document_id = ANY (:documents) AND name = :name AND made_by <> 'person' AND page IS NOT NULL
+      ORDER BY document_id, fact_rank(source, status), confidence DESC, number) AS f
+WHERE p.document_id = f.document_id AND p.name = :name AND p.made_by = 'person';
 
--- name: follow(document, names)!
-SELECT follow_facts(:document, :names::text[]);
+-- name: follow(documents, names)!
+SELECT follow_all_facts(:documents::uuid[], :names::text[]);
 
 -- name: views(owner)
 SELECT id, name, filter, sort, created_at FROM views WHERE owner_id = :owner ORDER BY lower(name);

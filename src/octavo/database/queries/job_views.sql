@@ -1,6 +1,6 @@
 -- name: jobs(owner, job, jobs, status, kind, document, before_at, before_id, most)
 -- Jobs of one owner, newest first; if the owner is NULL, jobs of all owners, for administrators.
-SELECT id, kind, document_id, status, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
+SELECT id, kind, document_id, status, lane_of(priority) AS lane, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
        created_at, queued_at, started_at, progressed_at, completed_at, failed_at
 FROM jobs
 WHERE (:owner::uuid IS NULL OR owner_id = :owner)
@@ -50,7 +50,8 @@ ORDER BY id FOR UPDATE;
 -- Ends the back-off of jobs and records it. Returns the jobs that were waiting for their next attempt.
 WITH waiting AS (
     SELECT id FROM jobs
-    WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner) AND status = 'queued' AND run_after > engine_now()
+    WHERE id = ANY (:jobs) AND (:owner::uuid IS NULL OR owner_id = :owner) AND status = 'queued'
+      AND run_after > engine_now() AND run_after < 'infinity'
     ORDER BY id FOR UPDATE
 ), woken AS (
     UPDATE jobs SET run_after = engine_now()
@@ -70,7 +71,7 @@ UPDATE ai_gates SET open_until = engine_now() WHERE open_until > engine_now();
 -- The jobs of a document that wait for their next attempt, and improvements of its description that failed for good.
 SELECT id FROM jobs
 WHERE owner_id = :owner AND document_id = :document
-  AND (status = 'queued' AND run_after > engine_now() OR kind = 'improve_document' AND status = 'dead_letter')
+  AND (status = 'queued' AND run_after > engine_now() AND run_after < 'infinity' OR kind = 'improve_document' AND status = 'dead_letter')
 ORDER BY id;
 
 -- name: workers()

@@ -30,11 +30,12 @@ SELECT set_cap('kind:' || name, cap) FROM job_kinds WHERE cap IS NOT NULL ORDER 
 -- Returns the id of each job, and whether it was created.
 SELECT id, made FROM enqueue_jobs(:wanted);
 
--- name: exchange(worker, held, tokens, outputs, kinds, slots, lease, mark_priority, mark_time)
+-- name: exchange(worker, held, tokens, outputs, kinds, slots, bulk_most, bulk_first, lease, mark_priority, mark_time, bulk_mark_priority, bulk_mark_time)
 -- Completes finished jobs and claims the next ones.
 SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
-FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, make_interval(secs => :lease),
-                   :mark_priority::smallint, :mark_time::bigint);
+FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :bulk_most::integer, :bulk_first::boolean,
+                   make_interval(secs => :lease), :mark_priority::smallint, :mark_time::bigint, :bulk_mark_priority::smallint,
+                   :bulk_mark_time::bigint);
 
 -- name: pass_time(taking_over)
 -- Requeues jobs of dead workers and makes due jobs claimable. Returns the number of jobs.
@@ -94,6 +95,21 @@ SELECT pause_job(:job, :token, :code, :message);
 
 -- name: requeue(job, from_stage)
 SELECT requeue_job(:job, :from_stage);
+
+-- name: prioritise(job)
+SELECT prioritise_job(:job);
+
+-- name: pause_imports(owner)
+SELECT pause_imports(:owner);
+
+-- name: resume_imports(owner)
+SELECT resume_imports(:owner);
+
+-- name: imports_paused(owner)
+-- When the owner's imports were paused; no row if they are not. With the number of waiting bulk jobs, counted up to 1000.
+SELECT p.paused_at, (SELECT count(*) FROM (
+    SELECT FROM jobs WHERE owner_id = :owner AND status = 'queued' AND priority >= 10 LIMIT 1000) AS waiting) AS waiting
+FROM (SELECT) AS always LEFT JOIN paused_imports p ON p.owner_id = :owner;
 
 -- name: cancel(job, event)
 SELECT cancel_job(:job, :event);

@@ -1,3 +1,7 @@
+-- name: job_owner(job)
+-- The name of a job's owner, for administrators.
+SELECT owner_name(o) AS name FROM jobs j JOIN owners o ON o.id = j.owner_id WHERE j.id = :job;
+
 -- name: counts()
 -- The number of jobs in each state that the operations page can filter by, and how long the oldest has been waiting.
 SELECT line.queued, line.backing_off, line.oldest_at, held.working, resting.paused, resting.failed, resting.dead_letter,

@@ -8,19 +8,23 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        + (SELECT count(*) FROM analyses WHERE owner_id = :owner AND status IN ('queued', 'analyzing')) AS working,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND kind = 'detect_connections'
            AND status IN ('queued', 'processing', 'paused')) AS comparing,
+       CASE WHEN EXISTS (SELECT FROM paused_imports WHERE owner_id = :owner) THEN 'paused'
+            WHEN EXISTS (SELECT FROM jobs WHERE owner_id = :owner AND status = 'queued' AND priority >= 10) THEN 'waiting'
+            END AS imports,
        (SELECT email FROM users WHERE id = :person) AS email,
        (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
        ARRAY(SELECT ARRAY[id::text, name] FROM views WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS views,
+       ARRAY(SELECT name FROM collections WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS collections,
        clock_timestamp() AS now;
 
 -- name: dead_letters()
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';
 
 -- name: dock(owner, most)
--- Running jobs first, then waiting ones, oldest first; comparisons after the others. Jobs that nobody waits for are omitted.
+-- Running jobs first, then waiting ones, imports last, oldest first; comparisons after the others. Jobs that nobody waits for are omitted.
 -- An analysis is one item, and so is a document: its comparison may wait while the document is still processed.
 SELECT id, name FROM (
-  SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name, j.status, j.kind, j.created_at,
+  SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name, j.status, j.kind, j.created_at, j.priority,
     row_number() OVER (PARTITION BY coalesce(c.id, d.id)
       ORDER BY j.status <> 'processing', j.kind = 'detect_connections', j.created_at, j.id) AS place
   FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
@@ -29,7 +33,7 @@ SELECT id, name FROM (
     AND (c.id IS NOT NULL OR d.deleted_at IS NULL AND d.id IS NOT NULL)
 ) AS active
 WHERE place = 1
-ORDER BY status <> 'processing', kind = 'detect_connections', created_at, id LIMIT :most;
+ORDER BY status <> 'processing', kind = 'detect_connections', priority >= 10, created_at, id LIMIT :most;
 
 -- name: tabs(owner)
 -- The number of documents in each tab of the library. Every count reads an index that contains few other rows.
@@ -41,9 +45,10 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS working,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND status = 'completed'
            AND (needs_classification OR quality IN ('partial', 'empty')
-               -- A picture needs no text. It needs a person only if it could not be decoded.
-               AND NOT (quality = 'empty' AND source_type = 'image' AND (
-                   NOT metadata ? 'unreadable' OR metadata ->> 'unreadable_code' = 'TOO_LARGE'))))
+               -- A photo needs no text. Other files without text need a person only if OCR has not read them, or if they could not
+               -- be decoded.
+               AND (quality = 'partial' AND NOT (source_type = 'image' AND kind IS NOT DISTINCT FROM 'photo') OR metadata ? 'pages_for_ocr'
+                    OR metadata ? 'unreadable' AND metadata ->> 'unreadable_code' IS DISTINCT FROM 'TOO_LARGE')))
        + (SELECT count(*) FROM documents_held WHERE owner_id = :owner) AS needs_you,
        (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
            AND status = 'failed') AS failed,

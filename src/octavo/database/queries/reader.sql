@@ -20,6 +20,14 @@ WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
   AND c.char_start < :last AND c.char_end > :first
 ORDER BY c.index;
 
+-- name: chunk_starts(owner, document, revision, first, last)
+-- The chunks that overlap a part of the text, without their boxes.
+SELECT c.id, c.char_start AS start, c.char_end AS "end"
+FROM chunks c JOIN documents d ON d.id = c.document_id
+WHERE d.id = :document AND d.owner_id = :owner AND c.revision = :revision
+  AND c.char_start < :last AND c.char_end > :first
+ORDER BY c.index;
+
 -- name: place_of(owner, document, passage)
 -- A chunk of the current text.
 SELECT c.id, c.char_start AS start, c.char_end AS "end", c.seconds, c.boxes

@@ -291,16 +291,15 @@ FROM documents d JOIN chunks c ON c.document_id = d.id AND c.revision = d.revisi
 WHERE c.id = ANY (:chunks) AND d.owner_id = :owner AND d.deleted_at IS NULL
 ORDER BY array_position(:chunks, c.id);
 
--- name: named_documents(owner, documents, words, most)
+-- name: named_documents(owner, chosen, limited, words, most)
 -- The documents whose sender, title, file name, author or kind contain most of these words.
-SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, s.score, s.of_sender
-FROM documents d
-CROSS JOIN LATERAL (SELECT lower(concat_ws(' ', d.sender, d.title, d.author, d.filename, d.kind)) AS named) AS n
+SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, n.score, n.of_sender
+FROM documents d JOIN searched_documents(:owner, :chosen) s ON s.id = d.id
+CROSS JOIN LATERAL (SELECT lower(concat_ws(' ', d.sender, d.title, d.author, d.filename, d.kind)) AS named) AS t
 CROSS JOIN LATERAL (SELECT count(*)::integer AS score, coalesce(bool_or(position(w.word IN lower(d.sender)) > 0), false) AS of_sender
-                    FROM unnest(:words::text[]) AS w (word) WHERE position(w.word IN n.named) > 0) AS s
-WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.text_ready AND (NOT d.superseded OR :documents::uuid[] IS NOT NULL)
-  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents)) AND (s.score > 0 OR :documents::uuid[] IS NOT NULL)
-ORDER BY s.score DESC, d.document_date DESC NULLS LAST, d.id LIMIT :most;
+                    FROM unnest(:words::text[]) AS w (word) WHERE position(w.word IN t.named) > 0) AS n
+WHERE d.text_ready AND (n.score > 0 OR :limited)
+ORDER BY n.score DESC, d.document_date DESC NULLS LAST, d.id LIMIT :most;
 
 -- name: chunks_of_page(document, page)
 -- The chunks of a page, or of the whole document if the page is not known.

@@ -110,6 +110,18 @@ CREATE TABLE budgets (
 
 CREATE INDEX budgets_document ON budgets (document_id);
 
+-- Model settings that an administrator has changed, in one row. Settings from the environment take precedence.
+CREATE TABLE model_settings (
+    id       smallint PRIMARY KEY CHECK (id = 1),
+    version  bigint NOT NULL DEFAULT 1,
+    plain    jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(plain) = 'object'),
+    sealed   jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(sealed) = 'object'),
+    set_at   timestamptz NOT NULL DEFAULT engine_now()
+);
+
+COMMENT ON COLUMN model_settings.version IS 'Increases with every change, so that processes notice it.';
+COMMENT ON COLUMN model_settings.sealed IS 'Encrypted API keys, each with its last four characters.';
+
 -- Transactions that change the ledger run one after the other, so no two can spend the same money or deadlock. Each takes
 -- a millisecond and a model call takes seconds, so the wait is short.
 CREATE FUNCTION take_ledger_turn() RETURNS void LANGUAGE sql AS $$

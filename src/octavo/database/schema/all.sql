@@ -14,7 +14,9 @@
 \ir search.sql
 \ir connections.sql
 \ir highlights.sql
+\ir threads.sql
 \ir ai.sql
+\ir imports.sql
 \ir deliveries.sql
 \ir conversions.sql
 \ir analyses.sql

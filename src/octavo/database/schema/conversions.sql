@@ -255,6 +255,7 @@ RETURNS TABLE (id uuid, made boolean, used text) LANGUAGE plpgsql AS $$
 DECLARE
     new_id uuid := (job ->> 'id')::uuid;
     same uuid;
+    waiting integer;
     shared text := CASE WHEN document IS NOT NULL THEN object_key END;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(format('convert:%s:%s:%s', owner, encode(content, 'hex'), mapping_name), 0));
@@ -277,7 +278,12 @@ BEGIN
     END IF;
     INSERT INTO mapping_texts (owner_id, sha256, file, text) VALUES (owner, mapping_hash, mapping_file, mapping_text)
     ON CONFLICT DO NOTHING;
-    PERFORM enqueue_jobs(jsonb_build_array(job || jsonb_build_object('document_id', document)));
+    -- More conversions than a person starts by hand are bulk work.
+    SELECT count(*) INTO waiting FROM (
+        SELECT FROM jobs j WHERE j.owner_id = owner AND j.status = 'queued' AND j.priority = 5 AND j.kind = job ->> 'kind'
+        LIMIT 5) AS others;
+    PERFORM enqueue_jobs(jsonb_build_array(job || jsonb_build_object(
+        'document_id', document, 'lane', CASE WHEN waiting < 5 THEN 'interactive' ELSE 'bulk' END)));
     INSERT INTO conversions (id, owner_id, document_id, filename, mapping, mapping_sha256, sha256, bytes, live,
                              source_expires_at)
     VALUES (new_id, owner, document, name, mapping_name, mapping_hash, content, size, true,

@@ -117,6 +117,7 @@ CREATE TABLE notifications (
     resolved_at timestamptz,
     resolved_by uuid REFERENCES users ON DELETE SET NULL,
     reason      text,
+    import_id   uuid REFERENCES imports ON DELETE CASCADE,
     CONSTRAINT only_errors_are_resolved CHECK (resolved_at IS NULL OR level = 'error'),
     CONSTRAINT somebody_at_a_time CHECK (resolved_by IS NULL OR resolved_at IS NOT NULL)
 );
@@ -124,6 +125,9 @@ CREATE TABLE notifications (
 COMMENT ON COLUMN notifications.reason IS 'Why it failed, or why it needs review.';
 COMMENT ON COLUMN notifications.title IS 'Title of the document at that time. It is stored here, with the owner, and never in an event.';
 
+COMMENT ON COLUMN notifications.import_id IS 'Of an import: it has one notification, which is updated.';
+
+CREATE UNIQUE INDEX notifications_import ON notifications (import_id) WHERE import_id IS NOT NULL;
 CREATE UNIQUE INDEX notifications_once ON notifications (event_id);
 CREATE INDEX notifications_owner ON notifications (owner_id, created_at, id);
 CREATE INDEX notifications_unread ON notifications (owner_id) WHERE read_at IS NULL;
@@ -147,7 +151,7 @@ INSERT INTO relay (epoch, id) VALUES (1000000000000, 0);
 CREATE FUNCTION event_type(job_kind text, event_kind text, state_after text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
         WHEN job_kind IN ('deliver', 'housekeeping') THEN NULL
-        WHEN split_part(event_kind, '.', 1) IN ('analysis', 'conversion', 'webhook') AND strpos(event_kind, '.') > 0
+        WHEN split_part(event_kind, '.', 1) IN ('analysis', 'conversion', 'import', 'webhook') AND strpos(event_kind, '.') > 0
             THEN event_kind
         WHEN job_kind = 'convert' AND event_kind IN ('downloaded', 'expired') THEN 'conversion.' || event_kind
         WHEN event_kind = 'dead_letter' THEN 'job.dead_letter'
@@ -167,8 +171,8 @@ CREATE TRIGGER delivery_ends AFTER UPDATE OF status ON jobs FOR EACH ROW
     WHEN (NEW.kind = 'deliver' AND OLD.status <> NEW.status
           AND NEW.status IN ('complete', 'failed', 'dead_letter', 'cancelled')) EXECUTE FUNCTION end_delivery();
 
--- Whether there is an event to relay, or a delivery that ended. It only reads two indexes and assigns no transaction id,
--- because even an idle installation calls it all the time.
+-- Whether there is an event to relay, an import to settle, or a delivery that ended. It only reads three indexes and assigns no
+-- transaction id, because even an idle installation calls it all the time.
 CREATE FUNCTION relay_has_work() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
     position relay;
@@ -182,7 +186,7 @@ BEGIN
         RETURN true;
     END IF;
     PERFORM FROM outgoing WHERE ended ORDER BY place LIMIT 1;
-    RETURN FOUND;
+    RETURN FOUND OR EXISTS (SELECT FROM finished_imports(engine_now()));
 END $$;
 
 -- Selects the deliveries to start: the first of each of these queues, unless it has a job. The caller enqueues the jobs in the
@@ -208,8 +212,19 @@ BEGIN
     RETURN coalesce(due, '[]');
 END $$;
 
+-- Whether a recipient gets an event. People who get mail or chat messages about documents get one about an import, when it is done.
+CREATE FUNCTION is_wanted(recipient subscribers, type text, import uuid, detail jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN recipient.channel = 'webhook' OR import IS NULL THEN type = ANY (recipient.events)
+        WHEN type <> 'import.completed' THEN false
+        ELSE recipient.events && '{import.completed,document.completed}'
+             OR (detail ->> 'needs_you')::integer > 0 AND recipient.events && '{document.failed,job.dead_letter}'
+    END
+$$;
+
 -- One step of the relay, in one transaction and by one relay at a time: reads the next events, writes the notifications of
--- owners, adds deliveries to the queues of recipients, and selects the deliveries that can start.
+-- owners, adds deliveries to the queues of recipients, and selects the deliveries that can start. The documents of an import share
+-- one notification, and people get one message about all of them; only webhooks get an event for each.
 CREATE FUNCTION relay_events(most integer, news text[], errors text[], OUT events_read integer, OUT due jsonb)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -228,6 +243,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    PERFORM settle_imports();
     horizon := event_horizon();
     WITH found AS MATERIALIZED (
         SELECT e.epoch, e.id, e.at, e.process_id, e.kind, e.state_after, e.owner_id, e.document_id, e.detail
@@ -236,10 +252,29 @@ BEGIN
         ORDER BY e.epoch, e.id LIMIT most
     ), named AS MATERIALIZED (
         -- The owner of a job may have changed since: a visitor who signed in.
-        SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, f.owner_id) AS whose,
+        SELECT f.*, event_type(j.kind, f.kind, f.state_after) AS type, coalesce(j.owner_id, i.owner_id, f.owner_id) AS whose,
+               i.id AS import,
                -- A conversion has its own event for its failure.
                coalesce(j.kind = 'convert' AND f.kind IN ('failed', 'dead_letter'), false) AS twice
         FROM found f LEFT JOIN jobs j ON j.id = f.process_id
+        LEFT JOIN documents d ON d.id = f.document_id AND j.kind = 'process_document'
+        LEFT JOIN imports i ON i.id = CASE WHEN f.kind = 'import.completed' THEN f.process_id ELSE d.import_id END
+    ), grouped AS (
+        INSERT INTO notifications (id, owner_id, event_id, process_id, import_id, type, level, created_at)
+        SELECT gen_random_uuid(), (array_agg(whose))[1], max(id), import, import,
+               CASE WHEN bool_or(type = 'import.completed') THEN 'import.completed' ELSE 'import.progress' END,
+               CASE WHEN bool_or(type = ANY (errors)) THEN 'error' ELSE 'news' END, max(at)
+        FROM named WHERE import IS NOT NULL AND (type = ANY (errors) OR type IN ('document.completed', 'import.completed'))
+        GROUP BY import
+        -- A finished import is news again; a failure after it was resolved is unresolved.
+        ON CONFLICT (import_id) WHERE import_id IS NOT NULL DO UPDATE SET
+            type = CASE WHEN EXISTS (SELECT FROM imports WHERE id = excluded.import_id AND settled_at IS NOT NULL)
+                        THEN 'import.completed' ELSE excluded.type END,
+            level = CASE WHEN excluded.level = 'error' THEN 'error' ELSE notifications.level END,
+            created_at = CASE WHEN excluded.type = 'import.completed' THEN excluded.created_at ELSE notifications.created_at END,
+            read_at = CASE WHEN excluded.type = 'import.progress' AND excluded.level = 'news' THEN notifications.read_at END,
+            resolved_at = CASE WHEN excluded.level = 'news' THEN notifications.resolved_at END,
+            resolved_by = CASE WHEN excluded.level = 'news' THEN notifications.resolved_by END
     ), told AS (
         INSERT INTO notifications (id, owner_id, event_id, process_id, document_id, type, level, title, error_code, reason,
                                    created_at)
@@ -251,17 +286,17 @@ BEGIN
         LEFT JOIN conversions c ON c.id = n.process_id LEFT JOIN subscribers s ON s.id = n.process_id
         LEFT JOIN documents d ON d.id = coalesce(c.document_id, n.document_id)
         -- A batch of conversions has one notification, when all of them have ended.
-        WHERE n.type = ANY (news || errors) AND NOT n.twice AND c.batch_id IS NULL
+        WHERE n.type = ANY (news || errors) AND NOT n.twice AND c.batch_id IS NULL AND n.import IS NULL
     ), put AS (
         INSERT INTO outgoing (subscriber_id, event_id, process_id, type)
         SELECT subscriber, id, process_id, type FROM (
             SELECT s.id AS subscriber, n.* FROM named n JOIN subscribers s ON s.owner_id = n.whose AND NOT s.everybodys
-            WHERE s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
+            WHERE s.active AND is_wanted(s, n.type, n.import, n.detail) AND n.at >= s.created_at
               AND (s.user_id IS NULL OR is_for_person(s, n.process_id, n.type))
               AND NOT (n.twice AND 'conversion.failed' = ANY (s.events))
             UNION ALL
             SELECT s.id, n.* FROM named n CROSS JOIN subscribers s
-            WHERE s.everybodys AND s.active AND n.type = ANY (s.events) AND n.at >= s.created_at
+            WHERE s.everybodys AND s.active AND is_wanted(s, n.type, n.import, n.detail) AND n.at >= s.created_at
               AND NOT (n.twice AND 'conversion.failed' = ANY (s.events))) AS wanted
         ORDER BY epoch, id
         RETURNING subscriber_id, process_id

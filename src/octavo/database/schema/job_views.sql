@@ -24,6 +24,7 @@ FROM jobs j
 CROSS JOIN LATERAL (SELECT
     CASE
         WHEN j.status = 'paused' THEN 'paused'
+        WHEN j.run_after = 'infinity' THEN 'imports_paused'
         WHEN NOT EXISTS (SELECT FROM workers w WHERE w.expires_at > engine_now() AND j.kind = ANY (w.kinds)) THEN 'no_worker'
         WHEN j.run_after > engine_now() AND j.note #>> '{error,code}' = 'AI_UNAVAILABLE' THEN 'provider'
         WHEN j.run_after > engine_now() THEN 'backing_off'

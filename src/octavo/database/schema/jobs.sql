@@ -89,7 +89,7 @@ CREATE TABLE jobs (
     document_id      uuid,
     parent_id        uuid REFERENCES jobs ON DELETE CASCADE,
     key              text,
-    priority         smallint NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 9),
+    priority         smallint NOT NULL DEFAULT 5 CHECK (priority BETWEEN 0 AND 19),
     virtual_time     bigint NOT NULL,
     status           text NOT NULL,
     stage            text,
@@ -123,6 +123,7 @@ CREATE TABLE jobs (
     taken_from       uuid[] NOT NULL DEFAULT '{}'
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
+COMMENT ON COLUMN jobs.priority IS '0 to 9: the interactive lane. 10 to 19: the same priorities in the bulk lane, which imports use.';
 COMMENT ON COLUMN jobs.virtual_time IS 'Position in the queue. Owners take turns, because each job of an owner is placed one further back.';
 COMMENT ON COLUMN jobs.admitted IS 'Can be claimed: it is due, and holds a slot if it has a cap.';
 COMMENT ON COLUMN jobs.alone IS 'Suspected of ending its workers: a worker runs one such job at a time, until the job finishes a stage.';
@@ -172,6 +173,14 @@ $$;
 
 -- Index for the durations of the last jobs of a kind, from which the ETA of running jobs is computed, even for rare kinds.
 CREATE INDEX jobs_kind_completed ON jobs (kind, completed_at) WHERE status = 'complete';
+
+-- Owners whose bulk lane is paused. Their waiting bulk jobs have no due time (run_after = infinity), so that claiming never reads them.
+CREATE TABLE paused_imports (
+    owner_id  uuid PRIMARY KEY REFERENCES owners ON DELETE CASCADE,
+    paused_at timestamptz NOT NULL DEFAULT engine_now()
+);
+
+CREATE INDEX jobs_held ON jobs (owner_id) WHERE status = 'queued' AND run_after = 'infinity';
 
 CREATE TABLE job_stages (
     job_id      uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,

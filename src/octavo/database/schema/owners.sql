@@ -134,6 +134,13 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The name of an owner for administrators.
+CREATE FUNCTION owner_name(owner owners) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT string_agg(u.email, ', ' ORDER BY u.email) FROM memberships m JOIN users u ON u.id = m.user_id
+                     WHERE m.owner_id = owner.id AND m.role = 'owner'),
+                    CASE owner.kind WHEN 'anonymous' THEN 'visitor ' || owner.id ELSE owner.kind || ' account' END)
+$$;
+
 -- Moves everything of a visitor to the person who signed in, and deletes the visitor. If the person already has the content of a
 -- document, the document becomes a duplicate. Returns the moved documents, so that the caller can compare them with the
 -- others. Visitors have no recipients.
@@ -147,6 +154,7 @@ BEGIN
     END IF;
     -- Jobs before documents: the order in which a job that ends locks them.
     PERFORM FROM jobs WHERE owner_id = visitor ORDER BY id FOR UPDATE;
+    PERFORM resume_imports(visitor);
     UPDATE prompts SET owner_id = person WHERE owner_id = visitor;
     PERFORM merge_mappings(visitor, person);
     UPDATE conversions c SET live = false WHERE owner_id = visitor AND live AND EXISTS (
@@ -179,9 +187,13 @@ BEGIN
     UPDATE tags SET owner_id = person WHERE owner_id = visitor;
     UPDATE views mine SET owner_id = person WHERE owner_id = visitor
         AND NOT EXISTS (SELECT FROM views theirs WHERE theirs.owner_id = person AND lower(theirs.name) = lower(mine.name));
+    UPDATE threads SET owner_id = person WHERE owner_id = visitor;
     UPDATE jobs j SET owner_id = person, key = CASE WHEN EXISTS (
         SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
         THEN format('%s:%s', j.key, j.id) ELSE j.key END
+    WHERE owner_id = visitor;
+    UPDATE imports mine SET owner_id = person, key = CASE WHEN EXISTS (
+        SELECT FROM imports same WHERE same.owner_id = person AND same.key = mine.key) THEN NULL ELSE key END
     WHERE owner_id = visitor;
     WITH moving AS (
         UPDATE documents SET owner_id = person, updated_at = clock_timestamp() WHERE owner_id = visitor RETURNING id

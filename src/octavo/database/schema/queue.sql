@@ -2,13 +2,18 @@
 
 -- How far the queue of each priority has advanced. These are sequences, because they are neither locked nor rolled back.
 DO $$ BEGIN
-    FOR priority IN 0..9 LOOP
+    FOR priority IN 0..19 LOOP
         EXECUTE format('CREATE SEQUENCE virtual_clock_%s MINVALUE 0 START 0', priority);
     END LOOP;
 END $$;
 
 CREATE FUNCTION virtual_clock(priority smallint) RETURNS bigint LANGUAGE sql VOLATILE
 AS $$ SELECT coalesce(pg_sequence_last_value(('virtual_clock_' || priority)::regclass), 0) $$;
+
+-- The lane of a job: interactive for work that somebody waits for, bulk for imports and other work on many documents. Interactive
+-- jobs of all owners run before bulk jobs, except that a worker now and then takes a bulk job first (see `choose_jobs`).
+CREATE FUNCTION lane_of(priority smallint) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN priority < 10 THEN 'interactive' ELSE 'bulk' END;
 
 -- The position of an owner's next job: behind the owner's other jobs, and never before jobs that were already claimed.
 CREATE FUNCTION next_virtual_time(owner uuid, wanted smallint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
@@ -59,12 +64,14 @@ BEGIN
     PERFORM admit_waiting(ARRAY[wanted_key]);
 END $$;
 
--- Enqueues jobs in the caller's transaction. If a job with the same key exists, its id is returned instead (made = false).
+-- Enqueues jobs in the caller's transaction. If a job with the same key exists, its id is returned instead (made = false). A job
+-- without a lane gets the lane of the newest job of its document, so that all jobs of an imported document are bulk jobs.
 CREATE FUNCTION enqueue_jobs(wanted jsonb) RETURNS TABLE (id uuid, made boolean) LANGUAGE plpgsql AS $$
 DECLARE
     at timestamptz := engine_now();
     unknown text;
     capped text[];
+    paused uuid[] := '{}';
 BEGIN
     SELECT w.kind INTO unknown FROM jsonb_to_recordset(wanted) AS w (kind text)
     WHERE NOT EXISTS (SELECT FROM job_kinds WHERE name = w.kind) LIMIT 1;
@@ -80,29 +87,45 @@ BEGIN
     ORDER BY 1
     ON CONFLICT DO NOTHING;
 
-    WITH given AS (
-        SELECT w.*, k.max_attempts AS kind_attempts,
+    -- The lock lets `resume_imports` see these jobs. Owners are locked first, as a merge of owners does.
+    IF EXISTS (SELECT FROM paused_imports) THEN
+        PERFORM FROM owners o WHERE o.id IN (SELECT w.owner_id FROM jsonb_to_recordset(wanted) AS w (owner_id uuid))
+        ORDER BY o.id FOR KEY SHARE;
+        paused := ARRAY(SELECT p.owner_id FROM paused_imports p
+                        WHERE p.owner_id IN (SELECT w.owner_id FROM jsonb_to_recordset(wanted) AS w (owner_id uuid))
+                        ORDER BY p.owner_id FOR KEY SHARE);
+    END IF;
+
+    WITH lanes AS (
+        SELECT d.document_id, newest.priority >= 10 AS is_bulk
+        FROM (SELECT DISTINCT w.document_id FROM jsonb_to_recordset(wanted) AS w (document_id uuid, lane text)
+              WHERE w.lane IS NULL AND w.document_id IS NOT NULL) AS d
+        CROSS JOIN LATERAL (SELECT j.priority FROM jobs j WHERE j.document_id = d.document_id ORDER BY j.id DESC LIMIT 1) AS newest
+    ), given AS (
+        SELECT w.id, w.kind, w.owner_id, w.document_id, w.parent_id, w.key, w.max_attempts, w.cap_key, w.input, w.place,
+               (coalesce(w.priority, 5) + CASE WHEN l.is_bulk OR w.lane = 'bulk' THEN 10 ELSE 0 END)::smallint AS priority,
+               CASE WHEN (l.is_bulk OR w.lane = 'bulk') AND w.owner_id = ANY (paused) THEN timestamptz 'infinity'
+                    WHEN w.delay_seconds > 0 THEN at + make_interval(secs => w.delay_seconds) END AS start_at,
+               k.max_attempts AS kind_attempts,
                CASE WHEN w.cap_key IS NOT NULL THEN w.cap_key WHEN k.cap IS NOT NULL THEN 'kind:' || w.kind END AS slot_key
         FROM ROWS FROM (jsonb_to_recordset(wanted) AS (
             id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, key text, priority smallint,
-            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb))
+            max_attempts integer, delay_seconds double precision, cap_key text, cap integer, input jsonb, lane text))
         WITH ORDINALITY AS w (id, kind, owner_id, document_id, parent_id, key, priority, max_attempts, delay_seconds,
-                              cap_key, cap, input, place)
+                              cap_key, cap, input, lane, place)
         JOIN job_kinds k ON k.name = w.kind
+        LEFT JOIN lanes l ON w.lane IS NULL AND l.document_id = w.document_id
     ), placed AS (
-        SELECT g.*, row_number() OVER (PARTITION BY g.owner_id, coalesce(g.priority, 5::smallint) ORDER BY g.place) - 1
-                    + base.virtual_time AS virtual_time
+        SELECT g.*, row_number() OVER (PARTITION BY g.owner_id, g.priority ORDER BY g.place) - 1 + base.virtual_time AS virtual_time
         FROM given g
         JOIN (SELECT d.owner_id, d.priority, next_virtual_time(d.owner_id, d.priority) AS virtual_time
-              FROM (SELECT DISTINCT given.owner_id, coalesce(given.priority, 5::smallint) AS priority FROM given) AS d) AS base
-          ON base.owner_id = g.owner_id AND base.priority = coalesce(g.priority, 5::smallint)
+              FROM (SELECT DISTINCT given.owner_id, given.priority FROM given) AS d) AS base
+          ON base.owner_id = g.owner_id AND base.priority = g.priority
     ), inserted AS (
         INSERT INTO jobs (id, kind, owner_id, document_id, parent_id, key, priority, virtual_time, status, max_attempts,
                           run_after, admitted, cap_key, input, created_at, queued_at)
-        SELECT p.id, p.kind, p.owner_id, p.document_id, p.parent_id, p.key, coalesce(p.priority, 5::smallint), p.virtual_time,
-               'queued', coalesce(p.max_attempts, p.kind_attempts),
-               CASE WHEN p.delay_seconds > 0 THEN at + make_interval(secs => p.delay_seconds) END,
-               p.slot_key IS NULL AND coalesce(p.delay_seconds, 0) <= 0,
+        SELECT p.id, p.kind, p.owner_id, p.document_id, p.parent_id, p.key, p.priority, p.virtual_time,
+               'queued', coalesce(p.max_attempts, p.kind_attempts), p.start_at, p.slot_key IS NULL AND p.start_at IS NULL,
                p.slot_key, coalesce(p.input, '{}'), at, at
         FROM placed p ORDER BY p.place
         ON CONFLICT (owner_id, kind, key) WHERE key IS NOT NULL DO NOTHING
@@ -328,28 +351,87 @@ BEGIN
     RETURN suspect;
 END $$;
 
--- Chooses and locks the next jobs for a worker, at most one for each free slot. The search begins at (mark_priority,
--- mark_time): jobs of that priority before this position were claimed some time ago.
-CREATE FUNCTION choose_jobs(worker uuid, known text[], slots integer, at timestamptz, mark_priority smallint, mark_time bigint)
-RETURNS uuid[] LANGUAGE plpgsql AS $$
+-- Pauses chosen bulk jobs whose owner paused imports after they were enqueued. Returns the ids of the other jobs. The lock lets
+-- `resume_imports` see the paused jobs.
+CREATE FUNCTION hold_paused_imports(candidates uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
-    chosen uuid[];
-    priorities smallint[];
-    times bigint[];
-    suspect uuid := next_suspect(worker, known);
+    paused uuid[] := ARRAY(
+        SELECT p.owner_id FROM paused_imports p
+        WHERE p.owner_id IN (SELECT owner_id FROM jobs WHERE id = ANY (candidates) AND priority >= 10)
+        ORDER BY p.owner_id FOR KEY SHARE);
+    kept uuid[];
+    returned text[];
 BEGIN
-    IF mark_priority > 0 THEN -- more urgent jobs first, wherever the search begins
+    IF cardinality(paused) = 0 THEN
+        RETURN candidates;
+    END IF;
+    WITH held AS (
+        UPDATE jobs SET run_after = 'infinity', admitted = false
+        WHERE id = ANY (candidates) AND priority >= 10 AND owner_id = ANY (paused)
+        RETURNING id, cap_key
+    )
+    SELECT ARRAY(SELECT one FROM unnest(candidates) AS one WHERE one NOT IN (SELECT id FROM held)),
+           ARRAY(SELECT cap_key FROM held WHERE cap_key IS NOT NULL) INTO kept, returned;
+    PERFORM return_slots(returned);
+    RETURN kept;
+END $$;
+
+-- Locks the next jobs of the lane whose first priority is `lane`. The search begins at (mark_priority, mark_time): jobs of that
+-- priority before this position were claimed some time ago. More urgent jobs come first, wherever the search begins.
+CREATE FUNCTION next_in_lane(lane smallint, known text[], most integer, mark_priority smallint, mark_time bigint,
+                             OUT chosen uuid[], OUT priorities smallint[], OUT times bigint[])
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF mark_priority > lane THEN
         SELECT array_agg(n.id), array_agg(n.priority), array_agg(n.virtual_time) INTO chosen, priorities, times
         FROM (SELECT id, priority, virtual_time FROM jobs
-              WHERE status = 'queued' AND admitted AND NOT alone AND priority < mark_priority AND kind = ANY (known)
-              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
+              WHERE status = 'queued' AND admitted AND NOT alone AND priority >= lane AND priority < mark_priority
+                AND kind = ANY (known)
+              ORDER BY priority, virtual_time, id LIMIT most FOR UPDATE SKIP LOCKED) AS n;
     END IF;
     IF chosen IS NULL THEN
         SELECT array_agg(n.id), array_agg(n.priority), array_agg(n.virtual_time) INTO chosen, priorities, times
         FROM (SELECT id, priority, virtual_time FROM jobs
               WHERE status = 'queued' AND admitted AND NOT alone AND (priority, virtual_time) >= (mark_priority, mark_time)
-                AND kind = ANY (known)
-              ORDER BY priority, virtual_time, id LIMIT slots FOR UPDATE SKIP LOCKED) AS n;
+                AND priority < lane + 10 AND kind = ANY (known)
+              ORDER BY priority, virtual_time, id LIMIT most FOR UPDATE SKIP LOCKED) AS n;
+    END IF;
+END $$;
+
+-- Chooses and locks the next jobs for a worker, at most one for each free slot: interactive jobs first, then at most `bulk_most`
+-- bulk jobs. If `bulk_first`, one bulk job is chosen before them, so that the bulk lane always advances. The marks are described
+-- at `next_in_lane`.
+CREATE FUNCTION choose_jobs(worker uuid, known text[], slots integer, bulk_most integer, bulk_first boolean, at timestamptz,
+                            mark_priority smallint, mark_time bigint, bulk_mark_priority smallint, bulk_mark_time bigint)
+RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    chosen uuid[];
+    priorities smallint[];
+    times bigint[];
+    bulk_chosen uuid[];
+    bulk_priorities smallint[];
+    bulk_times bigint[];
+    suspect uuid := next_suspect(worker, known);
+    room integer := slots;
+BEGIN
+    IF bulk_first AND bulk_most > 0 THEN
+        SELECT b.chosen, b.priorities, b.times INTO bulk_chosen, bulk_priorities, bulk_times
+        FROM next_in_lane(10::smallint, known, 1, bulk_mark_priority, bulk_mark_time) AS b;
+        room := room - coalesce(cardinality(bulk_chosen), 0);
+    END IF;
+    IF room > 0 THEN
+        SELECT i.chosen, i.priorities, i.times INTO chosen, priorities, times
+        FROM next_in_lane(0::smallint, known, room, mark_priority, mark_time) AS i;
+        room := room - coalesce(cardinality(chosen), 0);
+    END IF;
+    IF bulk_chosen IS NULL AND room > 0 AND bulk_most > 0 THEN
+        SELECT b.chosen, b.priorities, b.times INTO bulk_chosen, bulk_priorities, bulk_times
+        FROM next_in_lane(10::smallint, known, least(room, bulk_most), bulk_mark_priority, bulk_mark_time) AS b;
+    END IF;
+    IF bulk_chosen IS NOT NULL THEN
+        chosen := chosen || bulk_chosen;
+        priorities := priorities || bulk_priorities;
+        times := times || bulk_times;
     END IF;
     IF suspect IS NOT NULL THEN
         SELECT array_agg(n.id), array_agg(n.priority), array_agg(n.virtual_time) INTO chosen, priorities, times
@@ -360,6 +442,9 @@ BEGIN
         RETURN '{}';
     END IF;
     PERFORM advance_clocks(priorities, times);
+    IF EXISTS (SELECT FROM paused_imports) THEN
+        chosen := hold_paused_imports(chosen);
+    END IF;
     IF EXISTS (SELECT FROM start_rates) THEN
         chosen := hold_to_rate(chosen, at);
     END IF;
@@ -369,7 +454,8 @@ END $$;
 -- One exchange between a worker and the queue: completes its finished jobs and claims the next ones. It uses one transaction
 -- and one UPDATE, because a statement costs far more than a row.
 CREATE FUNCTION exchange_jobs(worker uuid, held uuid[], tokens bigint[], outputs jsonb, known text[], slots integer,
-                              lease interval, mark_priority smallint, mark_time bigint)
+                              bulk_most integer, bulk_first boolean, lease interval, mark_priority smallint, mark_time bigint,
+                              bulk_mark_priority smallint, bulk_mark_time bigint)
 RETURNS TABLE (id uuid, kind text, owner_id uuid, document_id uuid, parent_id uuid, priority smallint,
                virtual_time bigint, attempt integer, stage text, lease_token bigint, input jsonb)
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
@@ -390,7 +476,8 @@ BEGIN
             WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
     END IF;
     IF slots > 0 THEN
-        chosen := choose_jobs(worker, known, slots, at, mark_priority, mark_time);
+        chosen := choose_jobs(worker, known, slots, bulk_most, bulk_first, at, mark_priority, mark_time, bulk_mark_priority,
+                              bulk_mark_time);
     END IF;
     IF returned IS NOT NULL THEN
         PERFORM return_slots(returned);
@@ -452,7 +539,7 @@ CREATE FUNCTION hold_lease(job uuid, token bigint) RETURNS boolean LANGUAGE sql 
     SELECT EXISTS (SELECT FROM jobs WHERE id = job AND lease_token = token AND status = 'processing' FOR UPDATE)
 $$;
 
--- Stores the output of a stage, so that it never runs again, and resets the failure count.
+-- Stores the output of a stage, so that it never runs again, and resets the failure count. The count of a stage ends with it.
 CREATE FUNCTION finish_stage(job uuid, token bigint, finished text, of_part text, made jsonb, took interval)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -461,7 +548,8 @@ DECLARE
 BEGIN
     UPDATE jobs SET stage = finished, failures = 0, waits = 0, waiting_since = NULL, alone = false, taken_from = '{}',
                     progressed_at = at,
-                    done = CASE WHEN of_part = '' THEN done ELSE done + 1 END,
+                    done = CASE WHEN of_part = '' THEN 0 ELSE done + 1 END, total = CASE WHEN of_part <> '' THEN total END,
+                    unit = CASE WHEN of_part <> '' THEN unit END,
                     deadline_at = CASE WHEN k.limit_renewed_by_stage THEN at + k.time_limit ELSE deadline_at END
     FROM job_kinds k
     WHERE jobs.id = job AND lease_token = token AND status = 'processing' AND k.name = jobs.kind
@@ -478,8 +566,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- Stores the progress of a job, which renews its time limit like a finished stage. Writes an event when the unit, total or stage
--- changes, at the end, and otherwise at most every two seconds, because events are never deleted.
+-- Stores the progress of a job, which renews its time limit like a finished stage. The count never goes back within a stage.
+-- Writes an event when the unit, total or stage changes, at the end, and otherwise at most every two seconds, because events are
+-- never deleted.
 CREATE FUNCTION report_progress(job uuid, token bigint, now_done integer, of_total integer, counted text, doing text)
 RETURNS boolean LANGUAGE sql AS $$
     WITH before AS (
@@ -489,14 +578,17 @@ RETURNS boolean LANGUAGE sql AS $$
         WHERE id = job AND lease_token = token AND status = 'processing'
         FOR UPDATE OF jobs
     ), held AS (
-        UPDATE jobs SET done = now_done, total = of_total, unit = counted, stage = coalesce(doing, jobs.stage),
+        UPDATE jobs SET done = CASE WHEN (coalesce(doing, before.stage), before.total, before.unit)
+                                         IS DISTINCT FROM (before.stage, of_total, counted) THEN now_done
+                                    ELSE greatest(jobs.done, now_done) END,
+                        total = of_total, unit = counted, stage = coalesce(doing, jobs.stage),
                         progressed_at = before.at, deadline_at = before.deadline_at
         FROM before WHERE jobs.id = before.id
         RETURNING jobs.*
     ), told AS (
         INSERT INTO events (at, process_id, kind, owner_id, document_id, detail)
         SELECT before.at, held.id, 'progress', held.owner_id, held.document_id,
-               jsonb_strip_nulls(jsonb_build_object('stage', held.stage, 'done', now_done, 'total', of_total, 'unit', counted))
+               jsonb_strip_nulls(jsonb_build_object('stage', held.stage, 'done', held.done, 'total', of_total, 'unit', counted))
         FROM held JOIN before USING (id)
         WHERE now_done = of_total OR before.progressed_at IS NULL
            OR (before.total, before.unit, before.stage) IS DISTINCT FROM (held.total, held.unit, held.stage)
@@ -613,6 +705,7 @@ BEGIN
                     virtual_time = next_virtual_time(owner_id, priority), lease_token = lease_token + 1,
                     stage = (SELECT s.stage FROM job_stages s WHERE s.job_id = job ORDER BY s.finished_at DESC LIMIT 1),
                     done = CASE WHEN from_stage IS NULL THEN done ELSE 0 END,
+                    total = CASE WHEN from_stage IS NULL THEN total END, unit = CASE WHEN from_stage IS NULL THEN unit END,
                     error_code = NULL, error_message = NULL, failed_at = NULL,
                     note = jsonb_strip_nulls(jsonb_build_object('reason', 'asked', 'from_stage', from_stage, 'error_before',
                         CASE WHEN held.error_code IS NOT NULL THEN held.error_code END))
@@ -657,4 +750,74 @@ BEGIN
         PERFORM return_slots(returned);
     END IF;
     RETURN number;
+END $$;
+
+-- Moves a job into the interactive lane of its owner; false if it is there already. The jobs that follow it use the same lane.
+CREATE FUNCTION prioritise_job(job uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    held jobs;
+    was_held boolean;
+BEGIN
+    SELECT * INTO held FROM jobs WHERE id = job FOR UPDATE;
+    IF NOT FOUND OR held.priority < 10 THEN
+        RETURN false;
+    END IF;
+    was_held := held.run_after IS NOT DISTINCT FROM 'infinity';
+    UPDATE jobs SET priority = held.priority - 10, run_after = CASE WHEN NOT was_held THEN run_after END,
+                    virtual_time = next_virtual_time(held.owner_id, (held.priority - 10)::smallint),
+                    admitted = admitted OR was_held AND cap_key IS NULL
+    WHERE id = job;
+    INSERT INTO events (process_id, kind, owner_id, document_id) VALUES (job, 'prioritised', held.owner_id, held.document_id);
+    IF was_held AND held.cap_key IS NOT NULL THEN
+        PERFORM admit_waiting(ARRAY[held.cap_key]);
+    END IF;
+    NOTIFY octavo_jobs;
+    RETURN true;
+END $$;
+
+-- Pauses the bulk lane of an owner; false if it is paused already. Running jobs continue, and `hold_paused_imports` pauses jobs that
+-- another transaction is just enqueueing or claiming.
+CREATE FUNCTION pause_imports(of_owner uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    returned text[];
+BEGIN
+    INSERT INTO paused_imports (owner_id) VALUES (of_owner) ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO events (process_id, kind, owner_id) VALUES (of_owner, 'imports.paused', of_owner);
+    WITH waiting AS (
+        SELECT id, cap_key, admitted FROM jobs WHERE owner_id = of_owner AND status = 'queued' AND priority >= 10
+        ORDER BY id FOR UPDATE SKIP LOCKED
+    ), held AS (
+        UPDATE jobs SET run_after = 'infinity', admitted = false FROM waiting WHERE jobs.id = waiting.id
+        RETURNING CASE WHEN waiting.admitted THEN waiting.cap_key END AS slot
+    )
+    SELECT array_agg(slot) FILTER (WHERE slot IS NOT NULL) INTO returned FROM held;
+    PERFORM return_slots(coalesce(returned, '{}'));
+    RETURN true;
+END $$;
+
+-- Resumes the bulk lane of an owner; false if it is not paused. The deletion waits for transactions that are just pausing a job.
+CREATE FUNCTION resume_imports(of_owner uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    capped text[];
+BEGIN
+    DELETE FROM paused_imports WHERE owner_id = of_owner;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO events (process_id, kind, owner_id) VALUES (of_owner, 'imports.resumed', of_owner);
+    WITH freed AS (
+        UPDATE jobs SET run_after = NULL, admitted = (cap_key IS NULL),
+                        virtual_time = greatest(virtual_time, virtual_clock(priority))
+        WHERE owner_id = of_owner AND status = 'queued' AND run_after = 'infinity'
+        RETURNING cap_key
+    )
+    SELECT array_agg(DISTINCT cap_key) FILTER (WHERE cap_key IS NOT NULL) INTO capped FROM freed;
+    IF capped IS NOT NULL THEN
+        PERFORM admit_waiting(capped);
+    END IF;
+    NOTIFY octavo_jobs;
+    RETURN true;
 END $$;

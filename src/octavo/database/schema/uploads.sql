@@ -33,7 +33,7 @@ CREATE TABLE uploads (
 
 COMMENT ON COLUMN uploads.incoming_key IS 'Where a presigned link lets the client write. Never read after finalizing.';
 COMMENT ON COLUMN uploads.object_key IS 'Where the received bytes are. Only the server writes there.';
-COMMENT ON COLUMN uploads.given IS 'What the client sent with it: title, author, source, extraction.';
+COMMENT ON COLUMN uploads.given IS 'What the client sent with it: title, author, source, extraction, import.';
 COMMENT ON COLUMN uploads.version_of IS 'The document, in any version, of which this becomes a new version.';
 
 -- There is exactly one canonical upload for each content of an owner. A pending upload is never canonical.
@@ -135,6 +135,8 @@ DECLARE
     newest documents;
     twin record;
     expired uuid;
+    import uuid;
+    lane text;
 BEGIN
     -- Keep the owner from being merged, and decide one at a time which document is canonical for a content.
     PERFORM FROM owners WHERE id = of_owner FOR KEY SHARE;
@@ -190,11 +192,13 @@ BEGIN
         RETURNING document_id INTO expired;
         INSERT INTO objects (key, bytes, sha256) VALUES (u.object_key, u.bytes, u.sha256);
     END IF;
+    import := import_of(u);
+    lane := CASE WHEN import IS NOT NULL THEN 'bulk' ELSE coalesce(process ->> 'lane', 'interactive') END;
     INSERT INTO documents (id, owner_id, process_id, title, author, filename, content_type, source_type, source_url, sha256,
-                           bytes, metadata, duplicate_of, last_revision, family_id, version)
+                           bytes, metadata, duplicate_of, last_revision, family_id, version, import_id)
     VALUES (u.document_id, of_owner, u.process_id, u.given ->> 'title', u.given ->> 'author', u.filename, u.content_type,
-            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction}'::text[], twin.id, 1, newest.family_id,
-            coalesce((SELECT max(version) + 1 FROM documents WHERE family_id = newest.family_id), 1));
+            detected, u.source_url, u.sha256, u.bytes, u.given - '{title,author,extraction,import}'::text[], twin.id, 1,
+            newest.family_id, coalesce((SELECT max(version) + 1 FROM documents WHERE family_id = newest.family_id), 1), import);
     IF quota < (SELECT bytes FROM owner_usage WHERE owner_id = of_owner) THEN
         RAISE EXCEPTION 'more than % bytes', quota USING ERRCODE = 'program_limit_exceeded';
     END IF;
@@ -214,10 +218,10 @@ BEGIN
     IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
         PERFORM copy_results(twin.id, u.document_id, u.process_id);
         IF EXISTS (SELECT FROM documents d WHERE d.id = u.document_id AND d.embeddings_ready) THEN
-            PERFORM enqueue_jobs(jsonb_build_array(compare));
+            PERFORM enqueue_jobs(jsonb_build_array(compare || jsonb_build_object('lane', lane)));
         END IF;
     ELSE
-        PERFORM enqueue_jobs(jsonb_build_array(process));
+        PERFORM enqueue_jobs(jsonb_build_array(process || jsonb_build_object('lane', lane)));
     END IF;
     IF newest.id IS NOT NULL THEN
         -- After the results were copied: a tag from a description there may be one that a person assigned here.

@@ -35,6 +35,7 @@ _POSTCODE = re.compile(r"\A(?:[A-Z]{1,3}[- ])?\d{4,5}\s+[^\W\d_]{3}|\b[A-Z]{2}\s
 _WIDE_GUTTER = 3.0  # as a multiple of the letter size
 _CLOSE = 2.0  # the most line spacing, as a multiple of the letter size
 _MOST_TRIED = 6
+_AMOUNT = re.compile(r"[-+(]?(?:[$€£]\s?-?\d[\d.,]*|\d[\d.,]*[.,]\d\d(?:\s?(?:[$€£]|[A-Z]{3}))?)\)?")
 _SHORT = 40  # letters
 _LONG_LINE = 0.6  # as a share of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
@@ -386,6 +387,8 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
     left, right = _split_at(segments, gap)
     if not left or not right or not (_are_facing_blocks if facing else _are_columns)(left, right):
         return None
+    if _are_amounts(right, left):
+        return None
     return _in_order([left, right], backwards=backwards, depth=depth)
 
 
@@ -402,6 +405,15 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
     leads = _heads_lines(beside[0], main) or _are_single(beside[0])
     leading = len(beside) == 1 and beside[0][0].left < main[0].left and leads
     return Columns(laid, notes, leading)
+
+
+def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
+    """Whether a column contains only amounts below at most one heading. Each amount belongs to the line beside it."""
+    lines = sorted(side, key=lambda one: one.bottom)
+    amounts = [one for one in lines if _AMOUNT.fullmatch(one.text)]
+    if not amounts or len(amounts) < len(lines) - 1 or (len(amounts) < len(lines) and lines[0] in amounts):
+        return False
+    return all(any(one.top < (it.top + it.bottom) / 2 < one.bottom for it in main) for one in amounts)
 
 
 def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:

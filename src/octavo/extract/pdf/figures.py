@@ -23,6 +23,7 @@ _SMALL = 0.008
 _WIDE = 0.35
 # Points.
 _SHORT_SIDE = 30.0
+_THICK, _LONG_LINE = 5.0, 150.0  # a long line can be thicker than the lines of a drawing
 _TOUCH = 3.0
 _LABEL_GAP = 10.0
 _CAPTION_GAP = 36.0
@@ -287,7 +288,7 @@ def _strokes(page: PageContent) -> _Strokes:
         wide, high = right - left, bottom - top
         if wide * high >= most:
             continue
-        thin = wide < THIN or high < THIN
+        thin = min(wide, high) < THIN or (min(wide, high) < _THICK and max(wide, high) > _LONG_LINE)
         if thin:
             rulings.append(box)
         if right < 0 or bottom < 0 or (thin and not curved):
@@ -344,6 +345,8 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
     for group in _groups([shape.box for shape in ink], page):
         if len(group) < _FEWEST_SHAPES or _are_cells(group, curved, segments) or _are_rows(group, round_ones):
             continue
+        if _are_tiles(group, round_ones, segments):
+            continue
         if area := _drawing(group, rulings, segments, page):
             yield area
 
@@ -366,6 +369,23 @@ def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
     if len(rows) < max(_FEWEST_ROWS, 0.6 * len(group)):
         return False
     return all(abs(low.top - high.bottom) <= _TOUCH for high, low in pairwise(rows))
+
+
+def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
+    """Whether most boxes are rectangles with text that share a whole side with another one, like cells of a table."""
+    cells = [
+        box for box in group[:_MOST_CELLS] if box not in curved and any(_centre_in(one.box, box) for one in segments)
+    ]
+    tiles = sum(any(_share_side(one, other) for other in cells) for one in cells)
+    return tiles >= max(_FEWEST_ROWS, 0.6 * len(group[:_MOST_CELLS]))
+
+
+def _share_side(one: Box, other: Box) -> bool:
+    is_level = abs(one.top - other.top) + abs(one.bottom - other.bottom) < _TOUCH
+    is_above = abs(one.left - other.left) + abs(one.right - other.right) < _TOUCH
+    beside = min(abs(one.right - other.left), abs(one.left - other.right)) < _TOUCH
+    stacked = min(abs(one.bottom - other.top), abs(one.top - other.bottom)) < _TOUCH
+    return (is_level and beside) or (is_above and stacked)
 
 
 def _is_white(colour: str | None) -> bool:

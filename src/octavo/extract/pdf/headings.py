@@ -30,6 +30,7 @@ _MOST_LINES_OF_BODY_SIZE = 2
 _LEAST_LETTERS = 3
 _LEAST_CAPITALS = 5  # shorter texts in capitals are abbreviations
 _MUCH_LARGER = 1.25
+_CENTRED_LARGER = 1.15
 _TITLE = 1.6
 _LONG = 3  # lines
 _LEAST_PROSE = 0.4  # as a share of the letters of a document; forms, invoices and slides have less
@@ -73,6 +74,11 @@ _TITLE_WORD = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
 _CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
+_SECTION = re.compile(
+    r"(?:(?:article|section|chapter|part|annex|appendix|schedule|artikel|abschnitt|kapitel|teil|anlage|anhang|chapitre|titre"
+    r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
 _LABEL_END = re.compile(r":\s*\S")
 
@@ -106,7 +112,7 @@ def is_form(pages: Sequence[PageText]) -> bool:
     """Whether a document has little prose, and has few pages or many labels, as forms, letters and invoices do."""
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
-    if sum(len(block.text) for block in blocks if _is_prose(block)) >= _LEAST_PROSE * letters:
+    if sum(len(block.text) for block in blocks if _is_prose(block) or _is_short_prose(block)) >= _LEAST_PROSE * letters:
         return False
     labels = sum(_LABEL.search(block.text) is not None for block in blocks)
     return len(pages) <= _FEW_PAGES or labels >= _ENOUGH_NUMBERS * len(pages)
@@ -114,6 +120,12 @@ def is_form(pages: Sequence[PageText]) -> bool:
 
 def _is_prose(block: PageBlock) -> bool:
     return block.kind in _BODY and block.lines >= _LONG and "\n" not in block.text
+
+
+def _is_short_prose(block: PageBlock) -> bool:
+    """Whether a block is a paragraph of two lines that ends with a full stop."""
+    is_long = block.lines > 1 and len(block.text) > _SHORT
+    return is_long and block.kind in _BODY and "\n" not in block.text and block.text.endswith(".")
 
 
 def heading_levels(
@@ -131,7 +143,7 @@ def heading_levels(
         for index, block in enumerate(page.blocks)
         if block.kind in _TEXTS
         and (place := Place(number, index)) not in skipped
-        and (place in marked or (block.region is RegionKind.BODY and is_heading(page.blocks, index)))
+        and (place in marked or (_may_be_heading(block, body) and is_heading(page.blocks, index)))
     }
     if marked:
         by_style = _levels_of_marked(likely, marked)
@@ -139,6 +151,13 @@ def heading_levels(
         likely = _without_contents(likely)
         by_style = _levels_by_number(likely) or _levels_by_rank(likely)
     return {place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL) for place, block in likely.items()}
+
+
+def _may_be_heading(block: PageBlock, body: float) -> bool:
+    """Whether a block is in the body of the page. In a box, only very large letters are headings."""
+    if block.region is RegionKind.BOX:
+        return block.bold and block.size >= _TITLE * body > 0
+    return block.region is RegionKind.BODY
 
 
 def is_likely(block: PageBlock, body: float) -> bool:
@@ -177,7 +196,31 @@ def _reads_as_title(text: str, ratio: float) -> bool:
 
 
 def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    return is_likely(blocks[index], body) or _is_italic_heading(body, blocks, index)
+    return (
+        is_likely(blocks[index], body)
+        or _is_italic_heading(body, blocks, index)
+        or _is_centred_section(body, blocks, index)
+    )
+
+
+def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a centred line names a section, such as "Article 4: Scope", directly above a paragraph."""
+    block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
+    if block.lines > 1 or len(block.text) > _SHORT or block.size < _SMALLER * body or not _SECTION.match(block.text):
+        return False
+    if after is None or after.kind not in _BODY or block.box is None or after.box is None:
+        return False
+    return block.box.left > after.box.left + 2 * block.size and _is_centred(blocks, index)
+
+
+def _is_centred(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a block is in the middle between the outer edges of all text on the page, and far from both."""
+    box, boxes = blocks[index].box, [block.box for block in blocks if block.box and not block.figure]
+    if box is None or len(boxes) < _FEW_PAGES:
+        return False
+    left, right = min(one.left for one in boxes), max(one.right for one in boxes)
+    is_middle = abs(box.left + box.right - left - right) < 0.04 * (right - left)
+    return is_middle and box.right - box.left < 0.8 * (right - left)
 
 
 def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
@@ -203,18 +246,23 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
     if not is_likely(block, body):
-        return False
+        return _is_centred_section(body, blocks, index)
     if _TITLE_WORD.match(text):
         return _LABEL_END.search(text) is None
-    if ":" in text or _DIGIT_AFTER_NUMBER.match(text) or _has_beside(blocks, index):
+    if ":" in text or _has_beside(blocks, index):
+        return False
+    if block.bold and ratio >= _CENTRED_LARGER and block.lines == 1 and _is_centred(blocks, index):
+        return True
+    if _DIGIT_AFTER_NUMBER.match(text):
         return False
     return not ratio or ratio >= _MUCH_LARGER or (block.bold and _starts_section(blocks, index))
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether another block of the page is at the same height as this block."""
+    """Whether other text of the page is at the same height as this block. A logo can be beside a title."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
+    near = tuple(one for one in near if not one.figure)
     return box is not None and any(
         one.box is not None and one.box.top < (box.top + box.bottom) / 2 < one.box.bottom for one in near
     )

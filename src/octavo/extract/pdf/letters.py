@@ -59,6 +59,13 @@ _MANY = 0.3
 
 # Marks where a word was divided at a line end, until the rest of the document shows whether it keeps its hyphen.
 HYPHEN = "\ufdd0"
+# Follows the space between two lines of Korean text, until PDFium's text shows whether the line ended inside a word.
+_LINE_BREAK = "\ufdd4"
+_HANGUL = "[\uac00-\ud7a3]"
+_HANGUL_END = re.compile(f"{_HANGUL}\\Z")
+_HANGUL_START = re.compile(_HANGUL)
+_BROKEN_HANGUL = re.compile(f"(\\S+) {_LINE_BREAK}([^\\s{_LINE_BREAK}]+)")
+_OWN_BREAK = re.compile(f"(\\S*{_HANGUL})( ?)\r?\n({_HANGUL}\\S*)")
 _DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
 _BROKEN_END = re.compile("[^\\W\\d_]-\\Z")
 _NUMBER_END = re.compile(r"(?<![\w.])\d{1,4}-\Z")
@@ -149,7 +156,23 @@ def _with_line(above: str, below: str) -> str:
             return f"{above[:-1]}{HYPHEN}{below}" if below[0].islower() else above + below
     elif IDEOGRAPH.match(above, max(len(above) - 1, 0)) and IDEOGRAPH.match(below):
         return above + below
+    elif _HANGUL_END.search(above, max(len(above) - 1, 0)) and _HANGUL_START.match(below):
+        return f"{above} {_LINE_BREAK}{below}"
     return f"{above} {below}"
+
+
+def with_whole_korean(text: str, own: str) -> str:
+    """Join Korean words that are divided at the end of a line.
+
+    Korean lines can end inside a word. In PDFium's text (`own`), a line that ends after a word has a space at its end.
+    If no line has one, the file does not say where words end, and all lines are joined with a space.
+    """
+    if _LINE_BREAK not in text:
+        return text
+    breaks = _OWN_BREAK.findall(own)
+    divided = {(above, below) for above, space, below in breaks if not space} if any(one[1] for one in breaks) else ()
+    text = _BROKEN_HANGUL.sub(lambda found: f"{found[1]}{'' if found.groups() in divided else ' '}{found[2]}", text)
+    return text.replace(_LINE_BREAK, "")
 
 
 def _small_words(text: str) -> Iterable[str]:
@@ -220,11 +243,14 @@ _DINGBATS = (
     | dict(zip(range(0x6C, 0x77), "●❍■☐❐☐❒▲▼◆❖", strict=True))
     | {0x28: "✈", 0x29: "✉", 0x48: "★", 0xD4: "➔", 0xD5: "→", 0xE4: "➤"}
 )
+# The typographic symbols of WordPerfect, in the order of their codes.
+_WORDPERFECT = dict(enumerate("●○■•*¶§¡¿«»£¥₧ƒªº½¼¢²ⁿ®©¤¾³‛’‘‟”“–—", 0x21))  # noqa: RUF001
 _PRIVATE = 0xF000
 _SIGN_FONTS = (
     (re.compile(r"wingdings\W?[23]"), _MORE_WINGDINGS),
     (re.compile(r"wingdings"), WINGDINGS),
     (re.compile(r"zapfdingbats|zadb"), _DINGBATS),
+    (re.compile(r"wptypographicsymbols"), _WORDPERFECT),
 )
 _SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
 _ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|dingbats(?:one|two|three)")

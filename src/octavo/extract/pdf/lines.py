@@ -27,6 +27,7 @@ from octavo.extract.pdf.table_geometry import box_of, text_lines
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
 _CELL_GAP = 2.0  # as a share of the letter size
+_FAR_CELL = 12.0
 _SPACE = 0.12  # as a share of the letter size; parts closer than this are one word
 _INNER = 0.2  # as a share of the height; boxes of lines are higher than their letters and overlap
 _LARGER = 1.15
@@ -37,11 +38,13 @@ _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
+_VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
 _LEAST_BOX = 40.0, 18.0
 _LEAST_NUMBERS = 8
+_LEAST_LOWER = 3
 _MOST_CELL_WORDS = 2
 _MOST_CELL_LINES = 4
 _MOST_SHAPES = 3000
@@ -77,7 +80,7 @@ class Line:
     """A line of text in one column.
 
     `marks` contains the superscript numbers and symbols that refer to footnotes. `has_cells` is true if the line has
-    several wide spaces, like a table row.
+    several wide spaces, like a table row. `has_value` is true if the line ends with a number after a wide space.
     """
 
     left: float
@@ -96,6 +99,7 @@ class Line:
     first_word: str = ""
     block: Any = None
     has_cells: bool = False
+    has_value: bool = False
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
@@ -274,7 +278,8 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         first.tag,
         text.split(" ", 1)[0],
         first.block,
-        len(row) > 2 and _has_cells(row, size),  # noqa: PLR2004
+        len(row) > 1 and _has_cells(row, size),
+        len(row) > 1 and row[-1].left - row[-2].right > _CELL_GAP * size and _VALUE.fullmatch(row[-1].text) is not None,
     )
 
 
@@ -294,8 +299,9 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
 
 
 def _has_cells(row: Sequence[Segment], size: float) -> bool:
-    """Whether a line has several wide spaces, as a table header has."""
-    return sum(one.left - before.right > _CELL_GAP * size for before, one in pairwise(row)) > 1
+    """Whether a line has several wide spaces, or a very wide one, as a table header has."""
+    gaps = [one.left - before.right for before, one in pairwise(row)]
+    return sum(gap > _CELL_GAP * size for gap in gaps) > 1 or max(gaps) > _FAR_CELL * size
 
 
 def _box(row: Sequence[Segment], size: float) -> Box:
@@ -374,8 +380,10 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
     words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return
+    found = list(text_lines(words))
+    yield from _labels_above_values(found)
     group: list[list[LineCell]] = []
-    for line in text_lines(words):
+    for line in found:
         pair = len(line) == 2 and _is_label(line[0].text) and not line[1].text.endswith(":")  # noqa: PLR2004
         if (
             group
@@ -387,6 +395,26 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
             yield from _label_rows(group)
             group = [list(line)] if pair else []
     yield from _label_rows(group)
+
+
+def _labels_above_values(lines: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
+    """Find rows of labels with one row of values below, such as "Date:" and "Due:" above two dates.
+
+    If more lines follow below the values, the labels are headings of columns, for example of addresses.
+    """
+    for index, (labels, values) in enumerate(pairwise(lines)):
+        if len(labels) < 2 or len(labels) != len(values) or not all(_is_label(one.text) for one in labels):  # noqa: PLR2004
+            continue
+        after = lines[index + 2] if index + 2 < len(lines) else ()
+        height = labels[0].height
+        is_last = not after or after[0].top - values[0].bottom > height or not _are_aligned(after, labels)
+        if is_last and _are_aligned(values, labels) and values[0].top - labels[0].bottom < _NEXT_LABEL * height / 2:
+            texts = tuple(f"{label.text} {value.text}" for label, value in zip(labels, values, strict=True))
+            yield LabelRows(box_of([*labels, *values]), texts, height)
+
+
+def _are_aligned(line: Sequence[LineCell], labels: Sequence[LineCell]) -> bool:
+    return all(any(abs(part.left - label.left) < _SAME_PLACE for label in labels) for part in line)
 
 
 def _is_label(text: str) -> bool:
@@ -421,7 +449,20 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
     beside = [run for run in runs if run.box.left > edge and round(run.box.bottom / 4) in tops]
     firsts = {round(run.box.bottom / 4): run for run in sorted(beside, key=lambda run: -run.box.left)}.values()
     lower = sum(run.text[:1].islower() for run in firsts)
-    return found if 3 * lower > len(firsts) and len(firsts) > 2 else []  # noqa: PLR2004
+    is_text = 3 * lower > len(firsts) or (lower >= _LEAST_LOWER and _is_prose(beside))
+    return found if is_text and len(firsts) > 2 else []  # noqa: PLR2004
+
+
+def _is_prose(runs: Sequence[TextRun]) -> bool:
+    """Whether no line has a wide space between its words, as table rows have, and several lines are full."""
+    lines: defaultdict[int, list[Box]] = defaultdict(list)
+    for run in runs:
+        lines[round(run.box.bottom / 4)].append(run.box)
+    height = runs[0].box.bottom - runs[0].box.top
+    gaps = (two.left - one.right for line in lines.values() for one, two in pairwise(sorted(line)))
+    right = max(run.box.right for run in runs)
+    full = sum(max(box.right for box in line) > right - 3 * height for line in lines.values())
+    return full >= _LEAST_LOWER and not any(gap > _CELL_GAP * height for gap in gaps)
 
 
 def frames_of(page: PageContent, segments: Sequence[Segment]) -> list[Box]:

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from math import isfinite
 from statistics import median
 from types import MappingProxyType
@@ -53,6 +53,8 @@ _LEAST_I = 0.02  # of the letters of a text in a European language
 _LOST_LETTERS = {"i": "f", "l": "f", "f": "f", "h": "T"}
 _TWICE, _THREE_TIMES, _FEW_WIDE = 1.65, 3.0, 0.4
 _MOST_PARTS = 6  # as a share of a word
+_WORD_SPACE, _TOUCHING = 0.13, 0.02  # gaps, as a share of the height of a line
+_SPACED = 2  # letters of the parts of a word that is printed with wide letter spacing, on average
 _SAME_PLACE = 0.4  # as a share of the width and height of a letter
 
 
@@ -216,8 +218,26 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
     for count in range(min(_MOST_PARTS, len(words) - at), 1, -1):
         parts = [word.text for word in words[at : at + count]]
         if "".join(parts) in known and all(map(str.isalpha, parts[:-1])) and parts[-1][0].isalpha():
-            return count if not known.issuperset(parts) else 1
-    return 1
+            is_spaced = len("".join(parts)) <= _SPACED * count or _are_close(words[at : at + count], _WORD_SPACE)
+            return count if is_spaced and not known.issuperset(parts) else 1
+    # Letters that touch are never two words.
+    touching = 1
+    while at + touching < len(words) and _are_close(words[at + touching - 1 : at + touching + 1], _TOUCHING):
+        touching += 1
+    parts = [word.text for word in words[at : at + touching]]
+    return touching if all(map(str.isalpha, parts)) and known.isdisjoint(parts) else 1
+
+
+def _are_close(words: Sequence[Word], most: float) -> bool:
+    """Whether the gaps between words are smaller than a share of their height. Text can also run up or down."""
+    return all(
+        _gap(one, other) < most * min(one.bottom - one.top, one.right - one.left) for one, other in pairwise(words)
+    )
+
+
+def _gap(one: Word, other: Word) -> float:
+    across = max(one.left, other.left) - min(one.right, other.right)
+    return max(across, max(one.top, other.top) - min(one.bottom, other.bottom))
 
 
 def _unclear_signs(own: str) -> frozenset[str]:

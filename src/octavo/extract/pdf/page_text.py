@@ -12,7 +12,7 @@ from pathlib import Path
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
-from octavo.extract.markdown.headings import shorten
+from octavo.extract.markdown.blocks import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
 from octavo.extract.pdf.content import WHITE, ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
@@ -26,6 +26,7 @@ from octavo.extract.pdf.letters import (
     is_right_to_left,
     one_line,
     signs_of,
+    with_whole_korean,
 )
 from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced
 from octavo.extract.pdf.own_letters import (
@@ -159,7 +160,8 @@ def _read_page(
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
         return _read_plain(page, number, label)
-    read = PageText(number, label, laid.width, laid.height, laid.blocks, right_to_left=is_right_to_left(found))
+    blocks = tuple(replace(block, text=with_whole_korean(block.text, own)) for block in laid.blocks)
+    read = PageText(number, label, laid.width, laid.height, blocks, right_to_left=is_right_to_left(found))
     if any(_is_page(image, content) for image in images) and page.has_hidden_text():
         return _read_scan(read, own)
     return replace(read, unsure=" ".join((*reasons, *laid.unsure)) or None)

@@ -26,7 +26,7 @@ _SAME_START = 40.0  # points
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
-    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
+    r"([•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖\u2043])\s*(?=\S)|([\uf000-\uf0ff\u2217\u22c6\u25a1-\u25ff\u2605\u2606\u2756-\u2794])\s+(?=\S)"
 )
 _CHECK_BOXES = ("☐", "☑", "☒")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
@@ -43,6 +43,7 @@ _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
+_AMOUNT_END = re.compile(r"(?:[$€£]\s?-?\d[\d.,]*|\d[.,]\d\d(?:\s?(?:[$€£]|[A-Z]{3}))?)\)?\Z")
 _MOST_CODE_INDENT = 40
 
 
@@ -114,11 +115,25 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
         elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not _is_title(column, index):
             unsure[index] = match[1] or match[2], line.text[match.end() :]
     numbers = list(unsure)
-    for index, after in pairwise(numbers):
-        one, other = unsure[index][0], unsure[after][0]
-        if abs(column.starts[index] - column.starts[after]) < column.lines[index].size and _follows(one, other):
+    for place, after in enumerate(numbers):
+        index = _item_before(column, numbers[:place], after)
+        if index is not None and _follows(unsure[index][0], unsure[after][0]):
             found[index], found[after] = unsure[index], unsure[after]
+    for before, index, after in zip(numbers, numbers[1:], numbers[2:], strict=False):
+        is_inside = (
+            max(column.starts[before], column.starts[after]) < column.starts[index] - column.lines[index].size / 2
+        )
+        if is_inside and before in found and after in found and unsure[index][0].strip("().") in _FIRST:
+            found[index] = unsure[index]
     return found
+
+
+def _item_before(column: _Column, numbers: Sequence[int], index: int) -> int | None:
+    """Return the item before a list item at the same level, or None. Items that are indented further are skipped."""
+    size = column.lines[index].size
+    level = (one for one in reversed(numbers) if column.starts[one] < column.starts[index] + size)
+    before = next(level, None)
+    return before if before is not None and abs(column.starts[before] - column.starts[index]) < size else None
 
 
 def _is_title(column: _Column, index: int) -> bool:
@@ -138,6 +153,7 @@ def _follows(one: str, other: str) -> bool:
     return (len(first) == len(second) == 1 and ord(second) == ord(first) + 1) or {first, second} <= _ROMAN
 
 
+_FIRST = frozenset({"1", "a", "A", "i"})
 _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"})
 
 
@@ -148,7 +164,11 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         return True
     if line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
-    if _has_other_style(column, group, index) or _begins_by_text(before, line):
+    if (
+        _has_other_style(column, group, index)
+        or _begins_by_text(before, line)
+        or _has_amount(before) != _has_amount(line)
+    ):
         return True
     step = line.bottom - before.bottom
     if step > _LARGER_GAP * _leading(column, line) + 0.5:
@@ -165,6 +185,11 @@ def _begins_by_text(before: Line, line: Line) -> bool:
     if line.text[:1] in _CHECK_BOXES or is_reference or (line.starts_raised and line.size <= before.size):
         return True
     return _is_caption(line.text) and _SENTENCE_END.search(before.text) is not None
+
+
+def _has_amount(line: Line) -> bool:
+    """Whether a line ends with an amount of money after a wide space, like the row of a table."""
+    return line.has_value and _AMOUNT_END.search(line.text) is not None
 
 
 def _is_caption(text: str) -> bool:
@@ -236,10 +261,10 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
         return False
     if shift < 0:
         return len(group) > 1 or (group[0] in column.items and column.starts[index] <= column.starts[group[0]] + 1)
+    if group[0] in column.items and shift <= _MOST_INDENT * line.size:
+        return len(group) > 1 and (shift > 2 * line.size or _SENTENCE_END.search(before.text) is not None)
     if shift > _MOST_INDENT * line.size or len(group) > 1:
         return True
-    if group[0] in column.items:
-        return False
     following = column.starts[index + 1] if index + 1 < len(column.starts) else None
     if following is not None and abs(following - column.starts[index]) < least:
         return False
@@ -345,6 +370,8 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     if all(map(_is_contents_line, texts)) or all(map(_LABELLED.match, texts)):
         return True
     lines = [column.lines[index] for index in group]
+    if all(line.has_value for line in lines):
+        return True
     early = sum(_is_intended(column, index) for index in group[:-1])
     ends = [line.right for line in lines]
     middles = [line.left + line.right for line in lines]

@@ -8,13 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.columns import Columns, Flow, Layout, find_columns, text_columns
+from octavo.extract.pdf.columns import Columns, Flow, Layout, Stack, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
+from octavo.extract.pdf.diagrams import with_diagrams
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.item_tables import is_figure
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
@@ -54,6 +55,7 @@ _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
+_RULED_TABLE = 0.8  # confidence of tables with drawn lines
 _LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
 _AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
 _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
@@ -67,10 +69,13 @@ _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
 _NEXT_IN_BOX = 30.0
 _LABEL = 25  # letters
+_SHORT_LABEL = 9
+_FEW_OVER = 2  # lines of text over an image
 _LARGE = 1.3  # as a multiple of the size of the body text; larger lines are titles
 _MOST_CHARACTERS = 150
 _FAR_OUT = 0.08  # as a share of the page height
 _MOST_OF_SMALL = 80
+_NEXT_TO_NUMBER = 3.0  # the most space between a section number and its title, as a multiple of the letter size
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _MOST_LONE = 3
@@ -78,7 +83,9 @@ _MANY_LONE = 7
 _NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
 _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
+_MOSTLY_TYPED = 0.5
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
+_LEAST_PROGRAM = 3  # lines
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
 _ORDER = "The columns on this page may be in the wrong order."
@@ -128,6 +135,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     tables = maker.tables(areas)
     maker.read_typed_text(has_tables=bool(tables))
     boxes = [table.box for table in tables]
+    areas = with_diagrams(page, areas, boxes)
     areas = tuple(part for area in areas if (part := _beside_tables(area, boxes)))
     if may_show_figures(page, images):
         pictures = [area.box for area in areas if area.kind != "formula"]
@@ -181,7 +189,8 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
-    if misses_rows or not all(table.sure and not _has_stacked_rows(table) for table in tables) or _is_divided(tables):
+    unsure = (not table.sure or _has_stacked_rows(table) or _is_ragged(table) for table in tables)
+    if misses_rows or any(unsure) or _is_divided(tables):
         yield _NOT_SURE
     if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
@@ -228,6 +237,21 @@ def _is_shifted(table: Table) -> bool:
         _AMOUNT.fullmatch(row[place]) and any(head[beside] and not row[beside] for beside in _beside(place, head))
         for row in rows
         for place in unnamed
+    )
+
+
+def _is_ragged(table: Table) -> bool:
+    """Whether two rows of a table without drawn lines have the same number of figures, but one or more columns apart.
+
+    They probably belong to the same columns and are printed at different places.
+    """
+    if table.confidence >= _RULED_TABLE:
+        return False
+    rows = {tuple(place for place, text in enumerate(row) if is_figure(text)) for row in table.grid[1:]}
+    full = [row for row in rows if len(row) >= _LEAST_FIGURES]
+    return any(
+        len(one) == len(other) and len({place - beside for place, beside in zip(one, other, strict=True)}) == 1
+        for one, other in combinations(full, 2)
     )
 
 
@@ -328,7 +352,8 @@ class _PageMaker:
         A page with sentences or tables is treated as text.
         """
         typed = sum(len(one.text) for one in self._segments if one.mono)
-        if not typed or typed <= _TYPED * sum(len(one.text) for one in self._segments):
+        least = _MOSTLY_TYPED if has_tables else _TYPED
+        if not typed or typed <= least * sum(len(one.text) for one in self._segments):
             return
         sentences = len(_NEXT_SENTENCE.findall(" ".join(one.text for one in self._segments)))
         is_program = any(_PROGRAM.search(one.text) for one in self._segments)
@@ -351,18 +376,39 @@ class _PageMaker:
         free += [_placed(part, part.block.box) for part in made if part.block.box]
         frames = frames_of(self._page, free)
         layouts = [
-            (box, find_columns([one for one in free if is_inside(one, box)], backwards=self._backwards))
+            (box, find_columns(_with_code([one for one in free if is_inside(one, box)]), backwards=self._backwards))
             for box in frames
         ]
         outside = [one for one in free if not is_inside_any(one, frames)]
         boxed = [Segment(*box, size=self._body, block=tuple(self._boxed(layout, box))) for box, layout in layouts]
         head, free, foot = split_edges([*outside, *boxed], self._page.height)
-        parts = self._build(find_columns(free, backwards=self._backwards))
+        parts = [part for layout in self._layouts(free) for part in self._build(layout)]
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
-            *(self._as_edge(part, RegionKind.HEADER, head) for part in top),
-            *with_notes([*parts, *(self._as_edge(part, RegionKind.FOOTER, foot) for part in bottom)], self._body),
+            *self._as_edges(top, RegionKind.HEADER, head),
+            *with_notes([*parts, *self._as_edges(bottom, RegionKind.FOOTER, foot)], self._body),
         ]
+
+    def _layouts(self, segments: Sequence[Segment]) -> Iterator[Layout]:
+        """Divide the text of a page into columns. A title above the columns comes before them."""
+        layout = find_columns(segments, backwards=self._backwards)
+        first = layout.parts[0] if isinstance(layout, Stack) else layout
+        title, rest = self._split_title(segments) if isinstance(first, Columns) else ([], [])
+        if not title or not rest:
+            yield layout
+            return
+        yield Flow(tuple(title))
+        yield find_columns(rest, backwards=self._backwards)
+
+    def _split_title(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
+        """Split off a title in large letters that is above all other text, because it belongs to no column."""
+        large = [one for one in segments if one.block is None and one.size >= _LARGE * self._body > 0]
+        top = min((one.top for one in segments if one not in large), default=0.0)
+        title = sorted(one for one in large if one.bottom <= top + _INSET)
+        is_long = sum(len(one.text) for one in title) > _MOST_CHARACTERS
+        if not title or is_long or any(other.left - one.right > one.size / 2 for one, other in pairwise(title)):
+            return [], list(segments)
+        return title, [one for one in segments if one not in title]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
         """Find the titles inside pictures: several words in larger letters than the other text.
@@ -409,10 +455,15 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area belongs to the picture, and is not just printed over the picture."""
+        """Whether the text in an area belongs to the picture, and is not just printed over the picture.
+
+        One or two lines are probably a title over the white edge of an image, and stay in the text.
+        """
         if area.confidence < _SURE_FIGURE or area.kind in _PLOTTED or area.framed:
             return area.confidence >= _SURE_FIGURE
-        return not any(len(one.text) > _LABEL for one in self._segments if is_inside(one, area.box))
+        inside = [one.text for one in self._segments if is_inside(one, area.box)]
+        most = _LABEL if len(inside) > _FEW_OVER else _SHORT_LABEL
+        return not any(len(text) > most for text in inside)
 
     def _boxed(self, layout: Layout, box: Box) -> Iterator[Part]:
         for part in self._build(layout):
@@ -432,7 +483,16 @@ class _PageMaker:
             return _insert(parts, beside, before=True)
         return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
-    def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment]) -> Part:
+    def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
+        """Mark headers or footers. Below a title in large letters at the top, small lines belong to the title."""
+        made: list[Part] = []
+        for part in parts:
+            large = (one.block.region is RegionKind.BODY and one.block.size > _LARGE * self._body for one in made)
+            titled = kind is RegionKind.HEADER and any(large)
+            made.append(self._as_edge(part, kind, segments, titled=titled))
+        return made
+
+    def _as_edge(self, part: Part, kind: RegionKind, segments: Sequence[Segment], *, titled: bool) -> Part:
         block = part.block
         if part.note or not _is_plain(block) or block.lines > 2 or len(block.text) > _MOST_CHARACTERS:  # noqa: PLR2004
             return part
@@ -440,8 +500,11 @@ class _PageMaker:
             return part
         text = block.text
         level = [one for one in segments if block.box and block.box.top - 2 <= one.top <= block.box.bottom]
-        numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None
-        small = block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
+        gaps = (other.left - one.right for one, other in pairwise(sorted(level)))
+        is_close = kind is RegionKind.HEADER and max(gaps, default=0.0) < _NEXT_TO_NUMBER * block.size
+        is_heading = is_close and block.bold and block.size >= _TITLE * self._body
+        numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None and not is_heading
+        small = not titled and block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
         ruled = any(TYPED_RULE.fullmatch(one.text) for one in segments)
         if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled:
             return part._replace(block=replace(block, region=kind, confidence=0.8))
@@ -453,6 +516,15 @@ class _PageMaker:
             return False
         height = self._page.height
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def _with_code(boxed: list[Segment]) -> list[Segment]:
+    """Treat the text of a frame as code, in any font, if most of its lines look like a program."""
+    lines = lines_of([one for one in boxed if one.block is None])
+    program = sum(_PROGRAM.search(line.text) is not None for line in lines)
+    if program < _LEAST_PROGRAM or 2 * program <= len(lines):
+        return boxed
+    return [one._replace(mono=True) for one in boxed]
 
 
 def _placed(part: Part, box: Box) -> Segment:

@@ -42,6 +42,7 @@ from octavo.extract.pdf.table_rows import (
 )
 
 _MOST_REACH = 30.0  # points
+_LEAST_CENTRED = 3
 _LEAST_CELLS = 4
 _MOST_CELLS = 10_000
 _LEAST_GAP = 5.0
@@ -366,7 +367,10 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     result: list[Piece] = []
     for band in range(height):
         lines = _band_lines(bands[band])
-        groups = (header_levels(lines) if band == 0 else band_groups(lines)) if lines else []
+        if lines and _are_centred(bands[band]):
+            groups = [lines]
+        else:
+            groups = (header_levels(lines) if band == 0 else band_groups(lines)) if lines else []
         sure = sure and all(map(is_sure, groups))
         for top, group in enumerate(groups, starts[-1]):
             result.extend(row_cells(group, top))
@@ -377,6 +381,20 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
         (span._replace(top=starts[span.top], bottom=starts[span.bottom + 1] - 1), words) for span, words in tall
     )
     return result, sure
+
+
+def _are_centred(cells: Sequence[Piece]) -> bool:
+    """Whether cells with one line and cells with several lines have the same middle. They are then one row."""
+    texts = [list(text_lines(words)) for _, words in cells if words]
+    counts = [len(lines) for lines in texts]
+    if (
+        len(texts) < _LEAST_CENTRED
+        or min(counts) == max(counts)
+        or any(_has_stacked_numbers(words) for _, words in cells)
+    ):
+        return False
+    middles = [lines[0][0].top + lines[-1][0].bottom for lines in texts]
+    return max(middles) - min(middles) < texts[0][0][0].height / 2
 
 
 def _has_stacked_numbers(words: Sequence[Word]) -> bool:

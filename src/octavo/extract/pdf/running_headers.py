@@ -64,7 +64,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     if len(pages) == _TWO:
         running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
-    running |= _at_same_height(pages, body_size)
+    running |= _at_same_height(pages, body_size) | _repeated_pictures(pages)
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
 
 
@@ -92,6 +92,18 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
                 found[round(top)].append(Place(index, number))
     least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
     return {place for places in found.values() if len(places) >= least for place in places}
+
+
+def _repeated_pictures(pages: Sequence[PageText]) -> set[Place]:
+    """Find logos: pictures at the same place near the edge of most pages. The first one stays in the text."""
+    found: defaultdict[tuple[int, ...], list[Place]] = defaultdict(list)
+    for index, page in enumerate(pages):
+        top, bottom = _MARGIN * (page.height or 0.0), (1 - _MARGIN) * (page.height or 0.0)
+        for number, block in enumerate(page.blocks):
+            if block.figure and block.box and (block.box.bottom < top or block.box.top > bottom):
+                found[tuple(round(side / 4) for side in block.box)].append(Place(index, number))
+    least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
+    return {place for places in found.values() if len(places) >= least for place in places[1:]}
 
 
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:

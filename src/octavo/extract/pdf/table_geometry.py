@@ -18,6 +18,7 @@ _MOST_MERGES = 40
 _THIN = 3.0
 NEAR = 3.0
 _TOUCH = 1.0
+_LINK = re.compile(r"\S{3,}[./@]\S*")  # a web address, or the second line of one
 _SHORT = 10.0
 _LEAST_LENGTH = 6.0
 LEAST_WIDTH = 60.0
@@ -287,14 +288,26 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
         return none, None
     thin, filled = _thin_and_filled(page.shapes)
-    known = _known(thin)
     straight = [box for box in page.lines if (box[2] - box[0] < _TOUCH) != (box[3] - box[1] < _TOUCH)]
+    if links := [run.box for run in page.runs if _LINK.fullmatch(run.text.strip())]:
+        thin, straight = ([box for box in boxes if not _underlines(box, links)] for boxes in (thin, straight))
+    known = _known(thin)
     lines = [box for box in straight if not _is_known(box, known)] if known else straight
     all_rulings = _rulings([*thin, *lines])
     if not filled or not lines:
         return all_rulings or none, None
     known = _known(filled)
     return _rulings([*thin, *(box for box in lines if not _is_known(box, known))]) or none, all_rulings
+
+
+def _underlines(line: Box, links: Sequence[Box]) -> bool:
+    """Whether a line is drawn under a web address and is exactly as long. It is not part of a table."""
+    return any(
+        abs(line.left - box.left) < 2 * _TOUCH
+        and abs(line.right - box.right) < 2 * _TOUCH
+        and (box.top + box.bottom) / 2 < line.top <= box.bottom + 1
+        for box in links
+    )
 
 
 def _thin_and_filled(shapes: Sequence[Shape]) -> tuple[list[Box], list[Box]]:

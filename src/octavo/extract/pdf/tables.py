@@ -128,14 +128,16 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table without drawn lines is really code.
+    """Whether a table is really code.
 
-    In a monospaced font, letters are aligned even outside tables.
+    In a monospaced font, letters are aligned even outside tables. With drawn lines, the lines of code are numbered.
     """
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
     mono = sum(len(run.text) for run in inside if is_monospaced(run.font))
-    return table.confidence < _RULED and 2 * mono > letters
+    numbers = [row[0].text for row in table.rows] if len(table.rows[0]) == 2 else []  # noqa: PLR2004
+    is_numbered = len(numbers) > 1 and numbers == [str(number) for number in range(1, len(numbers) + 1)]
+    return (table.confidence < _RULED or is_numbered) and 2 * mono > letters
 
 
 def _has_rows(table: Table) -> bool:

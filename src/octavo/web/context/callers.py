@@ -56,7 +56,10 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Return the caller; None if the request has neither an API key nor a valid session. Applies the rate limit."""
+    """Return the caller; None if the request has neither an API key nor a valid session. Applies the rate limit.
+
+    Also notices model settings that another process has changed.
+    """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
     address = address_of(request)
@@ -64,6 +67,7 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
         await services.limits.admit(caller, address)
     finally:
         request.state.quotas = services.limits.quotas(caller, address)
+    await services.models.refresh()
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller
@@ -150,6 +154,16 @@ async def require_caller(caller: OptionalCaller) -> Caller:
 
 
 KnownCaller = Annotated[Caller, Depends(require_caller)]
+
+
+async def require_key(caller: KnownCaller) -> Caller:
+    """Return the caller. Only requests with an API key are accepted."""
+    if caller.via != "key":
+        raise Unauthenticated("Send an API key.")
+    return caller
+
+
+KeyCaller = Annotated[Caller, Depends(require_key)]
 
 
 async def administer(caller: KnownCaller) -> Caller:

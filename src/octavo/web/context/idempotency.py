@@ -143,6 +143,10 @@ class Idempotency:
         self._caller = caller
         self._body = fingerprint_of(request, caller, key) if caller and key else None
 
+    @property
+    def has_key(self) -> bool:
+        return self._body is not None
+
     async def stream(self) -> AsyncGenerator[bytes]:
         """Yield the body of the request, and compute its checksum."""
         async for chunk in self._request.stream():

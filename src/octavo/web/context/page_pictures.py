@@ -29,8 +29,16 @@ from octavo.extract.pictures.page_images import (
 )
 from octavo.extract.pictures.quotes import quote_in_sandbox, words_in_sandbox
 from octavo.library.errors import NotReady
-from octavo.library.figures import FigureSource, find_figure, keep_figure
-from octavo.library.pictures import PageSource, Picture, find_page, keep_picture, picture_name
+from octavo.library.pictures import (
+    FigureSource,
+    PageSource,
+    Picture,
+    find_figure,
+    find_page,
+    keep_figure,
+    keep_picture,
+    picture_name,
+)
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, ObjectMissing, ObjectStream, Stored, copy_to_file
 from octavo.web.http.limits import Clock, ConcurrencyLimit
@@ -58,12 +66,13 @@ UNCHANGED = {304: {"description": "Not modified: the caller already has the curr
 
 
 class Width(IntEnum):
-    """The available widths of pictures, in pixels: for rows in lists, for the column next to a text, and for reading.
+    """The available widths of pictures, in pixels: for rows, for cards, for the column next to a text, and for reading.
 
-    There are only three, because every picture is stored.
+    There are only a few, because every picture is stored.
     """
 
     SMALL = 120
+    CARD = 400
     MEDIUM = 800
     LARGE = 1600
 

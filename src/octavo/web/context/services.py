@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
 
-from octavo.ai.calls import Caller, ModelAnswer
+from octavo.ai.gateway_setup import LiveModels
 from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.ops.health import Check, check_readiness
@@ -19,50 +19,27 @@ from octavo.web.context.page_pictures import PagePictures
 from octavo.web.http.limits import Limits
 from octavo.web.live.hub import Hub
 
-if TYPE_CHECKING:
-    from octavo.ai.gateway import Gateway
-    from octavo.ai.vectors import Vectors
-
 Service = TypeVar("Service")
-
-
-class Models:
-    """The gateway to models. It is opened on first use, so that its libraries are loaded only if a model is called."""
-
-    def __init__(self, settings: Settings, database: Database) -> None:
-        self._settings = settings
-        self._database = database
-        self._opened: Gateway | None = None
-
-    @property
-    def gateway(self) -> Gateway:
-        if self._opened is None:
-            from octavo.ai.gateway_setup import open_gateway
-
-            self._opened = open_gateway(self._settings, self._database)
-        return self._opened
-
-    async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
-        return await self.gateway.embed(texts, caller, model)
-
-    async def aclose(self) -> None:
-        if self._opened:
-            await self._opened.aclose()
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """Services that several features use. A service that only one feature needs is created with `shared` instead."""
 
-    settings: Settings
+    own_settings: Settings
     database: Database
     bucket: Bucket
     sandbox: Sandbox
     limits: Limits
     live: Hub
     pictures: PagePictures
-    models: Models
+    models: LiveModels
     _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force. An administrator can change the model settings while the process runs."""
+        return self.models.settings
 
     def shared(self, make: Callable[[Services], Service]) -> Service:
         """Return the service that `make` creates.

@@ -12,14 +12,15 @@ from octavo.core.formatting import count_of, format_bytes, format_day, format_fu
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.facts import chosen_facts
-from octavo.library.figures import first_figures
-from octavo.library.pictures import is_pictured
+from octavo.library.pictures import first_figures, is_pictured
 from octavo.records.documents import Document, FactView
 from octavo.web.shell.document_status import StatusText, describe, needs_person
 
 QUERIES = load_queries("pages")
 MOST_TAGS = 3
 OPENING_CHARACTERS = 400
+PREVIEW_CHARACTERS = 900
+ROW_WIDTH, CARD_WIDTH = 120, 400
 KINDS = {
     "pdf": "PDF",
     "epub": "EPUB",
@@ -79,7 +80,8 @@ _RULES = re.compile(r"[-=|:\s]*")
 class Row:
     """A document in a list.
 
-    `named` is true if its title is not just its file name; such titles are shown in a serif typeface.
+    `named`: whether it has a title other than its file name; such titles are shown in a serif typeface. `preview` is
+    the beginning of the text, shown on a card that has no picture. `width` is the width of the picture in pixels.
     """
 
     document: Document
@@ -93,15 +95,14 @@ class Row:
     opening: str = ""
     figure: str | None = None
     facts: str = ""
+    preview: str = ""
+    width: int = ROW_WIDTH
 
     @property
     def picture(self) -> str | None:
-        """The address of a picture of the first page or, if there is none, of the first figure.
-
-        None if there is neither.
-        """
-        document = self.document
-        return f"/api/v1/documents/{document.id}/pages/1.png?width=120" if is_pictured(document) else self.figure
+        """The address of a picture of the first page, or else of the first figure. None if there is neither."""
+        page = f"/api/v1/documents/{self.document.id}/pages/1.png" if is_pictured(self.document) else self.figure
+        return f"{page}?width={self.width}" if page else None
 
     @property
     def has_jpeg(self) -> bool:
@@ -130,7 +131,10 @@ class Row:
         return document.summary or self.opening or document.author
 
 
-async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Document], now: datetime) -> list[Row]:
+async def make_rows(
+    connection: Connection, owner: UUID, documents: Sequence[Document], now: datetime, *, cards: bool = False
+) -> list[Row]:
+    """Prepare documents for a list. A card shows a large picture or, if there is none, the beginning of the text."""
     unfinished = [one.process_id for one in documents if one.status != "completed"]
     jobs = await find_jobs(connection, owner, unfinished) if unfinished else {}
     openings = await _openings(connection, [one.id for one in documents if one.text_ready and not one.summary])
@@ -139,8 +143,18 @@ async def make_rows(connection: Connection, owner: UUID, documents: Sequence[Doc
         make_row(one, describe(one, jobs.get(one.process_id), now), now, openings.get(one.id, "")) for one in documents
     )
     facts = await chosen_facts(connection, [one.id for one in documents], ["number", "date"])
-    return [
+    made = [
         replace(row, figure=figures.get(row.document.id), facts=facts_line(row.document, facts[row.document.id]))
+        for row in rows
+    ]
+    return await _as_cards(connection, made) if cards else made
+
+
+async def _as_cards(connection: Connection, rows: Sequence[Row]) -> list[Row]:
+    bare = [row.document.id for row in rows if row.document.text_ready and not row.picture]
+    previews = await _openings(connection, bare, PREVIEW_CHARACTERS)
+    return [
+        replace(row, width=CARD_WIDTH, preview="\n".join(plain_lines(previews.get(row.document.id, ""))))
         for row in rows
     ]
 
@@ -166,9 +180,11 @@ def kind_label(kind: str | None) -> str:
     return (kind or "").replace("_", " ").capitalize()
 
 
-async def _openings(connection: Connection, documents: list[UUID]) -> dict[UUID, str]:
-    """Return the first words of documents that have no summary."""
-    values = {"documents": documents, "characters": OPENING_CHARACTERS}
+async def _openings(
+    connection: Connection, documents: list[UUID], characters: int = OPENING_CHARACTERS
+) -> dict[UUID, str]:
+    """Return the first words of documents."""
+    values = {"documents": documents, "characters": characters}
     rows = await fetch_rows(connection, QUERIES.openings, values) if documents else []
     return {row["document_id"]: row["opening"] for row in rows}
 
@@ -189,9 +205,14 @@ def make_row(document: Document, words: StatusText, now: datetime, opening: str 
 
 def plain_words(markdown: str, title: str) -> str:
     """Return the beginning of a text on one line, without Markdown syntax and without the title."""
-    lines = [_MARKS.sub("", _EMPHASIS.sub(r"\2", line)).strip() for line in markdown.splitlines()]
-    words = [line for line in lines if line and line != title and not _RULES.fullmatch(line)]
+    words = [line for line in plain_lines(markdown) if line != title]
     return " ".join(" ".join(words).split())
+
+
+def plain_lines(markdown: str) -> list[str]:
+    """Return the lines of a text without Markdown syntax. Empty lines are left out."""
+    lines = [_MARKS.sub("", _EMPHASIS.sub(r"\2", line)).strip() for line in markdown.splitlines()]
+    return [line for line in lines if line and not _RULES.fullmatch(line)]
 
 
 def kind_of(document: Document) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TooLarge
+from octavo.core.errors import RETRY_RULES, Encrypted, OctavoError, OverBudget, TooLarge
 from octavo.core.formatting import count_of, format_date, format_eta, format_span
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.records.documents import Document
 from octavo.records.jobs import LINKS, JobView, stage_of
 
@@ -41,6 +41,7 @@ START_AGAIN = StatusAction("Start again", "retry")
 START_OVER = StatusAction("Start over", "restart")
 DISCARD = StatusAction("Discard", "discard", asks=True)
 REPLACE = StatusAction("Replace file", "replace", "get")
+ENTER_PASSWORD = StatusAction("Enter password", "replace#password", "get")
 DOWNLOAD = StatusAction("Download", "source", "get")
 CLASSIFY = StatusAction("Classify again", "classify")
 WRITE_TEXT = StatusAction("Rewrite the text", "classify")
@@ -58,6 +59,7 @@ class StatusText:
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
     instead. `missing` names the results that a completed document lacks, such as its title, summary and tags.
+    `moves_up`: whether it waits as part of an import and can be processed before the rest.
     """
 
     tone: Tone = ""
@@ -69,6 +71,7 @@ class StatusText:
     total: int | None = None
     eta: str | None = None
     missing: str | None = None
+    moves_up: bool = False
 
     @property
     def is_working(self) -> bool:
@@ -109,7 +112,8 @@ def _unfinished(document: Document, job: JobView, now: datetime) -> StatusText:
         told = str(why.facts.get("message") or why.detail).removeprefix(OverBudget().title).strip()
         return StatusText("warn", "pause", "Over budget", told or _sentence(why.detail), (RAISE_BUDGET,))
     line = _sentence(why.detail) if why else None
-    return StatusText("", "clock", "Waiting", line, (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,))
+    verbs = (TRY_NOW, CANCEL) if why and why.is_retry else (CANCEL,)
+    return StatusText("", "clock", "Waiting", line, verbs, moves_up=job.lane is Lane.BULK)
 
 
 def _failed(document: Document, job: JobView | None) -> StatusText:
@@ -122,8 +126,13 @@ def _failed(document: Document, job: JobView | None) -> StatusText:
         stage = stage_of(job, document.source_type)
         verbs = (StatusAction(f"Resume from {stage}", "retry"), START_OVER, DISCARD)
         return StatusText("bad", "error", "Failed for good", line, verbs)
-    verb = TRY_AGAIN if is_retried(error.code) or document.source_type in LINKS else REPLACE
-    return StatusText("bad", "error", "Failed", cause, (verb,))
+    return StatusText("bad", "error", "Failed", cause, (_remedy(document, error.code),))
+
+
+def _remedy(document: Document, code: str) -> StatusAction:
+    if code == Encrypted.code and document.source_type == "pdf":
+        return ENTER_PASSWORD
+    return TRY_AGAIN if is_retried(code) or document.source_type in LINKS else REPLACE
 
 
 def _finished(document: Document) -> StatusText:
@@ -143,12 +152,17 @@ def _read(document: Document) -> StatusText:
     if document.duplicate_of and document.quality is None:
         return StatusText("", "twins", "Already here", "Same file as another document")
     if document.quality == "partial":
-        return _partial(document)
-    if document.quality == "empty" and document.source_type == "image":
-        return _picture(document)
+        return StatusText("", "image", "Picture") if is_photo(document) else _partial(document)
+    if document.quality == "empty":
+        return _picture(document) if document.source_type == "image" else _empty(document)
     if document.quality == "stored_only" and document.quality_reason:
         return replace(QUALITIES["stored_only"], line=f"Stored unchanged. {document.quality_reason}")
     return replace(QUALITIES[document.quality or "full"], **_reason(document))
+
+
+def is_photo(document: Document) -> bool:
+    """Whether the file is a photo. It does not matter if some of the words in a photo could not be read."""
+    return document.source_type == "image" and document.kind == "photo"
 
 
 def _partial(document: Document) -> StatusText:
@@ -166,6 +180,13 @@ def _reason(document: Document) -> dict[str, str]:
     return {"line": document.quality_reason} if document.quality_reason else {}
 
 
+def _empty(document: Document) -> StatusText:
+    """Describe a document without text. OCR is offered only if there are pages that it has not read."""
+    if document.metadata.get("pages_for_ocr"):
+        return StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,))
+    return StatusText("", "box", "No text", "Nothing readable was found")
+
+
 def _picture(document: Document) -> StatusText:
     """Describe the status of a picture without text. A retry is offered only if the picture could not be decoded."""
     why = document.metadata.get("unreadable")
@@ -180,7 +201,7 @@ def needs_person(document: Document) -> bool:
     """Whether the document is listed on the “Needs you” tab. The database query for this tab must use the same rule."""
     if document.quality == "empty":
         return document.needs_classification or _read(document).tone == "warn"
-    return document.needs_classification or document.quality == "partial"
+    return document.needs_classification or (document.quality == "partial" and not is_photo(document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +238,6 @@ def _incomplete(document: Document) -> StatusText:
 QUALITIES = {
     "full": StatusText("ok", "check", "Full text"),
     "ocr": StatusText("", "check", "OCR text"),
-    "empty": StatusText("warn", "warning", "No text", "Nothing readable was found", (TRY_OCR,)),
     "stored_only": StatusText(
         "", "box", "Stored only", "Stored unchanged. Text cannot be extracted from this file type.", (DOWNLOAD,)
     ),

@@ -1,17 +1,19 @@
-"""Code that forms share: validation with the models of the API, confirmation pages, and redirects back to the page."""
+"""Parts that forms share: validation with the models of the API, selected documents, confirmations and redirects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from fastapi import Form, Request, Response
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from octavo.core.errors import BadInput, NotFound
+from octavo.core.types import first_day
+from octavo.library.documents import Filters
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.templates import back_to, render
 
@@ -19,6 +21,9 @@ Model = TypeVar("Model", bound=BaseModel)
 LIBRARY = "/library"
 Back = Annotated[str, Form(max_length=2000)]
 INVALID = "Invalid value."
+MOST_IDS = 500
+FILTERS = TypeAdapter(Filters)
+FILTER_NAMES = frozenset(one.name for one in fields(Filters)) - {"trashed", "versions", "id"}
 _LOCAL = re.compile(r"/(?![/\\])[^\x00-\x20\x7f\\]{0,1000}")
 
 
@@ -78,6 +83,46 @@ def read_id(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise NotFound from None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Documents selected on the library page: a list of documents, or all documents that the filters select.
+
+    `fields` are the form fields that describe this selection, so that the next form can send it again.
+    """
+
+    documents: list[UUID]
+    filters: Filters | None
+    fields: list[tuple[str, str]]
+
+
+def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
+    """Read the selection from form fields or query parameters. Filters have the same names as on the library page.
+
+    The field `all` selects all documents that match the filters, although rows are selected too.
+    """
+    sent = [(name, value) for name, value in given if value]
+    ids = [read_id(value) for name, value in sent if name in {"document", "ids"}][:MOST_IDS]
+    if ids and "all" not in dict(sent):
+        return Selection(ids, None, [("ids", str(one)) for one in ids])
+    renamed = {"tab" if name == "status" else name: value for name, value in sent}
+    known: dict[str, Any] = {name: value for name, value in renamed.items() if name in FILTER_NAMES}
+    known |= {name: first_day(known[name]) or known[name] for name in ("before", "after") if name in known}
+    try:
+        filters = FILTERS.validate_python(known)
+    except ValidationError:
+        raise BadInput("This filter is not valid.") from None
+    return Selection([], filters, [(name, value) for name, value in sent if name in FILTER_NAMES | {"status"}])
+
+
+def read_selected(given: Iterable[tuple[str, str]]) -> Selection:
+    """Read the selection from a form in which rows, or all that match, must have been selected."""
+    sent = [(name, value) for name, value in given if value]
+    selection = read_selection(sent)
+    if not selection.documents and "all" not in dict(sent):
+        raise BadInput("Select documents first.")
+    return selection
 
 
 def wants_json(request: Request) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import Depends, Request
@@ -16,14 +16,14 @@ from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
 from octavo.core.formatting import format_ago, format_eta, format_span
 from octavo.core.settings import Settings
-from octavo.core.types import JobStatus
+from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import find_jobs
 from octavo.owners import Caller
 from octavo.records.account import DocumentEstimate
 from octavo.records.analyses import Analysis
-from octavo.records.jobs import JobView, stage_of
+from octavo.records.jobs import DOCUMENT_JOB, STEPS, JobView, Progress, stage_of
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import ServicesOf
@@ -46,6 +46,7 @@ class DockItem:
     total: int | None
     verb: str = "cancel"
     may_try_now: bool = False
+    may_move_up: bool = False
     # Set if the item is not one job.
     key: str | None = None
     stop_address: str | None = None
@@ -58,7 +59,8 @@ class Frame:
 
     `cursor`: the position after which live events start. `ring`: overall progress in percent. `working`: number of jobs
     in progress. `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite
-    text. `hundred_pages`: the estimated price of 100 pages. `views`: ids and names of saved views.
+    text. `imports`: whether imports are paused, or wait in the queue. `hundred_pages`: the estimated price of 100
+    pages. `views`: ids and names of saved views. `collections`: names of collections.
     """
 
     caller: Caller
@@ -67,6 +69,7 @@ class Frame:
     documents: int
     working: int
     comparing: int
+    imports: Literal["paused", "waiting"] | None
     dock: list[DockItem]
     unread: int
     dead_letters: int
@@ -76,6 +79,7 @@ class Frame:
     hundred_pages: DocumentEstimate
     now: datetime
     views: list[tuple[str, str]]
+    collections: list[str]
 
     @property
     def ring(self) -> int:
@@ -95,6 +99,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
         documents=counted["documents"],
         working=counted["working"],
         comparing=counted["comparing"],
+        imports=counted["imports"],
         dock=await load_dock(connection, caller.owner_id, counted["now"]) if counted["working"] else [],
         unread=counted["unread"],
         dead_letters=dead[0]["count"] if dead else 0,
@@ -104,6 +109,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
         hundred_pages=estimate_size(settings, caller, DocumentSize.of(None, 100)),
         now=counted["now"],
         views=[(ident, name) for ident, name in counted["views"]],
+        collections=counted["collections"],
     )
 
 
@@ -146,7 +152,10 @@ def _item(job: JobView, name: str) -> DockItem:
     progress = job.progress
     if job.status == JobStatus.PROCESSING:
         stage = stage_of(job)
-        line = f"{stage} {progress.done:,} of {progress.total:,}" if progress.total else stage
+        if not progress.total and job.kind == DOCUMENT_JOB and stage in STEPS:
+            line, progress = f"{stage} · step {STEPS[stage]} of 5", Progress(STEPS[stage] - 1, 5, "steps")
+        else:
+            line = f"{stage} {progress.done:,} of {progress.total:,}" if progress.total else stage
         state = "working"
     else:
         waiting = "Waiting to be compared" if job.kind == COMPARISON else "Waiting"
@@ -154,7 +163,8 @@ def _item(job: JobView, name: str) -> DockItem:
         state = "waiting"
     eta = format_eta(job.eta)
     item = DockItem(job.id, job.document_id, _address(job), name, state, line, eta, progress.done, progress.total)
-    return replace(item, may_try_now=bool(job.waiting_because and job.waiting_because.is_retry))
+    moves_up = state == "waiting" and job.lane is Lane.BULK
+    return replace(item, may_try_now=bool(job.waiting_because and job.waiting_because.is_retry), may_move_up=moves_up)
 
 
 def _address(job: JobView) -> str | None:

@@ -18,11 +18,14 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "mappings": ("Mappings", "list", True),
     "prompts": ("Prompts", "edit", True),
     "weights": ("Connections", "connections", True),
+    "models": ("Models", "play", True),
     "budgets": ("Budgets", "coins", True),
     "retention": ("Retention", "clock", True),
     "webhooks": ("Notifications out", "send", False),
+    "users": ("Users and storage", "box", False),
     "appearance": ("Appearance", "theme", True),
 }
+FOR_ADMINISTRATORS = frozenset({"users"})
 # Messages after a change. The address contains a key of this table, so that links cannot show any other text.
 SAID = {
     "password": "Password changed. All your other sessions were signed out.",
@@ -35,6 +38,7 @@ SAID = {
     "resumed": "Resumed. New events will be sent.",
     "tested": "Test sent. See the result in the log below.",
     "replayed": "Sent again. See the result in the log below.",
+    "edited": "Recipient changed.",
     "deleted": "Recipient and delivery log deleted.",
     "mapping": "Mapping added. Choose it for your next conversion.",
     "appearance": "Saved in this browser.",
@@ -44,12 +48,18 @@ SAID = {
     "gone": "Prompt deleted.",
     "weights": "Weights saved. All lists use the new order.",
     "retention": "Retention period saved. It takes effect at the next nightly clean-up.",
+    "provider": "Saved. New work uses this provider.",
+    "no_provider": "Provider removed. Its API key was deleted.",
+    "first": "Saved. This provider is tried first.",
+    "tasks": "Saved. New work uses these models.",
     "budgets": "Budgets saved. Paused work resumes where the budget allows.",
 }
 
 
 def show(request: Request, room: str, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
-    rooms = {name: row for name, row in ROOMS.items() if row[2] or not frame.caller.is_anonymous}
+    caller = frame.caller
+    seen = {name for name in ROOMS if caller.is_admin or name not in FOR_ADMINISTRATORS}
+    rooms = {name: row for name, row in ROOMS.items() if name in seen and (row[2] or not caller.is_anonymous)}
     values |= {"room": room, "rooms": rooms, "said": SAID.get(values.get("said", ""))}
     return render(request, f"settings_{room}.html", frame, status, **values)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -61,17 +63,62 @@ async def test_a_strangers_document_is_not_there(house: House, person: httpx.Asy
     assert [row[0] for row in await jobs_of(house, document)] == ["queued"]
 
 
-@pytest.mark.parametrize("action", ["retry", "tag", "delete"])
+@pytest.mark.parametrize("action", ["retry", "edit", "delete", "download"])
 async def test_many_are_changed_only_if_all_are_ours(house: House, person: httpx.AsyncClient, action: str) -> None:
     mine = await add(person)
     theirs = await add(await house.person("tomas@example.org"))
-    fields = {"ids": [mine, theirs], "action": action, "tag": "bog"}
+    fields = {"ids": [mine, theirs], "action": action, "add_tag": "bog"}
 
     answer = await person.post("/actions/bulk", data=fields, headers=JSON)
 
     assert answer.status_code == 404
     found = (await person.get(f"/api/v1/documents/{mine}")).json()
     assert (found["deleted_at"], found["tags"]) == (None, [])
+
+
+async def test_the_form_changes_all_documents_that_match(person: httpx.AsyncClient) -> None:
+    documents = [await add(person, f"Words {number}.") for number in range(3)]
+    await person.post("/actions/bulk", data={"ids": documents[:2], "action": "edit", "add_tag": "bog, rain"})
+    fields = {"ids": documents[:1], "all": "true", "tag": "bog", "action": "edit"}
+    fields |= {"remove_tag": "rain", "new_collection": "Quay", "new_date": "2020-02-03", "new_kind": "letter"}
+
+    answer = await person.post("/actions/bulk", data=fields, headers=PAGE)
+
+    assert answer.status_code == 303
+    found = [(await person.get(f"/api/v1/documents/{one}")).json() for one in documents]
+    assert [one["collection"] for one in found] == ["Quay", "Quay", None]
+    assert [one["tags"] for one in found] == [["bog"], ["bog"], []]
+    assert (found[1]["document_date"], found[1]["kind"]) == ("2020-02-03", "letter")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"action": "edit", "add_tag": "bog"}, {"ids": "", "action": "delete"}],
+    ids=["nothing", "no documents", "an empty id"],
+)
+async def test_a_form_without_documents_changes_nothing(person: httpx.AsyncClient, fields: dict[str, str]) -> None:
+    document = await add(person)
+    assert (await person.post("/actions/bulk", data=fields, headers=JSON)).status_code == 422
+    for wrong in ({"action": "edit"}, {"action": "edit", "new_date": "soon"}, {"action": "purge"}):
+        refused = await person.post("/actions/bulk", data={"ids": document} | wrong, headers=JSON)
+        assert refused.status_code == 422, wrong
+    assert (await person.get(f"/api/v1/documents/{document}")).json()["tags"] == []
+
+
+async def test_many_sources_are_downloaded_as_one_zip_file(house: House, person: httpx.AsyncClient) -> None:
+    texts = {f"Words {number}." for number in range(3)}
+    documents = [await add(person, text) for text in sorted(texts)]
+    await add(await house.person("tomas@example.org"), "Others.")
+    for which in ({"ids": documents}, {"filter": {"q": "a.txt"}}):
+        answer = await person.post("/api/v1/documents/bulk/download", json=which)
+        with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+            assert archive.testzip() is None
+            assert sorted(archive.namelist()) == ["a (2).txt", "a (3).txt", "a.txt"]
+            assert {archive.read(name).decode() for name in archive.namelist()} == texts
+    shown = (await person.get(f"/api/v1/documents/{documents[0]}")).json()
+    assert shown["download_count"] == 2
+    missing = {"ids": [documents[0], str(uuid4())]}
+    assert (await person.post("/api/v1/documents/bulk/download", json=missing)).status_code == 404
 
 
 @pytest.mark.parametrize(

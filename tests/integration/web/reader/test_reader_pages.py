@@ -35,6 +35,83 @@ def shown_pages(html: str) -> list[int]:
     return [int(number) for number in re.findall(r'id="p-(\d+)"', html)]
 
 
+# Finding, continuing, two documents -----------------------------------------------------------------------------------
+
+
+async def test_words_are_found_in_pages_that_are_not_loaded(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
+    found = (await room.owner.get(f"/api/v1/documents/{document}/find?q=text OF%20 page 41")).json()
+    (one,) = found["items"]
+    assert (found["total"], one["page"], one["snippet"][slice(*one["marks"][0])]) == (1, 41, "Text of page 41")
+    html = (await room.owner.get(f"/documents/{document}?find=text+of+page+41", headers=HTML)).text
+    assert "1 match" in html
+    assert f"c={one['chunk_id']}" in html
+    assert 41 not in shown_pages(html)
+    html = (await room.owner.get(f"/documents/{document}?find=ospreys", headers=HTML)).text
+    assert "No matches" in html
+
+
+async def test_all_matches_are_listed_page_by_page(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
+    address = f"/api/v1/documents/{document}/find?q=chapter&limit=20"
+    pages: list[int] = []
+    cursor = ""
+    while cursor is not None:
+        body = (await room.owner.get(f"{address}&cursor={cursor}")).json()
+        assert body["total"] == 45
+        pages += [one["page"] for one in body["items"]]
+        cursor = body["next_cursor"]
+    assert pages == list(range(1, 46))
+
+
+async def test_the_reader_opens_where_the_person_stopped(room: Room) -> None:
+    document = await room.add("book.txt", book(30))
+    address = f"/api/v1/documents/{document}/position"
+    assert (await room.owner.get(address)).json() == {"start": 0, "page": 1}
+    place = (await room.owner.get(f"/api/v1/documents/{document}/find?q=text of page 25")).json()["items"][0]
+    assert (await room.owner.put(address, json={"start": place["start"]})).status_code == 204
+    assert (await room.owner.get(address)).json() == {"start": place["start"], "page": 25}
+    html = (await room.owner.get(f"/documents/{document}", headers=HTML)).text
+    assert "Continue on page 25" in html
+    assert 25 in shown_pages(html)
+    assert 1 not in shown_pages(html)
+    assert "Continue on page" not in (await room.owner.get(f"/documents/{document}?p=2", headers=HTML)).text
+
+
+async def test_two_documents_are_shown_at_their_passages(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
+    other = await room.add("note.md", "# Note\n\nA short text beside the long one.")
+    place = (await room.owner.get(f"/api/v1/documents/{document}/find?q=text of page 41")).json()["items"][0]
+    address = f"/documents/{document}/beside/{other}?left={place['chunk_id']}"
+    html = (await room.owner.get(address, headers=HTML)).text
+    assert 'id="left-p-41"' in html
+    assert 'id="left-p-1"' not in html
+    assert "A short text beside the long one." in html
+    assert f"/documents/{other}/beside/{document}?right={place['chunk_id']}" in html
+    stranger = await room.house.browser()
+    assert (await stranger.get(address, headers=HTML)).status_code == 404
+    mine = await room.house.person(f"{uuid4()}@example.org")
+    own = (await mine.post("/api/v1/documents", json={"text": "Mine"})).json()["document_id"]
+    for one, two in ((own, other), (other, own)):
+        assert (await mine.get(f"/documents/{one}/beside/{two}", headers=HTML)).status_code == 404
+
+
+async def test_all_highlights_are_on_a_page_by_document(room: Room) -> None:
+    document = await room.add("lease.md", "# Lease\n\nThe fee is due in May. The deposit is small.")
+    for quote, note in (("The fee is due in May.", "ask Tomas"), ("The deposit is small.", "")):
+        await room.owner.post(f"/api/v1/documents/{document}/highlights", json={"quote": quote, "note": note})
+    html = (await room.owner.get("/highlights", headers=HTML)).text
+    assert html.index("The deposit is small.") < html.index("The fee is due in May.")
+    found = (await room.owner.get("/highlights?q=TOMAS", headers=HTML)).text
+    assert "The fee is due in May." in found
+    assert "The deposit is small." not in found
+    await room.house.run("UPDATE highlights SET lost = true, char_start = NULL, char_end = NULL WHERE note <> ''")
+    (lost,) = (await room.owner.get("/api/v1/highlights?q=tomas")).json()["items"]
+    assert "Lost" in (await room.owner.get("/highlights?q=tomas", headers=HTML)).text
+    await room.owner.post(f"/actions/highlights/{lost['id']}/delete")
+    assert "Nothing found" in (await room.owner.get("/highlights?q=tomas", headers=HTML)).text
+
+
 # Whose it is -------------------------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
+from octavo.ai.gateway_setup import LiveModels
 from octavo.core.errors import OverBudget
-from octavo.web.context.services import Models
 from tests.integration.web.reader.conftest import Room
 from tests.support.processes import PATIENCE_SECONDS
 
@@ -175,7 +175,7 @@ async def test_without_a_vector_only_words_are_used_and_this_is_reported(
     async def refuse(*_: object) -> None:
         raise OverBudget("Nothing is left.")
 
-    monkeypatch.setattr(Models, "embed", refuse)
+    monkeypatch.setattr(LiveModels, "embed", refuse)
     answer = await search(room, "sphagnum moss")
     assert (answer["mode"], answer["degraded"]["code"]) == ("text", "OVER_BUDGET")
     assert [hit["document_id"] for hit in answer["items"]] == [ids["bog"]]
@@ -373,3 +373,27 @@ async def test_the_page_leads_to_the_passage(room: Room) -> None:
     long = await room.owner.get("/search", params={"q": "x" * 5000})
     assert long.status_code == 422
     assert "too long" in long.text
+
+
+async def test_a_hit_opens_beside_another_and_highlights_are_found(room: Room) -> None:
+    ids = await add_all(room, bridge=BRIDGE, bog=BOG)
+    words = "The steel cables of the bridge are in poor condition."
+    marked = {"quote": words, "note": "ask the ospreys"}
+    await room.owner.post(f"/api/v1/documents/{ids['bridge']}/highlights", json=marked)
+    first = (await search(room, "sphagnum", mode="text"))["items"][0]
+    chosen = f"{ids['bog']}:{first['chunk_id']}"
+    assert escape(f"beside={quote_key(chosen)}") in await room.read("/search?q=sphagnum&mode=text")
+    shown = await room.read(f"/search?q=cables&mode=text&beside={chosen}")
+    assert "Choose a passage to open beside" in shown
+    second = (await search(room, "cables", mode="text"))["items"][0]["chunk_id"]
+    address = f"/documents/{ids['bog']}/beside/{ids['bridge']}?left={first['chunk_id']}&right={second}"
+    assert f'href="{escape(address)}"' in shown
+    assert "Sphagnum moss" in await room.read(address)
+    assert "Your highlights" in await room.read("/search?q=OSPREYS")
+    assert "Your highlights" not in await room.read("/search?q=sphagnum")
+    for wrong in ("x", f"{uuid4()}:{uuid4()}"):
+        assert "Choose a passage" not in await room.read(f"/search?q=cables&mode=text&beside={wrong}")
+
+
+def quote_key(key: str) -> str:
+    return quote(key, safe="")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from octavo.extract.extracted import Block, BlockKind, Box, Extracted, Figure, SourceType, add_captions, is_caption
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.diagrams import with_diagrams
 from octavo.extract.pdf.figures import find_captioned, find_figures
 
 WIDTH, HEIGHT = 595.0, 842.0
@@ -229,3 +232,49 @@ def test_the_strokes_of_the_rows_of_a_table_are_no_figure() -> None:
     rows = tuple(Shape(Box(60, 200 + 18 * at, 500, 220 + 18 * at), False, True, False, None) for at in range(8))
     cells = [run(f"{column}{row}", 80 + 60 * column, 205 + 18 * row) for row in range(8) for column in range(7)]
     assert kinds(page(*cells, shapes=rows)) == []
+
+
+def node(text: str, left: float, top: float) -> tuple[Shape, TextRun]:
+    """A framed box with a label."""
+    frame = Shape(Box(left, top, left + 90, top + 30), filled=False, stroked=True, curved=True, colour=None)
+    return frame, run(text, left + 5, top + 10)
+
+
+def link(left: float, top: float, right: float, bottom: float) -> Shape:
+    return Shape(Box(left, top, right, bottom), filled=False, stroked=True, curved=False, colour=None)
+
+
+def tree(*more: TextRun) -> PageContent:
+    nodes = node("Harbour", 250, 100), node("Quay", 150, 180), node("Lock", 350, 180)
+    links = link(200, 130, 260, 172), link(330, 130, 380, 172)
+    return page(*(label for _, label in nodes), *more, shapes=(*(frame for frame, _ in nodes), *links))
+
+
+def test_boxes_that_lines_connect_are_one_figure() -> None:
+    (area,) = with_diagrams(tree(run("yes", 178, 145)), ())
+    assert (area.kind, area.framed) == ("figure", True)
+    assert area.box == Box(150, 100, 440, 210)
+
+
+def test_boxes_without_lines_and_boxes_between_sentences_are_no_diagram() -> None:
+    drawn = tree()
+    assert with_diagrams(replace(drawn, shapes=drawn.shapes[:3]), ()) == ()
+    assert with_diagrams(tree(run(SENTENCE, 120, 150)), ()) == ()
+
+
+def test_framed_cells_of_a_table_are_no_drawing() -> None:
+    cells = [
+        Shape(Box(left, top, left + 100, top + 20), filled=False, stroked=True, curved=False, colour=None)
+        for top in range(100, 180, 20)
+        for left in (60, 160, 260)
+    ]
+    labels = [run("1,250", cell.box.left + 10, cell.box.top + 5) for cell in cells]
+    assert kinds(page(*labels, shapes=tuple(cells))) == []
+
+
+def test_thick_lines_around_a_table_are_no_drawing() -> None:
+    lines = [Box(60, top, 500, top + 4) for top in (100, 130, 160, 190)]
+    lines += [Box(left, 100, left + 4, 294) for left in (60, 496)]
+    shapes = tuple(Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in lines)
+    cells = [run("1,250", left, top) for left in (100, 200, 300) for top in (110, 140, 170)]
+    assert kinds(page(*cells, shapes=shapes)) == []

@@ -230,6 +230,7 @@ def test_letters_of_one_glyph_are_put_back_as_other_lost_letters() -> None:
 @pytest.mark.parametrize(
     ("font", "drawn", "text"),
     [
+        ("WPTypographicSymbols", "!", "●"),
         ("ABCDEF+Wingdings-Regular", "\xa8 Yes", "☐ Yes"),
         ("Wingdings", "\uf0fe Yes", "☑ Yes"),
         ("Wingdings 2", "T No", "☒ No"),
@@ -313,3 +314,28 @@ def test_wide_letters_are_ligatures_that_lost_their_first_letter() -> None:
     ]
     assert may_have_halved_ligatures("in this inal sample it is signiicant " * 20)
     assert not may_have_halved_ligatures("in this final sample it is significant " * 20)
+
+
+def spaced(*parts: str, gap: float) -> TextRun:
+    """Words of one line with equal gaps between them."""
+    words: list[Word] = []
+    left = 50.0
+    for part in parts:
+        words.append(Word(left, 100.0, left + len(part) * WIDE, 110.0, part))
+        left += len(part) * WIDE + gap
+    return run(" ".join(parts))._replace(words=tuple(words))
+
+
+@pytest.mark.parametrize(
+    ("parts", "gap", "own", "text"),
+    [
+        (("Days", "in", "port"), 2.0, "Daysin port in", "Days in port"),
+        (("exam", "ple"), 0.5, "example", "example"),
+        (("colum", "n"), 0.0, "c olumn1", "column"),
+    ],
+)
+def test_words_are_joined_only_where_the_gap_is_smaller_than_a_space(
+    parts: tuple[str, ...], gap: float, own: str, text: str
+) -> None:
+    content = PageContent(1, 600, 800, (spaced(*parts, gap=gap),), (), ())
+    assert [one.text for one in with_own_spaces(content, own).runs] == [text]

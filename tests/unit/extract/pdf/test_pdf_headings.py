@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.extract.extracted import BlockKind, Box
+from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf.headings import body_size, heading_levels, is_form, is_likely, join_headings
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.running_headers import Place, running_blocks
@@ -200,3 +200,44 @@ def test_italic_lines_with_a_number_above_a_paragraph_are_headings() -> None:
 
 def test_a_date_with_its_weekday_is_not_a_heading() -> None:
     assert not is_likely(line("Monday, December 5, 2011", 60, 14.0), 10.0)
+
+
+def test_a_logo_beside_a_title_does_not_make_it_a_cell() -> None:
+    logo = PageBlock(BlockKind.IMAGE, "", Box(60.0, 20.0, 120.0, 80.0), figure="photo")
+    rest = line("Name: Ada Example", 200), line("Age: 52", 220)
+    assert found(logo, line("Harbour Police", 30, 14.0, bold=True, left=250), *rest) == ["Harbour Police"]
+    beside = line("Number 17", 30, left=60)
+    assert found(beside, line("Harbour Police", 30, 14.0, bold=True, left=250), *rest) == []
+
+
+def test_centred_bold_lines_of_a_form_are_headings_even_with_numbers() -> None:
+    rest = line("Order total", 200), line("Visa ending in four", 220, left=405)
+    assert found(line("Shipped on May 4", 100, 12.0, bold=True, left=232), *rest) == ["Shipped on May 4"]
+    assert found(line("Shipped on May 4", 100, 12.0, bold=True), *rest) == []
+
+
+def test_centred_names_of_sections_are_headings() -> None:
+    assert found(line("Article 4: Scope", 40, left=240), prose(60)) == ["Article 4: Scope"]
+    assert found(line("Article 4: Scope", 40), prose(60)) == []
+    assert found(line("Clause of a letter", 40, left=240), prose(60)) == []
+
+
+def test_a_logo_at_the_edge_of_each_page_is_shown_once() -> None:
+    logo = PageBlock(BlockKind.IMAGE, "", Box(60.0, 20.0, 120.0, 80.0), figure="photo")
+    chart = replace(logo, box=Box(60.0, 300.0, 220.0, 480.0))
+    pages = [page(logo, prose(120), chart) for _ in range(4)]
+    assert running_blocks(pages, 10.0) == {Place(1, 0), Place(2, 0), Place(3, 0)}
+
+
+def test_only_very_large_letters_in_a_box_are_a_heading() -> None:
+    boxed = [replace(line("Practical Tips", 40, size, bold=True), region=RegionKind.BOX) for size in (12.0, 18.0)]
+    assert [found(one, prose(80)) for one in boxed] == [[], ["Practical Tips"]]
+
+
+def test_paragraphs_of_two_lines_are_prose() -> None:
+    text = (
+        "Lime is slaked in a pit that is dug one year before the wall is begun, because fresh lime cracks in the frost."
+    )
+    short = replace(prose(60), text=text, lines=2)
+    assert not is_form([page(short, replace(short, box=Box(60.0, 120.0, 500.0, 150.0)))])
+    assert is_form([page(replace(short, text="Ada Example Limited of the Upper Quay " * 3))])

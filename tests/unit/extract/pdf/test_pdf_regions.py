@@ -17,6 +17,7 @@ from octavo.extract.pdf.letters import (
     join_lines,
     with_right_ligatures,
     with_right_marks,
+    with_whole_korean,
     without_wide_spaces,
 )
 from octavo.extract.pdf.lines import Segment, line_numbers, segments_of
@@ -558,3 +559,120 @@ def test_chinese_letters_that_are_set_wide_apart_are_joined() -> None:
 def test_a_citation_at_the_start_of_a_line_does_not_divide_a_sentence() -> None:
     text = [WIDE[0], "[24] even in the presence of frost, which comes to the pit early in the year", WIDE[2]]
     assert texts(lines(text, 60, 200)) == [" ".join(text)]
+
+
+def test_korean_words_divided_at_a_line_end_are_joined_if_other_lines_end_with_a_space() -> None:
+    joined = join_lines(["단계에 돌", "입하였다고 판매했거나", "향후"])
+    own = "단계에 돌\r\n입하였다고 판매했거나 \r\n향후"
+    assert with_whole_korean(joined, own) == "단계에 돌입하였다고 판매했거나 향후"
+    assert with_whole_korean(joined, own.replace(" \r", "\r")) == "단계에 돌 입하였다고 판매했거나 향후"
+
+
+def test_a_large_title_above_columns_comes_before_both() -> None:
+    title = run("Invoice", 262, 60, 20.0)
+    left = lines(["Ada Example", "Harbour Street", "Upper Quay", "The Island"], 60, 110)
+    right = lines(["Number 17", "Date 3 May", "Order 4", "Terms none"], 310, 110)
+    assert texts([*left, *right, title])[0] == "Invoice"
+
+
+def test_a_small_line_below_a_title_at_the_edge_is_text() -> None:
+    body = lines([*LEFT, *RIGHT, *LEFT], 60, 200)
+    below = blocks([run("Jane Doe", 250, 24, 16.0), run("Graphic Designer", 255, 44, 8.0), *body])
+    assert [block.region for block in below if block.text == "Graphic Designer"] == [RegionKind.BODY]
+    alone = blocks([run("Graphic Designer", 255, 44, 8.0), *body])
+    assert [block.region for block in alone if block.text == "Graphic Designer"] == [RegionKind.HEADER]
+
+
+def test_lines_that_end_with_an_amount_after_a_wide_space_stay_lines() -> None:
+    rows = [("Liability insurance of the car", "80,00 \u20ac"), ("full cover for the other car", "140,00 \u20ac")]
+    runs = [
+        run(text, left, 100 + PITCH * index)
+        for index, row in enumerate(rows)
+        for text, left in zip(row, (60, 400), strict=True)
+    ]
+    (text,) = texts(runs)
+    assert text == "\n".join(" ".join(row) for row in rows)
+
+
+def test_an_indented_line_inside_a_list_item_is_part_of_it() -> None:
+    item = ["\u2022 You can print out the files as", "handouts with the command", "PRINT and then"]
+    runs = [run(item[0], 60, 100), run(item[1], 70, 113), run(item[2], 70, 126), run("HANDOUTS option", 80, 139)]
+    (text,) = texts(runs)
+    assert text.endswith("PRINT and then HANDOUTS option")
+
+
+def test_one_line_over_an_image_stays_in_the_text() -> None:
+    page = PageContent(1, 595.0, 842.0, (run("PAY BY CARD", 70, 105), *lines(WIDE, 60, 400)), (), ())
+    assert "PAY BY CARD" in [block.text for block in lay_out(page, [Box(60, 100, 160, 200)]).blocks]
+
+
+def test_an_amount_at_the_right_edge_belongs_to_the_line_beside_it() -> None:
+    left = [
+        run("Items ordered", 60, 100),
+        run("Four of the plugs that fit into the wall of a house", 60, 113),
+        run("Sold by the harbour company of the island", 60, 126),
+        run("One of the other plugs that were ordered before", 60, 139),
+        run("Sold by the harbour company of the island", 60, 152),
+    ]
+    right = [run("Price", 500, 100), run("$3.62", 500, 113), run("$4.50", 500, 139)]
+    found = "\n".join(texts([*left, *right]))
+    assert "fit into the wall of a house $3.62\n" in found
+    assert "were ordered before $4.50\n" in found
+
+
+def test_labels_in_a_row_are_joined_with_the_values_below_them() -> None:
+    labels = [run("Invoice date:", 60, 100), run("Due date:", 220, 100)]
+    values = [run("21 May", 60, 114), run("3 June", 220, 114)]
+    assert "Invoice date: 21 May\nDue date: 3 June" in texts([*labels, *values, *lines(WIDE, 60, 200)])
+    streets = [run("Quay 4", 60, 128), run("Lock 7", 220, 128)]
+    assert "Invoice date: 21 May\nDue date: 3 June" not in texts([*labels, *values, *streets, *lines(WIDE, 60, 200)])
+
+
+def test_two_words_at_both_ends_of_a_line_are_no_heading() -> None:
+    head = run("Items", 60, 100, bold=True), run("Price", 400, 100, bold=True)
+    assert blocks([*head, *lines(WIDE, 60, 130)])[0].region is RegionKind.TABLE
+
+
+def test_rows_whose_figures_are_one_column_apart_make_a_table_unsure() -> None:
+    def row(top: float, *cells: tuple[str, float]) -> list[TextRun]:
+        return [run(text, left, top) for text, left in cells]
+
+    level = [row(100 + PITCH * n, ("Plug", 60), ("1", 200), (f"{n},50", 280), (f"{n},75", 360)) for n in range(4)]
+    shifted = [*level, row(160, ("Lamp", 60), ("7", 280), ("9,50", 360), ("8,75", 440))]
+    pages = [
+        PageContent(1, 595.0, 842.0, tuple(one for part in rows for one in part), (), ()) for rows in (level, shifted)
+    ]
+    assert [bool(lay_out(page).unsure) for page in pages] == [False, True]
+
+
+def test_numbers_of_lines_are_found_beside_prose_and_code() -> None:
+    prose = [run(text, 80, 100 + PITCH * row) for row, text in enumerate([*WIDE[:2], *WIDE[:2], *WIDE[:2]])]
+    code = [run(text, 80, 178 + PITCH * row, font="Courier") for row, text in enumerate(["<smp:Data>"] * 12)]
+    numbers = [run(str(194 + row), 40, 100 + PITCH * row) for row in range(18)]
+    assert line_numbers([*prose, *code, *numbers]) == numbers
+    cells = [run("17", 300, 178 + PITCH * row) for row in range(12)]
+    assert line_numbers([*prose, *code, *cells, *numbers]) == []
+
+
+def test_an_item_inside_another_one_does_not_end_the_list() -> None:
+    items = [("1. Barges", 60), ("2. Quays", 60), ("a) Upper Quay", 80), ("3. Locks", 60)]
+    (text,) = texts([run(text, left, 100 + 14 * row) for row, (text, left) in enumerate(items)])
+    assert text == "1. Barges\n2. Quays\n    - a) Upper Quay\n3. Locks"
+
+
+def test_a_program_in_a_frame_is_code_in_any_font() -> None:
+    code = [("typedef struct {", 64), ("Base base;", 74), ("Factory factory;", 74), ("} Transform;", 64)]
+    runs = [run(text, left, 100 + PITCH * row) for row, (text, left) in enumerate(code)]
+    frame = Shape(Box(58, 92, 300, 160), filled=False, stroked=True, curved=False, colour=None)
+    found = blocks([*runs, *lines([*WIDE, *WIDE], 60, 300)], (frame,))
+    assert "```\ntypedef struct {\n  Base base;\n  Factory factory;\n} Transform;\n```" in [
+        block.text for block in found
+    ]
+
+
+def test_a_numbered_heading_at_the_top_of_a_page_is_no_header() -> None:
+    body = lines([*WIDE, *WIDE, *WIDE, *WIDE], 60, 130)
+    head = [run("2", 60, 60, 12.0, bold=True), run("Fuel of the harbour", 84, 60, 12.0, bold=True)]
+    assert blocks([*head, *body])[0].region is RegionKind.BODY
+    far = [run("42", 60, 60, 12.0, bold=True), run("Fuel of the harbour", 300, 60, 12.0, bold=True)]
+    assert blocks([*far, *body])[0].region is RegionKind.HEADER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import count, pairwise
 from time import process_time
 
@@ -419,3 +420,33 @@ def test_a_table_without_lines_stays_in_its_column_of_text() -> None:
     sides = Box(50, 90, 260, 700), Box(310, 90, 540, 700)
     found = page_tables(content, [], lambda: [sides])
     assert [table.grid[1] for table in found] == [("Austria", "1.5", "2.25", "17.0")] * 2
+
+
+def test_the_underline_of_a_web_address_does_not_divide_a_cell() -> None:
+    texts = [
+        *rows_of([["Army", "Navy"], ["Write to us:", "Write to us:"]], [65, 255]),
+        (65, 128, "https://army.example/online/"),
+        (65, 142, "application.html"),
+        (255, 128, "Quay"),
+    ]
+    lines = [*across((96, 112, 160), 60, 450), *down((60, 250, 450), 96, 160)]
+    underline = Box(65, 137, 65 + LETTER * len("https://army.example/online/"), 137)
+    table = only(find_tables(page(texts, [*lines, underline])))
+    assert table.grid[1][0] == "Write to us: https://army.example/online/ application.html"
+
+
+def test_numbered_lines_in_a_monospaced_font_are_code() -> None:
+    rows = [[str(number), f"call({number})"] for number in range(1, 5)]
+    lines = [*across((96, 156), 56, 300), *down((56, 76, 300), 96, 156)]
+    plain = page(rows_of(rows, [60, 90]), lines)
+    typed = replace(plain, runs=tuple(run._replace(font="Courier") for run in plain.runs))
+    assert page_tables(typed, (), list) == []
+
+
+def test_cells_with_the_same_middle_are_one_row_whatever_their_number_of_lines() -> None:
+    lines = [*across((90, 110, 150, 190), 56, 350), *down((56, 150, 250, 350), 90, 190)]
+    head = rows_of([["Metric", "Fast", "Slow"]], [60, 160, 260], 95)
+    two = [(60, 117, "Speed"), (60, 133, "(pages)"), (160, 125, "120"), (260, 125, "90")]
+    last = [(60, 165, "Size"), (160, 165, "3"), (260, 165, "4")]
+    table = only(find_tables(page([*head, *two, *last], lines)))
+    assert table.grid == (("Metric", "Fast", "Slow"), ("Speed (pages)", "120", "90"), ("Size", "3", "4"))

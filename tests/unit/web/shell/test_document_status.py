@@ -99,7 +99,15 @@ FINISHED: dict[str, tuple[dict[str, Any], tuple[str, str, str | None, list[str]]
         {"quality": "partial", "page_count": 4, "metadata": {"pages_with_text": 3}},
         ("", "Partial text", "3 of 4 pages have text", ["Read the rest"]),
     ),
-    "empty": ({"quality": "empty"}, ("warn", "No text", "Nothing readable was found", ["Try OCR"])),
+    "empty": (
+        {"quality": "empty", "metadata": {"pages_for_ocr": "1-3"}},
+        ("warn", "No text", "Nothing readable was found", ["Try OCR"]),
+    ),
+    "empty after OCR": ({"quality": "empty"}, ("", "No text", "Nothing readable was found", [])),
+    "photo": (
+        {"quality": "partial", "source_type": "image", "kind": "photo", "quality_reason": "Page 1: low confidence."},
+        ("", "Picture", None, []),
+    ),
     "picture": ({"quality": "empty", "source_type": "image"}, ("", "Picture", None, [])),
     "picture over the limit": (
         {
@@ -188,7 +196,12 @@ FAILED: dict[str, tuple[str, JobStatus, tuple[str, str, str, list[str]]]] = {
         JobStatus.FAILED,
         ("bad", "Failed", "It broke (NETWORK)", ["Try again"]),
     ),
-    "what never will": ("ENCRYPTED", JobStatus.FAILED, ("bad", "Failed", "It broke (ENCRYPTED)", ["Replace file"])),
+    "what needs a password": (
+        "ENCRYPTED",
+        JobStatus.FAILED,
+        ("bad", "Failed", "It broke (ENCRYPTED)", ["Enter password"]),
+    ),
+    "what never will": ("EMPTY", JobStatus.FAILED, ("bad", "Failed", "It broke (EMPTY)", ["Replace file"])),
     "given up": (
         "CRASHED",
         JobStatus.DEAD_LETTER,
@@ -214,6 +227,11 @@ def test_a_failed_document_says_its_cause_its_code_and_what_to_do(name: str) -> 
 def test_trying_again_is_never_offered_for_a_file_that_cannot_change(code: str) -> None:
     document = {"status": "failed", "error": JobError(code, "It broke.")}
     assert "Try again" not in [verb.label for verb in words(document, {"status": JobStatus.FAILED}).verbs]
+
+
+def test_only_the_password_of_a_pdf_can_be_entered() -> None:
+    document = {"status": "failed", "source_type": "docx", "error": JobError("ENCRYPTED", "It broke.")}
+    assert [verb.label for verb in words(document, {"status": JobStatus.FAILED}).verbs] == ["Replace file"]
 
 
 def test_a_link_that_failed_is_tried_again_because_there_is_no_file_to_replace() -> None:

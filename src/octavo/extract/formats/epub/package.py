@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from octavo.core.errors import BadInput, Encrypted
 from octavo.extract.extracted import Metadata
-from octavo.extract.markdown.headings import shorten
+from octavo.extract.markdown.blocks import shorten
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, clean_title, non_empty
 from octavo.extract.office.html import read_page
 from octavo.extract.office.xml import Element, attribute, local_name, parse, text_of

@@ -6,8 +6,10 @@ ROUTERS = (
     pages.router,
     pages.keys_router,
     pages.appearance_router,
+    pages.users_router,
     sign_in_pages.router,
     api.router,
     api.keys_router,
     api.members_router,
+    api.users_router,
 )

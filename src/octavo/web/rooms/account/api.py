@@ -9,13 +9,15 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from octavo.core.pagination import Page
+from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Role, Scope, keys, members
+from octavo.owners.accounts import list_users
 from octavo.owners.members import Member
-from octavo.records.account import KeyView, NewKey
-from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId, ReadCaller
+from octavo.records.account import KeyView, NewKey, UserAccount
+from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, ReadCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import WHOLE, Email, problems
+from octavo.web.http.parameters import WHOLE, Cursor, Email, Limit, problems
 from octavo.web.rooms.account import accounts
 from octavo.web.rooms.account.accounts import Me
 
@@ -169,3 +171,16 @@ async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -
     async with services.database.transaction() as connection:
         await members.remove_member(connection, caller, user)
     services.live.recheck(caller.owner_id)
+
+
+users_router = APIRouter(prefix="/api/v1/admin/users", tags=["operations"])
+
+
+@users_router.get("", responses=problems(401, 403, 422))
+async def users(
+    services: ServicesOf, caller: AdminCaller, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[UserAccount]:
+    """List all accounts with their storage use and this month's model costs, newest first."""
+    del caller
+    async with services.database.connection() as connection:
+        return await list_users(connection, cursor=cursor, limit=limit)

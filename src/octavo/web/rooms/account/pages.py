@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
 from octavo.owners import Scope, keys, members
-from octavo.owners.accounts import LEAST_CHARACTERS
-from octavo.web.context.callers import KnownCaller, OptionalCaller, PersonId
+from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
+from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
@@ -253,3 +254,24 @@ def _keep(request: Request, answer: Response, name: str, value: str | None) -> N
         answer.delete_cookie(name, samesite="lax", secure=secure)
     else:
         answer.set_cookie(name, value, max_age=YEAR_SECONDS, samesite="lax", secure=secure)
+
+
+users_router = APIRouter(include_in_schema=False, prefix="/settings/users")
+
+
+@users_router.get("")
+async def users(
+    request: Request,
+    services: ServicesOf,
+    caller: AdminCaller,
+    frame: SettingsFrame,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> Response:
+    """List all accounts with their storage use, for administrators."""
+    del caller
+    async with services.database.connection() as connection:
+        page = await list_users(connection, cursor=cursor)
+        visitors = await read_visitors(connection)
+    more = f"/settings/users?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
+    quota = services.settings.stored_bytes
+    return show(request, "users", frame, users=page.items, visitors=visitors, more=more, quota=quota)

@@ -7,31 +7,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
+from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.ai.calls import LOCAL
 from octavo.ai.estimates import estimate_document
+from octavo.ai.models import uses_remote_model
 from octavo.analyse import analyses, details
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import Cell, SegmentView
-from octavo.analyse.estimates import describe_progress
+from octavo.analyse.estimates import OFFLINE, describe_progress
 from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.formatting import format_eta, format_span
+from octavo.core.formatting import count_of, format_eta, format_span
 from octavo.database import Connection
 from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
-from octavo.library.documents import Filters, list_documents, show_document
+from octavo.library.bulk import Act, BatchResult, BulkAction, Chosen
+from octavo.library.documents import Filters, count_documents, list_documents, show_document
 from octavo.library.pictures import is_pictured
-from octavo.records.analyses import Analysis, CitationView, ItemView, ResultView
+from octavo.records.analyses import Analysis, CitationView, ItemView, Prompt, ResultView
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
 from octavo.web.shell.forms import Question as Confirmation
-from octavo.web.shell.forms import ask, done
+from octavo.web.shell.forms import Selection, ask, done, read_selected
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
 
@@ -49,12 +53,14 @@ STATUS = {
     "stopped": ("pause", "Stopped by you", ""),
 }
 GAPS = ("warning", "Complete with gaps", "warn")
+PASSAGES_ONLY = ("info", OFFLINE, "warn")
 CELLS = {
     "planned": ("clock", "Planned", ""),
     "running": ("play", "Running", "run"),
     "retrying": ("again", "Retrying", "warn"),
     "paused": ("pause", "Paused", "warn"),
     "done": ("check", "Answered", "ok"),
+    "offline": ("list", "Passages only", ""),
     "split": ("more", "Split", ""),
     "failed": ("error", "Failed", "bad"),
 }
@@ -129,7 +135,9 @@ class AnalysisView:
 
 def status_of(analysis: Analysis) -> tuple[str, str, str]:
     """Return the icon, label and colour for the status of an analysis."""
-    return GAPS if analysis.status == "completed" and analysis.error else STATUS[analysis.status]
+    if analysis.status != "completed":
+        return STATUS[analysis.status]
+    return GAPS if analysis.error else PASSAGES_ONLY if analysis.offline else STATUS["completed"]
 
 
 @router.get("")
@@ -151,49 +159,101 @@ async def new_page(
 ) -> Response:
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
-        prompts = await list_prompts(connection, owner)
         if document:
             documents = [await show_document(connection, owner, document)]
         else:
             listed = await list_documents(connection, owner, Filters(status="completed"), limit=DOCUMENTS)
             documents = [one for one in listed.items if one.text_ready]
-    chosen = {
-        "prompts": prompts,
-        "documents": documents,
-        "prices": {one.id: estimate_document(services.settings, frame.caller, one).analysis.usd for one in documents},
-        "at_once": AT_ONCE,
-        "most": MOST_AT_ONCE,
-        "wrong": wrong[:200],
-    }
-    return render(request, "analysis_new.html", frame, 200, **chosen)
+        prompts = await list_prompts(connection, owner)
+    prices = {one.id: estimate_document(services.settings, frame.caller, one).analysis.usd for one in documents}
+    return _choose(request, services, frame, prompts, wrong[:200], documents=documents, prices=prices)
+
+
+@router.post("/new")
+async def choose_prompts(request: Request, services: ServicesOf, frame: AnalysesFrame) -> Response:
+    """Choose prompts for many documents, selected on the library page."""
+    return await _choose_for_many(request, services, frame, read_selected(await _sent(request)))
+
+
+async def _sent(request: Request) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
+
+
+async def _choose_for_many(
+    request: Request, services: Services, frame: Frame, wanted: Selection, wrong: str = ""
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        prompts = await list_prompts(connection, owner)
+        count = len(set(wanted.documents))
+        if wanted.filters:
+            count = await count_documents(connection, owner, wanted.filters)
+    fields = [*wanted.fields, *([("all", "true")] if wanted.filters else [])]
+    return _choose(request, services, frame, prompts, wrong, fields=fields, count=count)
+
+
+def _choose(
+    request: Request, services: Services, frame: Frame, prompts: Sequence[Prompt], wrong: str, **which: object
+) -> Response:
+    given = {"prompts": prompts, "at_once": AT_ONCE, "most": MOST_AT_ONCE, "wrong": wrong}
+    return render(request, "analysis_new.html", frame, 200, offline=not has_model(services, frame), **given, **which)
 
 
 @router.post("")
-async def start(
+async def start(  # noqa: PLR0917 - fields of a form
+    request: Request,
     services: ServicesOf,
     caller: WriteCaller,
-    document: Annotated[UUID, Form()],
+    frame: AnalysesFrame,
+    document: Annotated[UUID | None, Form()] = None,
     prompt: Annotated[list[UUID] | None, Form(max_length=100)] = None,
     question: Question = "",
     mode: Annotated[Mode, Form()] = "parallel",
     at_once: Annotated[int, Form(ge=1, le=MOST_AT_ONCE)] = AT_ONCE,
 ) -> Response:
-    """Start an analysis.
+    """Start an analysis of one document, or of each document that was selected on the library page.
 
     A question typed into the form becomes an inactive prompt, which runs again only when selected.
     """
     chosen, owner = list(prompt or ()), caller.owner_id
+    wanted = read_selected(await _sent(request)) if document is None else None
+    if not chosen and not question.replace("\0", "").strip():
+        if wanted is None:
+            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
+        return await _choose_for_many(request, services, frame, wanted, "Choose a prompt or write your own.")
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
             title = " ".join(asked.split())[:TITLE_CHARACTERS]
             words = PromptFields(title=title, content=asked, active=False)
             chosen.append((await add_prompt(connection, owner, words)).id)
-        if not chosen:
-            return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
-        made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
-        if services.settings.smtp_url:
-            await notify_requester(connection, caller, made)
-    return back_to(f"/analyses/{made}")
+        if document is not None:
+            made = await analyses.start_analysis(connection, owner, document, chosen, mode=mode, at_once=at_once)
+            if services.settings.smtp_url:
+                await notify_requester(connection, caller, made)
+            return back_to(f"/analyses/{made}")
+    if wanted:
+        await _start_many(services, owner, wanted, partial(_start_batch, owner, chosen, mode, at_once))
+    return back_to("/analyses")
+
+
+async def _start_many(services: Services, owner: UUID, wanted: Selection, act: Act) -> None:
+    picked = Chosen(frozenset(wanted.documents), wanted.filters)
+    action = BulkAction(services.database, services.bucket, owner, act, skips=picked.by_filter)
+    result = await action.run(await picked.select(services.database, owner))
+    if result.error:
+        raise result.error
+
+
+async def _start_batch(
+    owner: UUID,
+    prompts: list[UUID],
+    mode: Mode,
+    at_once: int,
+    connection: Connection,
+    documents: Sequence[UUID],
+) -> BatchResult:
+    made = await analyses.start_analyses(connection, owner, documents, prompts, mode=mode, at_once=at_once)
+    return BatchResult(len(made))
 
 
 @router.get("/{analysis}")
@@ -214,7 +274,8 @@ async def show_page(
     opened = SideQuery(page, item, prompt, cited)
     side = await open_side(services, owner, analysis, shown.analysis.document_id, shown.results, opened)
     answer = _as_html(side.item.content) if side and side.item else ""
-    return render(request, "analysis.html", frame, 200, **shown.values(), side=side, answer=answer)
+    values = {**shown.values(), "has_model": has_model(services, frame), "side": side, "answer": answer}
+    return render(request, "analysis.html", frame, 200, **values)
 
 
 @router.get("/{analysis}/pieces")
@@ -222,7 +283,13 @@ async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFra
     """Return the sections of the page that change while the analysis runs."""
     async with services.database.connection() as connection:
         shown = await _load(connection, frame.caller.owner_id, analysis)
-    return render(request, "analysis_pieces.html", frame, 200, **shown.values())
+    return render(request, "analysis_pieces.html", frame, 200, **shown.values(), has_model=has_model(services, frame))
+
+
+def has_model(services: Services, frame: Frame) -> bool:
+    """Whether a model answers the prompts of this caller. Visitors without an account may have to do without one."""
+    is_offline = frame.caller.is_anonymous and not services.settings.anonymous_models
+    return not is_offline and uses_remote_model(services.settings, "answer_segment")
 
 
 @router.post("/{analysis}/cancel")
@@ -253,6 +320,59 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
         fields=[("everything", "true")],
     )
     return ask(request, question, frame)
+
+
+@router.get("/{analysis}/prompts")
+async def prompts_page(
+    request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID, wrong: str = ""
+) -> Response:
+    """Show the prompts of an analysis, to add or remove some."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        shown = await details.show_analysis(connection, owner, analysis)
+        results = await details.list_results(connection, owner, analysis)
+        prompts = await list_prompts(connection, owner)
+    chosen = {one.prompt_id for one in results}
+    values = {"analysis": shown, "prompts": prompts, "chosen": chosen, "wrong": wrong[:200]}
+    return render(request, "analysis_prompts.html", frame, 200, **values, offline=not has_model(services, frame))
+
+
+@router.post("/{analysis}/prompts")
+async def change_prompts(
+    services: ServicesOf,
+    caller: WriteCaller,
+    analysis: UUID,
+    prompt: Annotated[list[UUID] | None, Form(max_length=100)] = None,
+) -> Response:
+    if not prompt:
+        return back_to(f"/analyses/{analysis}/prompts?wrong=Choose+at+least+one+prompt.")
+    try:
+        async with services.database.transaction() as connection:
+            await analyses.change_prompts(connection, caller.owner_id, analysis, prompt)
+    except BadInput as error:
+        return back_to(f"/analyses/{analysis}/prompts?{urlencode({'wrong': error.line})}")
+    return back_to(f"/analyses/{analysis}")
+
+
+@router.get("/{analysis}/delete")
+async def ask_to_delete(request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID) -> Response:
+    async with services.database.connection() as connection:
+        shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
+    question = Confirmation(
+        title=f"Delete the analysis of {shown.title}?",
+        text=f"{count_of(shown.results.total, 'answer')} will be deleted permanently. The document is kept.",
+        action=f"/analyses/{analysis}/delete",
+        verb="Delete",
+        keep=f"/analyses/{analysis}",
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/{analysis}/delete")
+async def delete(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await analyses.delete_analysis(connection, caller.owner_id, analysis)
+    return back_to("/analyses")
 
 
 @router.post("/{analysis}/rerun")

@@ -1,38 +1,60 @@
-// Sends the question and shows the answer as it arrives. Without this script the form loads a whole page.
+// Sends questions and shows answers without loading a new page. Without this script, forms load whole pages.
 
-import { icon, make, one } from "../../shell/js/dom.js";
+import { confirm } from "../../shell/js/dialog.js";
+import { all, icon, make, one, parse } from "../../shell/js/dom.js";
+import { fetchPiece } from "../../shell/js/request.js";
 
 const form = one("#asking");
-const place = one("#answer");
+const turns = one("#answer");
+const stop = one("#stop");
 /** @type {AbortController | null} */
 let running = null;
 
 form?.addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
-  running?.abort(); // cancel the previous answer, which would cost time and money
-  running = new AbortController();
+  const wanted = readForm();
+  if (wanted.question.trim()) start(wanted);
+});
+stop?.addEventListener("click", () => running?.abort());
+turns?.addEventListener("submit", (/** @type {any} */ event) => {
+  const { again } = event.target.dataset;
+  if (!again) return;
+  event.preventDefault();
+  const turn = event.target.closest(".turn");
+  start({ question: one(".asked", turn).textContent, thread_id: turns.dataset.thread, again }, turn);
+});
+for (const removal of all("form[data-delete]")) removal.addEventListener("submit", remove);
+
+/** @returns {{ question: string, [name: string]: any }} */
+function readForm() {
   const fields = new FormData(form);
   const chosen = fields.getAll("document");
-  ask({ question: fields.get("question"), ...(chosen.length ? { document_ids: chosen } : {}) }, running.signal);
-});
+  const [collection, query] = ["collection", "query"].map((name) => String(fields.get(name) ?? "").trim());
+  const given = { ...(collection && { collection }), ...(query && { query }), ...(chosen.length && { document_ids: chosen }) };
+  const thread = turns.dataset.thread;
+  return { question: String(fields.get("question") ?? ""), ...(thread && { thread_id: thread }), scope: Object.keys(given).length ? given : null };
+}
 
-/** @param {object} wanted @param {AbortSignal} signal */
-async function ask(wanted, signal) {
-  const shown = new AnswerView();
+/** Answers a question in a new turn, or in `before` again. @param {any} wanted @param {HTMLElement} [before] */
+async function start(wanted, before) {
+  running?.abort(); // cancel the previous answer, which would cost time and money
+  const mine = (running = new AbortController());
+  const view = new TurnView(wanted.question, before);
+  stop.hidden = false;
   try {
     const headers = { "content-type": "application/json", accept: "text/event-stream" };
-    const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify(wanted), signal });
-    if (!answer.ok || !answer.body) return shown.fail((await answer.json()).detail);
+    const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify(wanted), signal: mine.signal });
+    if (!answer.ok || !answer.body) return view.refuse((await answer.json()).detail);
+    if (!before) form.elements.question.value = "";
     for await (const [name, data] of read(answer.body)) {
-      if (name === "passages") shown.show(data.passages);
-      else if (name === "text") shown.say(data);
-      else if (name === "citations") shown.cite(data);
-      else if (name === "error") shown.fail(data.detail);
+      if (name === "thread") view.name(data);
+      else if (name === "passages") view.show(data);
     }
+    await view.finish("The answer was interrupted. Ask again.");
   } catch {
-    if (!signal.aborted) shown.fail("The answer was interrupted. Ask again.");
+    await view.finish(mine.signal.aborted ? "Stopped. Ask again." : "The answer was interrupted. Ask again.");
   } finally {
-    if (!signal.aborted) shown.end();
+    if (running === mine) stop.hidden = true;
   }
 }
 
@@ -53,89 +75,98 @@ async function* read(body) {
   }
 }
 
-class AnswerView {
-  constructor() {
-    this.said = make("div", { class: "said" });
-    /** @type {{ line: HTMLElement, numbers: number[], verified: boolean }[]} */
-    this.lines = [];
+class TurnView {
+  /** @param {string} question @param {HTMLElement} [before] */
+  constructor(question, before) {
+    this.said = make("div", { class: "said" }, make("p", { class: "quiet" }, "Reading your documents"));
+    this.turn = make("li", { class: "turn", "aria-busy": "true" }, make("h2", { class: "asked", dir: "auto" }, question), this.said);
     one("#before")?.remove();
-    place.hidden = false;
-    place.setAttribute("aria-busy", "true");
-    place.replaceChildren(this.said);
+    one(".conversation > .note")?.remove();
+    for (const again of all("form[data-again]", turns)) again.remove(); // only the last question can be answered again
+    if (before) before.replaceWith(this.turn);
+    else turns.append(this.turn);
+    this.turn.scrollIntoView({ block: "nearest" });
   }
 
-  /** The passages that are read, until the answer cites some of them. @param {any[]} passages */
-  show(passages) {
-    if (!passages.length) return;
-    const cited = passages.map((one) => source({ ...one, quote: one.snippet, verified: true }));
-    this.found = make("div", { class: "found" }, make("h2", {}, "Passages found"), make("ol", { class: "sources" }, ...cited));
-    place.append(this.found);
-  }
-
-  /** @param {{ text: string, citations: number[], verified: boolean }} data */
-  say({ text, citations, verified }) {
-    const words = text.replace(/(\s*\[\d+\??\])+\s*$/, "").trim();
-    const line = make("p", { dir: "auto" }, words);
-    this.lines.push({ line, numbers: citations, verified });
-    this.said.append(line);
-  }
-
-  /** @param {{ citations: any[], found: boolean, made_by: string, answer: string | null, note: string | null }} data */
-  cite({ citations, found, made_by: by, answer, note }) {
-    if (answer) this.said.prepend(make("p", { class: "short", dir: "auto" }, answer));
-    for (const { line, numbers, verified } of this.lines) {
-      for (const number of numbers) line.append(" ", chip(citations[number - 1]));
-      if (found && !verified) line.append(" ", make("span", { class: "chip warn" }, icon("warning"), "Not verified"));
+  /** The thread has an address from now on. @param {{ thread_id: string, turn_id: string }} data */
+  name({ thread_id: thread, turn_id: turn }) {
+    this.address = `/ask/${thread}/turns/${turn}`;
+    turns.dataset.thread = thread;
+    form.action = `/ask/${thread}`;
+    if (location.pathname !== `/ask/${thread}`) this.list(`/ask/${thread}`);
+    for (const part of [form.elements.question, one("label[for=question]")]) {
+      part.placeholder = "Ask a follow-up question";
+      if (part.tagName === "LABEL") part.textContent = part.placeholder;
     }
-    if (note) this.said.append(make("p", { class: "quiet small" }, note));
-    if (!citations.length) return;
-    this.found?.remove();
-    if (answer) this.dropQuoted(citations);
-    const made = by === "local" ? "Quotes found offline. Set up a model for written answers." : `Written by ${by} from the passages above. Check important facts.`;
-    place.append(make("h2", {}, "Sources"), make("ol", { class: "sources" }, ...citations.map(source)), make("p", { class: "quiet small made" }, made));
   }
 
-  /** Lines that only repeat a quote are listed once, under the sources. @param {any[]} citations */
-  dropQuoted(citations) {
-    const quotes = new Set(citations.map((one) => flat(one.quote)));
-    for (const { line } of this.lines) if (quotes.has(flat(line.firstChild?.textContent ?? ""))) line.remove();
+  /** A new thread gets an address and a place in the list. @param {string} address */
+  list(address) {
+    history.replaceState(null, "", address);
+    one("#new-thread").hidden = false;
+    one(".history").hidden = false;
+    const title = make("span", { class: "cut", dir: "auto" }, one(".asked", this.turn).textContent);
+    one(".history ol").prepend(make("li", {}, make("a", { class: "past", href: address, "aria-current": "page" }, title)));
+  }
+
+  /** The passages that are read, until the answer is there. @param {{ passages: any[], understood_as: string | null }} data */
+  show({ passages, understood_as: meant }) {
+    if (meant) this.said.before(make("p", { class: "understood small quiet" }, "Understood as: ", make("span", { dir: "auto" }, meant)));
+    const found = passages.slice(0, 3).map((one) => make("li", { class: "card source" }, make("div", { class: "hit" }, passage(one))));
+    if (found.length) this.turn.append(make("h3", {}, "Passages found"), make("ol", { class: "sources" }, ...found));
+  }
+
+  /** The stored turn, also if it was stopped or failed. @param {string} otherwise if it is not stored */
+  async finish(otherwise) {
+    try {
+      if (!this.address) throw new Error("not stored");
+      const turn = /** @type {HTMLElement} */ (one(".turn", parse(await fetchPiece(this.address))));
+      this.turn.replaceWith(turn);
+      offerCopies(turn);
+    } catch {
+      this.refuse(otherwise);
+    }
   }
 
   /** @param {string} why */
-  fail(why) {
-    place.append(make("p", { class: "note bad", role: "alert" }, icon("error"), make("span", {}, why)));
-  }
-
-  end() {
-    place.removeAttribute("aria-busy");
+  refuse(why) {
+    this.turn.removeAttribute("aria-busy");
+    this.said.replaceChildren(make("p", { class: "note bad", role: "alert" }, icon("error"), make("span", {}, why)));
   }
 }
 
-/** @param {string} text */
-const flat = (text) => text.replace(/\s+/g, " ").trim();
-
-/** The quote, with the words that answer the question marked. @param {any} cited */
-function quoted({ quote, answer }) {
-  const text = flat(quote);
-  const at = answer ? text.indexOf(answer) : -1;
-  const parts = at < 0 ? [text] : [text.slice(0, at), make("mark", {}, answer), text.slice(at + answer.length)];
-  return make("span", { class: "snippet", dir: "auto" }, ...parts);
+/** @param {any} found */
+function passage({ snippet, title, page }) {
+  const where = make("span", { class: "where small quiet" }, make("span", { class: "cut", dir: "auto" }, title));
+  if (page) where.append(make("span", { class: "numbers" }, `p. ${page}`));
+  return make("span", { class: "quoted" }, make("span", { class: "snippet", dir: "auto" }, snippet), where);
 }
 
-/** @param {any} cited */
-const address = (cited) => `/documents/${cited.document_id}?c=${cited.chunk_id}#c-${cited.chunk_id}`;
-
-/** @param {any} cited */
-function chip(cited) {
-  const label = `${cited.page ? `p. ${cited.page}` : cited.number}${cited.verified ? "" : "?"}`;
-  const title = `${cited.title}${cited.verified ? "" : ", not verified"}`;
-  return make("a", { class: `cite${cited.verified ? "" : " doubted"}`, href: address(cited), title }, label);
+/** @param {ParentNode} within */
+function offerCopies(within) {
+  if (!navigator.clipboard) return;
+  for (const button of all("[data-copy-text]", within)) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copyText);
+      one("span", button).textContent = "Copied";
+      one("#announcements").textContent = "Copied.";
+    });
+  }
 }
 
-/** @param {any} cited */
-function source(cited) {
-  const where = make("span", { class: "where small quiet" }, make("span", { class: "cut", dir: "auto" }, cited.title));
-  if (cited.page) where.append(make("span", { class: "numbers" }, `p. ${cited.page}`));
-  if (!cited.verified) where.append(make("span", {}, "No exact match for this quote"));
-  return make("li", {}, make("a", { class: "hit", href: address(cited) }, quoted(cited), where));
+/** @param {any} event */
+async function remove(event) {
+  event.preventDefault();
+  const removal = event.currentTarget;
+  const title = removal.dataset.delete;
+  if (!(await confirm({ title: "Delete thread?", text: `“${title}” and all its answers are deleted. This cannot be undone.`, verb: "Delete" }))) return;
+  const answer = await fetch(removal.action, { method: "POST", body: new URLSearchParams({ confirmed: "true" }) });
+  if (!answer.ok) return;
+  const row = removal.closest("[data-thread-row]");
+  if (row.dataset.threadRow === turns.dataset.thread) location.assign("/ask");
+  else row.remove();
 }
+
+offerCopies(document);
+if (form?.hasAttribute("data-ask-now")) form.requestSubmit(); // at the end, when everything above is defined

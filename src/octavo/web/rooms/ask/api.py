@@ -1,71 +1,219 @@
-"""The API for questions. Answers are streamed as server-sent events."""
+"""The API for questions and threads. Answers are streamed as server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import asdict
-from functools import partial
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from octavo.core.errors import OctavoError
 from octavo.core.http import EVENT_STREAM, write_event
-from octavo.records.search import AnswerSources, SourceSnippet
+from octavo.core.pagination import Page
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.records.search import AnswerSources, AskScope, FoundPassages, Thread, ThreadReference, ThreadSummary
 from octavo.search.ask import Question as AskedQuestion
-from octavo.search.ask import answer, find_sources
+from octavo.search.ask import answer, find_sources, resolve_scope, understand
 from octavo.search.citations import Answer, with_marks
-from octavo.web.context.callers import ReadCaller
+from octavo.search.query import Filters, parse_query
+from octavo.search.threads import (
+    NewTurn,
+    StartedTurn,
+    begin_turn,
+    delete_thread,
+    fail_turn,
+    finish_turn,
+    list_threads,
+    place_citations,
+    read_thread_scope,
+    show_thread,
+    write_markdown,
+)
+from octavo.storage import attachment_header
+from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
-from octavo.web.http.parameters import problems
+from octavo.web.http.parameters import Cursor, Limit, problems
 from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
 
 router = APIRouter(prefix="/api/v1", tags=["search"])
 MOST_CHARACTERS = 1000
 MOST_CHOSEN = 100
+MARKDOWN_TYPE = "text/markdown; charset=utf-8"
 # How many questions are answered in parallel, how many wait, and when to retry if too many wait.
 PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 # Any text that is not blank.
 Question = Annotated[str, Field(max_length=MOST_CHARACTERS, pattern=rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$")]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^{_CONTROL}]*$")]
+Chosen = Annotated[list[UUID], Field(min_length=1, max_length=MOST_CHOSEN)]
 EVENT = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "event": {"enum": ["passages", "text", "citations", "done", "error"]},
+        "event": {"enum": ["thread", "passages", "text", "citations", "error"]},
         "data": {"type": "string", "description": "JSON."},
     },
 }
 STREAM = {
     200: {
-        "description": "`passages` first; then `text` for each statement, `citations` once and `done`; or `error`.",
+        "description": "`thread` and `passages` first; then `text` for each statement, and `citations`; or `error`.",
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
+MARKDOWN = {200: {"description": "Markdown", "content": {MARKDOWN_TYPE: {"schema": {"type": "string"}}}}}
 
 
 HEARTBEAT_SECONDS = 15.0
 
 
-async def answer_events(
-    snippets: Sequence[SourceSnippet], make: Callable[[], Awaitable[Answer]]
-) -> AsyncGenerator[bytes]:
-    """Yield the events of an answer: `passages`, one `text` for each statement, `citations` and `done`.
-
-    If answering fails, an `error` event follows `passages` instead.
+class ScopeRequest(BaseModel):
+    """The documents to ask: exactly one of the three. `query` uses the syntax of the search box, such as
+    `type:invoice after:2024`.
     """
-    yield frame("passages", {"passages": [asdict(one) for one in snippets]})
+
+    model_config = ConfigDict(extra="forbid")
+
+    collection: Name | None = None
+    query: Name | None = None
+    document_ids: Chosen | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if sum(one is not None for one in (self.collection, self.query, self.document_ids)) != 1:
+            raise ValueError("exactly one of collection, query and document_ids is required")
+        return self
+
+
+class AskRequest(BaseModel):
+    """A question. `thread_id` continues a thread, so that follow-up questions such as "And in 2023?" are understood.
+
+    `scope` limits the documents; `document_ids` is a short form of it. Without them, a new thread uses all documents,
+    and a follow-up question those of the previous question; `"scope": null` goes back to all documents. `again` is the
+    id of the last turn of the thread: its question is answered again, and its answer replaced.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question
+    document_ids: Chosen | None = None
+    thread_id: UUID | None = None
+    scope: ScopeRequest | None = None
+    again: UUID | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.document_ids and self.scope:
+            raise ValueError("document_ids and scope cannot be used together")
+        if self.again and not self.thread_id:
+            raise ValueError("again requires thread_id")
+        return self
+
+    def new_scope(self) -> AskScope | None:
+        """Return the scope that the request names; None if it names none."""
+        if self.document_ids:
+            return AskScope(document_ids=self.document_ids)
+        if "scope" not in self.model_fields_set:
+            return None
+        return AskScope(**self.scope.model_dump()) if self.scope else AskScope()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A stored question that is to be answered, and the documents to ask."""
+
+    owner: UUID
+    turn: StartedTurn
+    filters: Filters
+
+
+async def open_turn(services: Services, owner: UUID, wanted: AskRequest) -> OpenTurn:
+    """Check and store a question. After this, its answer is either stored as well, or the turn stays unfinished."""
+    parse_query(wanted.question)
+    scope = wanted.new_scope()
+    async with services.database.connection() as connection:
+        stored = await read_thread_scope(connection, owner, wanted.thread_id) if wanted.thread_id else AskScope()
+    filters = await resolve_scope(
+        services.database, services.models.gateway, owner, scope or stored, is_new=scope is not None
+    )
+    new = NewTurn(wanted.question, scope or stored, wanted.thread_id, wanted.again)
+    async with services.database.transaction() as connection:
+        return OpenTurn(owner, await begin_turn(connection, owner, new), filters)
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodTurn:
+    """A question with its sources. `understood_as` is None if the question was not rewritten."""
+
+    question: AskedQuestion
+    understood_as: str | None
+
+
+async def find_for_turn(services: Services, opened: OpenTurn) -> UnderstoodTurn:
+    """Understand the question of a turn, and find the chunks to answer it from."""
+    turn, gateway = opened.turn, services.models.gateway
+    meant = await understand(gateway, opened.owner, turn.question, turn.earlier, turn.sources)
+    filters = replace(opened.filters, documents=[meant.only]) if meant.only else opened.filters
+    found = await find_sources(
+        services.database,
+        gateway,
+        opened.owner,
+        meant.text,
+        filters,
+        preferred=meant.preferred,
+        asked=meant.asked,
+        generation=turn.attempt - 1,
+    )
+    return UnderstoodTurn(found, meant.text if meant.text.split() != turn.question.split() else None)
+
+
+async def answer_turn(services: Services, opened: OpenTurn, found: UnderstoodTurn) -> Answer:
+    """Answer the question of a turn and store the answer.
+
+    If the rewritten question has no answer, the question is answered as it was asked.
+    """
+    said, understood_as = await answer_in_turn(services, found.question), found.understood_as
+    if not said.found and understood_as:
+        turn = opened.turn
+        alone = await find_sources(
+            services.database, services.models.gateway, opened.owner, turn.question, opened.filters
+        )
+        second = await answer_in_turn(services, replace(alone, generation=turn.attempt - 1))
+        cost = said.cost_usd + second.cost_usd
+        said, understood_as = (second, None) if second.found else (said, understood_as)
+        said = replace(said, cost_usd=cost)
+    async with services.database.transaction() as connection:
+        said = replace(said, citations=await place_citations(connection, opened.owner, said.citations))
+        await finish_turn(connection, opened.turn, said, understood_as)
+    return said
+
+
+async def give_up(services: Services, opened: OpenTurn, error: OctavoError) -> None:
+    """Store why a question was not answered."""
+    async with services.database.transaction() as connection:
+        await fail_turn(connection, opened.turn, error)
+
+
+async def answer_events(services: Services, opened: OpenTurn) -> AsyncGenerator[bytes]:
+    """Yield the events of an answer: `thread`, `passages`, one `text` for each statement, and `citations`.
+
+    If answering fails, an `error` event is the last one.
+    """
+    yield frame("thread", asdict(ThreadReference(opened.turn.thread_id, opened.turn.id)))
     try:
-        answer = await make()
+        found = await find_for_turn(services, opened)
+        yield frame("passages", asdict(FoundPassages(list(found.question.snippets), found.understood_as)))
+        answer = await answer_turn(services, opened, found)
     except OctavoError as error:
+        await give_up(services, opened, error)
         problem = {"status": error.status, "code": error.code, "title": error.title, "detail": error.detail}
         yield frame("error", problem)
         return
@@ -76,7 +224,6 @@ async def answer_events(
         answer.citations, answer.found, answer.made_by, answer.cost_usd, answer=answer.short, note=answer.note
     )
     yield frame("citations", asdict(sources))
-    yield frame("done", {})
 
 
 def frame(name: str, data: dict[str, Any]) -> bytes:
@@ -122,34 +269,65 @@ class AnswerStream(Response):
                 await send_body(send, event)
 
 
-class AskRequest(BaseModel):
-    """A question. If `document_ids` is null, all documents are used; otherwise only the named documents."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: Question
-    document_ids: Annotated[list[UUID], Field(min_length=1, max_length=MOST_CHOSEN)] | None = None
-
-
-@router.post("/ask", responses={**problems(401, 404, 422, 429), **STREAM}, response_class=Response)
+@router.post("/ask", responses={**problems(400, 401, 404, 422, 429), **STREAM}, response_class=Response)
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    The first event, `passages`, lists the passages that may contain the answer, each with document, chunk, page and the
-    part that matches. Each `text` event is one statement, with the numbers of its citations. The `citations` event
-    lists the citations, each with document, chunk, page and quote; `verified` is true if the quote occurs word for word
-    in the text. The last event is `done`.
+    The first event, `thread`, has the `thread_id` that a follow-up question continues, and the `turn_id`. The event
+    `passages` lists the passages that may contain the answer, each with document, chunk, page and the part that
+    matches; if a follow-up question was rewritten, `understood_as` is the question that is answered. Each `text` event
+    is one statement, with the numbers of its citations. The last event, `citations`, lists the citations, each with
+    document, chunk, page and quote; `verified` is true if the quote occurs word for word in the text.
 
     The `citations` event also says whether the documents answer the question (`found`) and which texts were not used
     (`note`). Its `answer` is the answer in a few words, or null. The `answer` of a citation is the part of the quote
     that answers the question.
 
-    The whole answer is generated before the first statement is sent. Without a model, it consists of sentences from the
-    documents, and an answer in a few words is found only in English texts.
+    The whole answer is generated and stored before the first statement is sent. Without a model, it consists of
+    sentences from the documents, and an answer in a few words is found only in English texts.
     """
-    gateway = services.models.gateway
-    asking = await find_sources(services.database, gateway, caller.owner_id, wanted.question, wanted.document_ids or ())
-    return AnswerStream(answer_events(asking.snippets, partial(answer_in_turn, services, asking)))
+    return AnswerStream(answer_events(services, await open_turn(services, caller.owner_id, wanted)))
+
+
+@router.get("/threads", responses=problems(401, 422))
+async def threads(
+    services: ServicesOf, caller: ReadCaller, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[ThreadSummary]:
+    """List your threads, the most recently used first."""
+    async with services.database.connection() as connection:
+        return await list_threads(connection, caller.owner_id, cursor=cursor, limit=limit)
+
+
+@router.get("/threads/{thread}", responses=problems(401, 404, 422))
+async def thread(services: ServicesOf, caller: ReadCaller, thread: UUID) -> Thread:
+    """Show a thread: its questions, answers and citations."""
+    async with services.database.connection() as connection:
+        return await show_thread(connection, caller.owner_id, thread)
+
+
+@router.get("/threads/{thread}/markdown", responses={**MARKDOWN, **problems(401, 404, 422)}, response_class=Response)
+async def thread_markdown(
+    services: ServicesOf,
+    caller: ReadCaller,
+    thread: UUID,
+    turn: Annotated[UUID | None, Query(description="Only this turn.")] = None,
+) -> Response:
+    """Export a thread, or one of its answers, as Markdown with its sources."""
+    async with services.database.connection() as connection:
+        found = await show_thread(connection, caller.owner_id, thread)
+    headers = {
+        "content-disposition": attachment_header(f"{found.title[:80]}.md"),
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    return Response(write_markdown(found, turn), media_type=MARKDOWN_TYPE, headers=headers)
+
+
+@router.delete("/threads/{thread}", status_code=204, responses=problems(401, 403, 404, 422))
+async def remove_thread(services: ServicesOf, caller: WriteCaller, thread: UUID) -> None:
+    """Delete a thread with its questions and answers. This cannot be undone."""
+    async with services.database.transaction() as connection:
+        await delete_thread(connection, caller.owner_id, thread)
 
 
 def answer_limit(_: Services) -> ConcurrencyLimit:

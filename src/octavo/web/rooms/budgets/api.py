@@ -1,23 +1,58 @@
-"""The API for budgets and usage. Changed budgets apply immediately, and paused work resumes if they allow it."""
+"""The API for budgets, usage and providers of models. Changes apply to all processes without a restart."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from octavo.ai.budgets import MAX_USD, Budgets, Scope, read_budgets, resume_paused_jobs, set_budgets
+from octavo.ai.calls import LOCAL
+from octavo.ai.calls import Caller as ModelCaller
 from octavo.ai.estimates import DocumentSize, estimate_document, estimate_size
+from octavo.ai.gateway_setup import check_models
 from octavo.ai.ledger import read_usage
+from octavo.ai.model_checks import check_address, find_servers, require_complete, test_model
+from octavo.ai.model_settings import (
+    EMBEDDING,
+    ORDER,
+    TASKS,
+    StoredSettings,
+    apply,
+    change_provider,
+    describe,
+    lock_stored,
+    read_stored,
+    refuse_fixed,
+    remove_provider,
+    save_stored,
+)
+from octavo.ai.models import parse_model
+from octavo.core.errors import BadInput, BadSetting
+from octavo.core.pagination import Page
+from octavo.core.settings import Settings
+from octavo.core.types import JSON
 from octavo.library.changes import read_document_budget, set_document_budget
 from octavo.library.documents import show_document
 from octavo.owners import Caller
-from octavo.records.account import BudgetsInForce, DocumentBudget, DocumentEstimate, Usage
+from octavo.records.account import (
+    BudgetsInForce,
+    DocumentBudget,
+    DocumentEstimate,
+    ModelServer,
+    ModelsInForce,
+    ModelTest,
+    RemoteProvider,
+    TaskGroup,
+    Usage,
+)
 from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.http.parameters import problems
+from octavo.web.http.parameters import WHOLE, problems
 
 router = APIRouter(prefix="/api/v1", tags=["budgets"])
 MOST_WORDS = 1_000_000_000
@@ -141,3 +176,206 @@ async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -
     async with services.database.connection() as connection:
         budgets = await read_budgets(connection, owner, defaults, everybody=everybody)
         return await read_usage(connection, owner, month, budget_usd=budgets.owner.usd, everybody=everybody)
+
+
+# Providers of models ------------------------------------------------------------------------------------------------
+
+models_router = APIRouter(prefix="/api/v1/models", tags=["models"])
+servers_router = APIRouter(prefix="/api/v1/model-servers", tags=["models"])
+NAME = r"^[^|,=\s\x00-\x1f\x7f]*$"
+ModelName = Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)]
+ModelRef = Annotated[
+    str, Field(max_length=220, pattern=r"^(local|(gemini|openai|anthropic|compatible):[^|,=\s\x00]+)$")
+]
+AnyProvider = RemoteProvider | Literal["local"]
+LEAST_CONTEXT, MOST_CONTEXT = 2048, 100_000_000
+
+
+class ProviderRequest(BaseModel):
+    """Values of a provider. Values that are not sent stay unchanged; null restores the default.
+
+    `key` is stored encrypted and never returned.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    key: Annotated[SecretStr, Field(min_length=1, max_length=1000)] | None = None
+    url: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")] | None = None
+    model: ModelName | None = None
+    context: Annotated[int, Field(ge=LEAST_CONTEXT, le=MOST_CONTEXT), WHOLE] | None = None
+
+    @field_validator("key")
+    @classmethod
+    def _printable(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not (value.get_secret_value().isascii() and value.get_secret_value().isprintable()):
+            raise ValueError("must consist of printable ASCII characters")
+        return value
+
+    @property
+    def changes(self) -> dict[str, JSON]:
+        sent: dict[str, JSON] = {name: getattr(self, name) for name in self.model_fields_set - {"key"}}
+        if "key" in self.model_fields_set:
+            sent["key"] = self.key.get_secret_value() if self.key else None
+        if isinstance(url := sent.get("url"), str):
+            sent["url"] = url.rstrip("/")
+        return sent
+
+
+class ModelsRequest(BaseModel):
+    """The order of the providers, and the models of tasks and vectors. Values that are not sent stay unchanged.
+
+    A task that is set to null uses the first provider that can do it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    order: Annotated[list[AnyProvider], Field(min_length=1, max_length=5)] | None = None
+    tasks: dict[TaskGroup, ModelRef | None] | None = None
+    embedding: ModelRef | None = None
+
+
+@models_router.get("", responses=problems(401))
+async def models(services: ServicesOf, caller: ReadCaller) -> ModelsInForce:
+    """Return the providers, the models of each task, and this month's cost. Only administrators see addresses."""
+    return await models_of(services, caller)
+
+
+@models_router.put("", responses=problems(400, 401, 403, 409, 422))
+async def choose_models(services: ServicesOf, caller: AdminCaller, wanted: ModelsRequest) -> ModelsInForce:
+    """Choose the order of the providers, and which model does which task."""
+    await choose(services, caller, wanted)
+    return await models_of(services, caller)
+
+
+@models_router.put("/{provider}", responses=problems(400, 401, 403, 404, 409, 422))
+async def set_provider(
+    services: ServicesOf, caller: AdminCaller, provider: RemoteProvider, wanted: ProviderRequest
+) -> ModelsInForce:
+    """Set up a provider or change its values. A new provider is tried first."""
+    await save_provider(services, caller, provider, wanted)
+    return await models_of(services, caller)
+
+
+@models_router.delete("/{provider}", status_code=204, responses=problems(401, 403, 404, 409, 422))
+async def delete_provider(services: ServicesOf, caller: AdminCaller, provider: RemoteProvider) -> None:
+    """Stop using a provider, and delete its API key."""
+    await drop_provider(services, caller, provider)
+
+
+@models_router.post("/{provider}/test", responses=problems(400, 401, 402, 403, 404, 409, 422, 429, 502, 503, 504))
+async def call_provider(
+    services: ServicesOf, caller: AdminCaller, provider: RemoteProvider, wanted: ProviderRequest | None = None
+) -> ModelTest:
+    """Call the provider's model once. Values in the request are tested without saving them."""
+    return await try_provider(services, caller, provider, wanted or ProviderRequest())
+
+
+@servers_router.post("", responses=problems(401, 403))
+async def list_servers(caller: AdminCaller) -> Page[ModelServer]:
+    """Look for model servers such as Ollama on well-known ports of the machine on which Octavo runs."""
+    del caller
+    return Page(await find_servers(), None)
+
+
+# Also for pages ----------------------------------------------------------------------------------------------------
+
+
+async def models_of(services: Services, caller: Caller) -> ModelsInForce:
+    base, admin = services.models.base, caller.is_admin
+    async with services.database.connection() as connection:
+        stored = await read_stored(connection)
+        spent = await read_budgets(connection, caller.owner_id, Budgets.of(base), everybody=admin)
+    shown = describe(base, stored, admin=admin)
+    return replace(shown, spent_usd=spent.spent_usd, everybody_usd=spent.everybody_usd)
+
+
+async def choose(services: Services, caller: Caller, wanted: ModelsRequest) -> None:
+    base = services.models.base
+    sent = {name: getattr(wanted, name) for name in wanted.model_fields_set}
+    for name, setting in (("order", ORDER), ("tasks", TASKS), ("embedding", EMBEDDING)):
+        if name in sent:
+            refuse_fixed(base, setting)
+
+    def change(stored: StoredSettings) -> StoredSettings:
+        changes: dict[str, JSON] = {}
+        if wanted.order is not None:
+            changes[ORDER] = cast("JSON", list(dict.fromkeys(wanted.order)))
+        if wanted.tasks is not None:
+            groups = {**stored.groups, **wanted.tasks}
+            changes[TASKS] = cast("JSON", {group: model for group, model in groups.items() if model})
+        if "embedding" in sent:
+            changes[EMBEDDING] = wanted.embedding
+        return _require_known(stored.with_plain(changes), apply(base, stored.with_plain(changes)))
+
+    await _save(services, caller, change, cast("dict[str, JSON]", sent))
+
+
+async def save_provider(services: Services, caller: Caller, provider: RemoteProvider, wanted: ProviderRequest) -> None:
+    await _check_url(services, wanted)
+
+    def change(stored: StoredSettings) -> StoredSettings:
+        changed = change_provider(services.models.base, stored, provider, _own(provider, wanted))
+        require_complete(apply(services.models.base, changed), provider)
+        return changed
+
+    detail: dict[str, JSON] = {"provider": provider, "changed": cast("JSON", sorted(wanted.changes))}
+    await _save(services, caller, change, detail)
+
+
+async def drop_provider(services: Services, caller: Caller, provider: RemoteProvider) -> None:
+    def change(stored: StoredSettings) -> StoredSettings:
+        return remove_provider(services.models.base, stored, provider)
+
+    await _save(services, caller, change, {"provider": provider, "removed": True})
+
+
+async def try_provider(
+    services: Services, caller: Caller, provider: RemoteProvider, wanted: ProviderRequest
+) -> ModelTest:
+    await _check_url(services, wanted)
+    async with services.database.connection() as connection:
+        stored = await read_stored(connection)
+    changed = change_provider(services.models.base, stored, provider, _own(provider, wanted))
+    candidate = _checked(services.models.base, changed)
+    return await test_model(candidate, services.database, ModelCaller(caller.owner_id), provider)
+
+
+async def _save(
+    services: Services, caller: Caller, change: Callable[[StoredSettings], StoredSettings], detail: Mapping[str, JSON]
+) -> None:
+    async with services.database.transaction() as connection:
+        changed = change(await lock_stored(connection))
+        _checked(services.models.base, changed)
+        await save_stored(connection, changed, caller.owner_id, detail)
+    await services.models.refresh(now=True)
+
+
+def _checked(base: Settings, stored: StoredSettings) -> Settings:
+    """Return the settings that would be in force. Raises `BadInput` if they cannot work."""
+    candidate = apply(base, stored)
+    try:
+        check_models(candidate)
+    except BadSetting as error:
+        raise BadInput(error.detail or error.line) from None
+    return candidate
+
+
+async def _check_url(services: Services, wanted: ProviderRequest) -> None:
+    if wanted.url:
+        await check_address(wanted.url, services.settings)
+
+
+def _own(provider: RemoteProvider, wanted: ProviderRequest) -> dict[str, JSON]:
+    if provider != "compatible" and "context" in wanted.model_fields_set:
+        raise BadInput("context: only for the provider compatible")
+    return wanted.changes
+
+
+def _require_known(stored: StoredSettings, current: Settings) -> StoredSettings:
+    """Return the settings, if each chosen model belongs to a provider that is set up."""
+    known = {*current.providers, LOCAL}
+    chosen = [*stored.groups.values(), str(stored.plain.get(EMBEDDING, LOCAL)), *stored.order]
+    for name in chosen:
+        if parse_model(name).provider not in known:
+            raise BadInput(f"{name}: this provider is not set up")
+    return stored

@@ -1,22 +1,42 @@
-"""Pages for model budgets: the settings page, and the budget of one document."""
+"""Settings pages for budgets and for providers of models, and the page for the budget of one document."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
-from typing import Annotated
+from typing import Annotated, Any, cast, get_args
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.ai.budgets import MAX_USD, Budgets
-from octavo.core.errors import BudgetTooHigh
+from octavo.ai.calls import LOCAL
+from octavo.ai.model_checks import find_servers
+from octavo.ai.model_settings import REMOTE, TASK_GROUPS, embedding_choices
+from octavo.core.errors import BadInput, BudgetTooHigh, NotFound, OctavoError
 from octavo.library.changes import read_document_budget
 from octavo.library.documents import show_document
-from octavo.records.account import BudgetsInForce, DocumentBudget
+from octavo.records.account import BudgetsInForce, DocumentBudget, ModelProvider, ModelsInForce, RemoteProvider
 from octavo.web.context.callers import AdminCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.budgets.api import BudgetsRequest, DocumentBudgetRequest, budgets_of, change, change_of_document
-from octavo.web.shell.forms import read_form, read_id
+from octavo.web.rooms.budgets.api import (
+    LEAST_CONTEXT,
+    MOST_CONTEXT,
+    AnyProvider,
+    BudgetsRequest,
+    DocumentBudgetRequest,
+    ModelsRequest,
+    ProviderRequest,
+    budgets_of,
+    change,
+    change_of_document,
+    choose,
+    drop_provider,
+    models_of,
+    save_provider,
+    try_provider,
+)
+from octavo.web.shell.forms import Question, ask, read_form, read_id
 from octavo.web.shell.frame import Frame, LibraryFrame
 from octavo.web.shell.settings import SettingsFrame, show
 from octavo.web.shell.templates import back_to, render
@@ -131,3 +151,193 @@ def _read_amount(text: str) -> float | str | None:
         return float(text) if text else None
     except ValueError:
         return text
+
+
+# Providers of models ------------------------------------------------------------------------------------------------
+
+models_router = APIRouter(include_in_schema=False, prefix="/settings/models")
+HERE = "/settings/models"
+MOST_CHARACTERS = 2000
+NAMES: dict[str, str] = {
+    "gemini": "Google Gemini",
+    "openai": "OpenAI",
+    "anthropic": "Anthropic",
+    "compatible": "Ollama or another compatible server",
+    LOCAL: "Offline, without a model",
+}
+GROUPS = {
+    "describe": "Titles, summaries and tags",
+    "read": "Text from pages, and clean-up of text",
+    "connect": "Connections between documents",
+    "answer": "Answers to questions",
+    "analyse": "Analyses",
+    "convert": "Fields of conversions",
+}
+MODEL_VALUES = {
+    "key": "Enter the API key without spaces.",
+    "url": "Enter an address such as http://127.0.0.1:11434/v1.",
+    "model": "Enter the name of a model, without spaces or commas.",
+    "context": f"Enter a whole number from {LEAST_CONTEXT:,} to {MOST_CONTEXT:,}.",
+}
+
+
+@models_router.get("")
+async def models_page(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    said: str = "",
+    tested: Annotated[str, Query(max_length=20)] = "",
+    seconds: float = 0.0,
+    usd: float = 0.0,
+) -> Response:
+    result = (tested, seconds, usd) if tested in REMOTE else None
+    return await _show_models(request, services, frame, said=said, result=result)
+
+
+@models_router.post("/servers")
+async def look_for_servers(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame
+) -> Response:
+    """Look for model servers on this machine. This happens only when an administrator asks for it."""
+    del caller
+    return await _show_models(request, services, frame, servers=await find_servers())
+
+
+@models_router.post("/tasks")
+async def choose_models(request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame) -> Response:
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    wanted: dict[str, Any] = {}
+    if tasks := {group: form[group] or None for group in TASK_GROUPS if group in form}:
+        wanted["tasks"] = tasks
+    if "embedding" in form:
+        wanted["embedding"] = form["embedding"] or None
+    read, wrong = read_form(ModelsRequest, wanted, {})
+    if read is None:
+        return await _show_models(request, services, frame, 422, wrong=("tasks", wrong))
+    try:
+        await choose(services, caller, read)
+    except BadInput as error:
+        return await _show_models(request, services, frame, error.status, wrong=("tasks", {"": error.line}))
+    return back_to(f"{HERE}?said=tasks")
+
+
+@models_router.post("/{provider}")
+async def save_values(
+    request: Request,
+    services: ServicesOf,
+    caller: AdminCaller,
+    frame: SettingsFrame,
+    provider: str,
+    action: Annotated[str, Form(max_length=10)] = "test",
+) -> Response:
+    """Save a provider. If `action` is `test`, the model is called first, and nothing is saved if that fails."""
+    name, form = _read_name(provider), await request.form()
+    written = {value: str(form.get(value, ""))[:MOST_CHARACTERS].strip() for value in MODEL_VALUES}
+    written["url"] = written["url"].rstrip("/")
+    found = await models_of(services, caller)
+    changes = _changes(_find(found, name), written)
+    wanted, wrong = read_form(ProviderRequest, changes, MODEL_VALUES)
+    status = 422
+    if wanted:
+        try:
+            test = await try_provider(services, caller, name, wanted) if action == "test" else None
+            await save_provider(services, caller, name, wanted)
+        except OctavoError as error:
+            wrong, status = {"": error.line}, error.status
+        else:
+            told = {"tested": name, "seconds": test.seconds, "usd": test.cost_usd} if test else {"said": "provider"}
+            return back_to(f"{HERE}?{urlencode(told)}")
+    return await _show_models(request, services, frame, status, wrong=(name, wrong), written=(name, written))
+
+
+@models_router.post("/{provider}/test")
+async def call_model(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, provider: str
+) -> Response:
+    name = _read_name(provider)
+    try:
+        made = await try_provider(services, caller, name, ProviderRequest())
+    except OctavoError as error:
+        return await _show_models(request, services, frame, error.status, wrong=(name, {"": error.line}))
+    return back_to(f"{HERE}?{urlencode({'tested': name, 'seconds': made.seconds, 'usd': made.cost_usd})}")
+
+
+@models_router.post("/{provider}/first")
+async def use_first(services: ServicesOf, caller: AdminCaller, provider: str) -> Response:
+    name = _read_name(provider)
+    found = await models_of(services, caller)
+    order = [name, *(one for one in found.order if one != name)]
+    await choose(services, caller, ModelsRequest(order=cast("list[AnyProvider]", order)))
+    return back_to(f"{HERE}?said=first")
+
+
+@models_router.get("/{provider}/remove")
+async def ask_to_remove(request: Request, caller: AdminCaller, frame: SettingsFrame, provider: str) -> Response:
+    del caller
+    name = _read_name(provider)
+    question = Question(
+        title=f"Remove {NAMES[name]}?",
+        text="Its API key is deleted. Waiting work uses the next provider, or is done offline.",
+        action=f"{HERE}/{name}/remove",
+        verb="Remove",
+        keep=HERE,
+    )
+    return ask(request, question, frame)
+
+
+@models_router.post("/{provider}/remove")
+async def remove(services: ServicesOf, caller: AdminCaller, provider: str) -> Response:
+    await drop_provider(services, caller, _read_name(provider))
+    return back_to(f"{HERE}?said=no_provider")
+
+
+async def _show_models(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    found = await models_of(services, frame.caller)
+    base = services.models.base
+    defaults = {name: {value: _default(type(base), f"{name}_{value}") for value in ("url", "model")} for name in REMOTE}
+    shared = {"models": found, "names": NAMES, "groups": GROUPS, "usual": defaults, "task_choices": _choices(found)}
+    shared |= {"embedding_choices": embedding_choices(found), "context": (LEAST_CONTEXT, MOST_CONTEXT)}
+    return show(request, "models", frame, status, **shared, **values)
+
+
+def _default(form: type[Any], name: str) -> str | None:
+    return form.model_fields[name].default
+
+
+def _choices(found: ModelsInForce) -> list[str]:
+    """List the models that can be chosen for a task: the models of the providers in use, models in use, and `local`."""
+    named = [f"{one.name}:{one.model}" for one in found.providers if one.in_use]
+    used = [model for task in found.tasks for model in task.models if task.is_set]
+    return list(dict.fromkeys([*named, *used, LOCAL]))
+
+
+def _changes(current: ModelProvider, written: dict[str, str]) -> dict[str, Any]:
+    """Return the values that differ from the current ones. An empty field restores the default, or keeps the key."""
+    now = {"url": current.url or "", "model": current.model or "", "context": str(current.context or "")}
+    if current.name != "compatible":
+        del now["context"]
+    changes: dict[str, Any] = {
+        name: written[name] or None
+        for name, value in now.items()
+        if name not in current.fixed_by and written[name] != value
+    }
+    if written["key"] and "key" not in current.fixed_by:
+        changes["key"] = written["key"]
+    return changes
+
+
+def _find(found: ModelsInForce, name: RemoteProvider) -> ModelProvider:
+    return next(one for one in found.providers if one.name == name)
+
+
+def _read_name(text: str) -> RemoteProvider:
+    if text not in get_args(RemoteProvider):
+        raise NotFound
+    return cast("RemoteProvider", text)

@@ -11,8 +11,7 @@ from typing import Any
 
 from octavo.convert.conversion_json import type_of
 from octavo.convert.conversions import ModelCost
-from octavo.convert.mappings.field_types import FIELD_TYPES
-from octavo.convert.mappings.mapping import Column, Field, Mapping
+from octavo.convert.mappings.mapping import FIELD_TYPES, Column, Field, Mapping
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.formatting import count_of, format_dollars
 from octavo.facts.words import Box, Notation

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from pydantic import ValidationError
 
 from octavo.convert.conversions import (
     ConfidenceSummary,
@@ -22,14 +19,14 @@ from octavo.convert.conversions import (
     summarise_confidence,
 )
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, list_mappings
-from octavo.convert.submissions import FILTERS, begin_batch
-from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.convert.submissions import begin_batch
+from octavo.core.errors import NotFound, OctavoError
 from octavo.core.formatting import count_of, format_date, format_eta
-from octavo.core.types import JobStatus, first_day
+from octavo.core.types import JobStatus
 from octavo.database import Connection
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import find_jobs
-from octavo.library.documents import Filters, count_documents, find_documents
+from octavo.library.documents import count_documents, find_documents
 from octavo.records.jobs import JobView
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import LimitsOf, early_limited
@@ -37,7 +34,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
 from octavo.web.shell.document_status import StatusAction, StatusText, is_retried
-from octavo.web.shell.forms import NoFileSelected, read_id
+from octavo.web.shell.forms import NoFileSelected, Selection, read_selection
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
 
@@ -47,7 +44,6 @@ Cursor = Annotated[str | None, Query(max_length=500)]
 ROWS = 50
 REVIEW_ROWS = 20
 MOST_EARLIER = 10
-MOST_IDS = 500
 TABS = {
     "": ("everything", "All"),
     "needs_review": ("needs_review", "Needs review"),
@@ -55,7 +51,6 @@ TABS = {
     "complete": ("complete", "Complete"),
     "unsuccessful": ("failed", "Failed"),
 }
-FILTER_NAMES = frozenset(one.name for one in dataclass_fields(Filters)) - {"trashed", "versions", "id"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,34 +147,6 @@ async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: 
     async with services.database.transaction() as connection:
         batch = await begin_batch(connection, owner, stored, documents=wanted.documents, filters=wanted.filters)
     return f"/conversions?batch={batch}"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The documents to convert: a list of documents, or all documents that match filters.
-
-    `fields` are the form fields that define this selection, so that the next form can send it again.
-    """
-
-    documents: list[UUID]
-    filters: Filters | None
-    fields: list[tuple[str, str]]
-
-
-def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
-    """Read the selection from form fields or query parameters. Filters have the same names as on the library page."""
-    fields = [(name, value) for name, value in given if value]
-    ids = [read_id(value) for name, value in fields if name in {"document", "ids"}][:MOST_IDS]
-    if ids:
-        return Selection(ids, None, [("ids", str(one)) for one in ids])
-    renamed = {"tab" if name == "status" else name: value for name, value in fields}
-    known: dict[str, Any] = {name: value for name, value in renamed.items() if name in FILTER_NAMES}
-    known |= {name: first_day(known[name]) or known[name] for name in ("before", "after") if name in known}
-    try:
-        filters = FILTERS.validate_python(known)
-    except ValidationError:
-        raise BadInput("This filter is not valid.") from None
-    return Selection([], filters, [(name, value) for name, value in fields if name in FILTER_NAMES | {"status"}])
 
 
 async def _show_choice(
@@ -317,7 +284,8 @@ async def load_rows(connection: Connection, frame: Frame, asked: ListQuery) -> L
     return ListedRows([row(one) for one in page.items], [row(one) for one in review], page.next_cursor)
 
 
-# Texts for the status of a conversion -------------------------------------------------------------------------------
+# Texts --------------------------------------------------------------------------------------------------------------
+
 
 CHOOSE = StatusAction("Choose another", "/conversions#file", "get")
 

@@ -4,6 +4,7 @@ from octavo.web.rooms.library import (
     actions,
     adding,
     api,
+    bulk,
     collections,
     edit,
     exports,
@@ -11,17 +12,20 @@ from octavo.web.rooms.library import (
     upload_api,
     versions,
 )
-from octavo.web.rooms.library.upload_api import SOURCES
+from octavo.web.rooms.library.adding import SOURCES
 
 __all__ = ["ROUTERS", "SOURCES"]
 ROUTERS = (
     pages.router,
     edit.router,
+    exports.links,
     collections.pages,
     versions.router,
     adding.router,
     actions.router,
     upload_api.router,
+    bulk.pages,
+    bulk.router,  # before the routes of one document
     api.router,
     exports.router,
     versions.api_router,

@@ -1,7 +1,7 @@
-"""Actions on documents and jobs, which forms submit without scripts. The response redirects back to the page.
+"""Actions on documents and jobs, such as retry and delete, that forms submit without scripts.
 
-Scripts submit the same forms with the header `Accept: application/json`. The response is then empty, and live events
-report the result.
+The response redirects back to the page. Scripts submit the same forms with the header `Accept: application/json`. The
+response is then empty, and live events report the result.
 """
 
 from __future__ import annotations
@@ -12,13 +12,21 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import NotFound
 from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, load_queries, read_clock
-from octavo.jobs.queue import IllegalTransition, cancel_jobs, discard_dead_letters, retry_jobs, retry_waiting_jobs
+from octavo.jobs.queue import (
+    IllegalTransition,
+    cancel_jobs,
+    discard_dead_letters,
+    pause_imports,
+    prioritise_jobs,
+    resume_imports,
+    retry_jobs,
+    retry_waiting_jobs,
+)
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
-from octavo.library.changes import Edit
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.intake import check_extraction
@@ -30,7 +38,6 @@ from octavo.web.shell.frame import LibraryFrame
 router = APIRouter(include_in_schema=False, prefix="/actions")
 QUERIES = load_queries("pages")
 LIBRARY, TRASH = "/library", "/trash"
-MOST_IDS = 500
 DESCRIBED = "classified"
 Sure = Annotated[bool, Form()]
 Change: TypeAlias = Callable[[Connection, UUID, UUID], Awaitable[object]]
@@ -49,9 +56,9 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a stalled job away from its worker and queue it again; finished stages are kept.
+    """Take a job that makes no progress away from its worker and queue it again.
 
-    Repeating this is safe: a job that is queued or makes progress is not changed.
+    Finished stages are kept. Repeating this is safe: a job that is queued or makes progress is not changed.
     """
     (held,) = await changes.lock_documents(connection, owner, [document])
     job = await show_job(connection, owner, held.process_id)
@@ -69,6 +76,12 @@ async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
     """
     await show_document(connection, owner, document)
     await retry_waiting_jobs(connection, owner, document)
+
+
+async def prioritise(connection: Connection, owner: UUID, document: UUID) -> None:
+    """Move the document's job up, before imports."""
+    found = await show_document(connection, owner, document)
+    await _prioritise_job(connection, owner, found.process_id)
 
 
 async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
@@ -109,11 +122,14 @@ async def restore(connection: Connection, owner: UUID, document: UUID) -> None:
         await show_document(connection, owner, document)
 
 
-Action = Literal["cancel", "retry", "try_now", "resume", "restart", "classify", "clean", "reread", "trash", "restore"]
+Action = Literal[
+    "cancel", "retry", "try_now", "prioritise", "resume", "restart", "classify", "clean", "reread", "trash", "restore"
+]
 ACTIONS: dict[Action, Change] = {
     "cancel": cancel,
     "retry": retry,
     "try_now": try_now,
+    "prioritise": prioritise,
     "resume": resume,
     "restart": restart,
     "classify": classify,
@@ -189,12 +205,14 @@ async def act_on_job(
     services: ServicesOf,
     caller: WriteCaller,
     job: UUID,
-    verb: Literal["cancel", "retry"],
+    verb: Literal["cancel", "retry", "prioritise"],
     back: Back = LIBRARY,
 ) -> Response:
     async with services.database.transaction() as connection:
         if verb == "cancel":
             await _cancel_job(connection, caller.owner_id, job)
+        elif verb == "prioritise":
+            await _prioritise_job(connection, caller.owner_id, job)
         else:
             await retry_jobs(connection, caller.owner_id, [job])
     return done(request, back)
@@ -208,38 +226,28 @@ async def _cancel_job(connection: Connection, owner: UUID, job: UUID) -> None:
         return  # the job has ended meanwhile
 
 
-# Many documents ----------------------------------------------------------------------------------------------------
+async def _prioritise_job(connection: Connection, owner: UUID, job: UUID) -> None:
+    try:
+        async with connection.transaction():
+            await prioritise_jobs(connection, owner, [job])
+    except IllegalTransition:
+        return  # the job has ended meanwhile
 
 
-@router.post("/bulk")
-async def act_on_many(
+@router.post("/imports/{verb}")
+async def act_on_imports(
     request: Request,
     services: ServicesOf,
     caller: WriteCaller,
-    action: Annotated[Literal["retry", "tag", "delete"], Form()],
-    ids: Annotated[list[UUID], Form(max_length=MOST_IDS)],
-    tag: Annotated[str, Form(max_length=200)] = "",
+    verb: Literal["pause", "resume"],
     back: Back = LIBRARY,
 ) -> Response:
-    """Apply one action to these documents. If it fails for one of them, none is changed."""
-    owner, wanted = caller.owner_id, set(ids)
     async with services.database.transaction() as connection:
-        if action == "delete":
-            await changes.trash_documents(connection, owner, wanted)
-        elif action == "tag":
-            await _add_tag(connection, owner, wanted, tag)
-        else:
-            for document in sorted(wanted):
-                await changes.retry_document(connection, owner, document, None)
+        await (pause_imports if verb == "pause" else resume_imports)(connection, caller.owner_id)
     return done(request, back)
 
 
-async def _add_tag(connection: Connection, owner: UUID, documents: set[UUID], tag: str) -> None:
-    if not tag.strip():
-        raise BadInput("Enter a tag.")
-    for document in sorted(documents):
-        found = await show_document(connection, owner, document)
-        await changes.edit_documents(connection, owner, [document], Edit(tags=[*found.tags, tag]))
+# The trash --------------------------------------------------------------------------------------------------------
 
 
 @router.post("/trash/empty")

@@ -22,18 +22,16 @@ from octavo.library.documents import (
     Filters,
     Sort,
     State,
-    count_documents,
     list_chunks,
     list_documents,
     list_events,
-    select_documents,
     show_document,
 )
 from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
 from octavo.records.documents import Chunk, Document, FactView, Retried
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.idempotency import Idempotency, IdempotencyOf
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
@@ -51,15 +49,11 @@ from octavo.web.http.parameters import (
     lock_edit,
     problems,
 )
-from octavo.web.http.problems import WrongMethod
 from octavo.web.rooms.library.adding import FileUnlocker
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
 LINK_SECONDS = 300
-MOST_IDS = 500
-MOST_SELECTED = 10_000
 JPEG_KIND = "image_jpeg"
-NOT_POST = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Wanted = Annotated[str | None, Query(max_length=500, pattern=Plain), IF_GIVEN]
 PartialDate = Annotated[str | None, Query(pattern=r"^([0-9]{4}(-[0-9]{2}){0,2})?$"), IF_GIVEN]
@@ -67,6 +61,10 @@ Amount = Annotated[Decimal | None, Query(max_digits=21, decimal_places=6), IF_GI
 FilterText = Annotated[str | None, Field(max_length=500, pattern=Plain)]
 FilterDate = Annotated[str | None, Field(pattern=r"^[0-9]{4}(-[0-9]{2}){0,2}$")]
 FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
+MOST_BYTES = 2**53 - 1
+LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
+Size = Annotated[int | None, Query(ge=0, le=MOST_BYTES, description="In bytes."), IF_GIVEN]
+FilterSize = Annotated[int | None, Field(ge=0, le=MOST_BYTES)]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 FactName = Literal[
     "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
@@ -108,12 +106,6 @@ class RetryDocumentRequest(RetryRequest):
     extraction: ExtractionField = Extraction.PLAIN
 
 
-class BulkEdit(EditRequest):
-    """Changes to many documents. `mapping` is used only by the action `convert`."""
-
-    mapping: Label | None = None
-
-
 class FilterRequest(BaseModel):
     """Selects documents. The fields are the query parameters of `GET /documents`."""
 
@@ -131,8 +123,10 @@ class FilterRequest(BaseModel):
     after: FilterDate = None
     amount_min: FilterAmount = None
     amount_max: FilterAmount = None
-    language: Annotated[str | None, Field(pattern=r"^[a-z]{2,3}$")] = None
+    language: Annotated[str | None, Field(pattern=LANGUAGE)] = None
     state: State | None = None
+    size_min: FilterSize = None
+    size_max: FilterSize = None
 
     def as_filters(self) -> Filters:
         given: dict[str, Any] = self.model_dump(exclude={"before", "after"})
@@ -142,43 +136,8 @@ class FilterRequest(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
-class BulkRequest(BaseModel):
-    """One action for many documents, selected by id or by a filter. If it fails for one of them, none is changed."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    ids: list[UUID] | None = Field(default=None, min_length=1, max_length=MOST_IDS)
-    filter: FilterRequest | None = None
-    action: Literal["delete", "restore", "purge", "retry", "edit", "convert"]
-    edit: BulkEdit | None = None
-
-    def check(self) -> None:
-        if (self.ids is None) == (self.filter is None):
-            raise BadInput("Either `ids` or `filter` is required.")
-        if self.edit is None and self.action == "edit":
-            raise BadInput("`edit` is required for the action edit.")
-        allowed = {"edit": EDITED, "convert": {"mapping"}}.get(self.action)
-        if self.edit and (allowed is None or self.edit.model_fields_set - allowed):
-            raise BadInput("`edit` is only allowed for the actions edit and convert; convert takes `mapping` alone.")
-
-
-EDITED = frozenset(EditRequest.model_fields)
-
-
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
     """Corrections by a person: the value of each fact; null if the document does not have this fact."""
-
-
-class BulkAnswer(BaseModel):
-    """The result of an action on many documents.
-
-    `ids` are the documents that a filter selected, so that the change can be undone. `batch_id` is the id of the batch
-    of conversions that was queued.
-    """
-
-    changed: int
-    ids: list[UUID] | None = None
-    batch_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +178,10 @@ async def documents(  # noqa: PLR0917 - query parameters
     after: PartialDate = None,
     amount_min: Amount = None,
     amount_max: Amount = None,
-    language: Annotated[str | None, Query(pattern=r"^[a-z]{2,3}$")] = None,
+    language: Annotated[str | None, Query(pattern=LANGUAGE)] = None,
     state: State | None = None,
+    size_min: Size = None,
+    size_max: Size = None,
     sort: Sort = "newest",
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
@@ -243,6 +204,8 @@ async def documents(  # noqa: PLR0917 - query parameters
         amount_max=amount_max,
         language=language,
         state=state,
+        size_min=size_min,
+        size_max=size_max,
     )
     async with services.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, sort=sort, cursor=cursor, limit=limit)
@@ -253,63 +216,6 @@ def read_bound(name: str, text: str | None) -> date | None:
     if text and day is None:
         raise BadInput(f"{name}: must be a day, month or year such as 2026-11-15, 2026-11 or 2026.")
     return day
-
-
-@router.post("/bulk", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
-async def bulk(
-    services: ServicesOf, caller: WriteCaller, wanted: BulkRequest, idempotency: IdempotencyOf
-) -> BulkAnswer:
-    """Apply one action to many documents. If it fails for one of them, none is changed.
-
-    The action `convert` queues a conversion of each document with the mapping `edit.mapping`. A single notification is
-    sent when all conversions have ended.
-    """
-    wanted.check()
-    owner = caller.owner_id
-    if wanted.action == "convert":
-        return await _convert(services, owner, wanted, idempotency)
-    keys: list[str] = []
-    async with services.database.transaction() as connection:
-        ids = set(wanted.ids or ())
-        if wanted.filter:
-            ids = set(await select_documents(connection, owner, wanted.filter.as_filters(), MOST_SELECTED))
-        if wanted.action == "delete":
-            await changes.trash_documents(connection, owner, ids)
-        elif wanted.action == "restore":
-            await changes.restore_documents(connection, owner, ids)
-        elif wanted.action == "purge":
-            keys = await changes.purge_documents(connection, owner, ids)
-        elif wanted.edit:
-            await changes.edit_documents(connection, owner, ids, wanted.edit.as_edit())
-        else:
-            for document in sorted(ids):
-                await changes.retry_document(connection, owner, document, None)
-        answer = BulkAnswer(changed=len(ids), ids=sorted(ids) if wanted.filter else None)
-        await idempotency.keep(connection, answer)
-    await services.bucket.delete(keys)
-    return answer
-
-
-async def _convert(services: Services, owner: UUID, wanted: BulkRequest, idempotency: Idempotency) -> BulkAnswer:
-    # Imported here, so that only the conversions room loads the conversion engine when the server starts.
-    from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, find_mapping
-    from octavo.convert.submissions import begin_batch
-
-    filters = wanted.filter.as_filters() if wanted.filter else None
-    ids = set(wanted.ids or ())
-    async with services.database.transaction() as connection:
-        mapping = await find_mapping(connection, owner, (wanted.edit and wanted.edit.mapping) or DEFAULT_MAPPING)
-        if filters is None:
-            await changes.lock_documents(connection, owner, ids)
-        changed = len(ids) if filters is None else await count_documents(connection, owner, filters)
-        batch = await begin_batch(connection, owner, mapping, documents=sorted(ids), filters=filters)
-        return await idempotency.keep(connection, BulkAnswer(changed=changed, batch_id=batch))
-
-
-@router.api_route("/bulk", methods=NOT_POST, include_in_schema=False)
-async def refuse_other_methods() -> None:
-    """Refuse methods other than POST for `/bulk`. Without this route, they would treat `bulk` as a document id."""
-    raise WrongMethod(["POST"])
 
 
 @router.get("/{document}", responses=problems(401, 404, 422))
@@ -348,7 +254,7 @@ async def edit(
 
 
 def document_etag(document: Document) -> str:
-    return etag_of(*(getattr(document, name) for name in sorted(EDITED)))
+    return etag_of(*(getattr(document, name) for name in sorted(EditRequest.model_fields)))
 
 
 @router.delete("/{document}", status_code=204, responses=problems(401, 403, 404, 422))

@@ -1,18 +1,20 @@
-"""Exports a whole document as one JSON or ZIP file."""
+"""Exports a document as a JSON or ZIP file, or many files as one ZIP file, and makes temporary links to files."""
 
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 import tempfile
 import zipfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal, cast
+from urllib.parse import urljoin
 from uuid import UUID
 
 import structlog
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
@@ -21,12 +23,13 @@ from octavo.convert.conversions import export_conversions
 from octavo.core.errors import NotFound, OctavoError, PageNotDrawn
 from octavo.core.pagination import Page
 from octavo.jobs.views import MOST_LIMIT
+from octavo.library.bulk import in_batches
 from octavo.library.documents import list_chunks, show_document
 from octavo.library.errors import NotReady, StillProcessed
 from octavo.library.facts import list_facts
-from octavo.library.figures import list_figures
-from octavo.library.files import find_file
+from octavo.library.files import find_file, find_sources
 from octavo.library.highlights import list_highlights
+from octavo.library.pictures import list_figures
 from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
@@ -34,6 +37,10 @@ from octavo.web.context.page_pictures import FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 from octavo.web.http.protocol import DROP
+from octavo.web.rooms.library.api import LINK_SECONDS, link
+from octavo.web.shell.forms import read_id
+from octavo.web.shell.frame import Frame, LibraryFrame
+from octavo.web.shell.templates import render
 
 log = structlog.get_logger()
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -140,6 +147,61 @@ async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> Async
             drop()
 
 
+class ZipBuffer:
+    """Takes what a ZIP writer writes, so that it can be sent in parts and never exists as a whole."""
+
+    def __init__(self) -> None:
+        self._written = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self._written += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing. The ZIP writer calls this."""
+
+    def take(self) -> bytes:
+        taken = bytes(self._written)
+        self._written.clear()
+        return taken
+
+
+def download_sources(request: Request, services: Services, owner: UUID, documents: Sequence[UUID]) -> StreamingResponse:
+    """Return a ZIP file with the sources of these documents, sent while it is written."""
+    headers = {
+        "content-disposition": attachment_header("documents.zip"),
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    whole = _whole_or_cut(request, _sources(services, owner, documents))
+    return StreamingResponse(whole, headers=headers, media_type="application/zip")
+
+
+async def _sources(services: Services, owner: UUID, documents: Sequence[UUID]) -> AsyncGenerator[bytes]:
+    buffer, names = ZipBuffer(), set[str]()
+    with zipfile.ZipFile(cast("IO[bytes]", buffer), "w") as archive:
+        for batch in in_batches(documents):
+            async with services.database.transaction() as connection:
+                files = await find_sources(connection, owner, batch)
+            for file in files:
+                entry = _entry(unused_name(file.filename, names), zipfile.ZIP_STORED)
+                with archive.open(entry, "w", force_zip64=True) as target:
+                    async for part in await services.bucket.stream(file.key):
+                        target.write(part)
+                        yield buffer.take()
+    yield buffer.take()
+
+
+def unused_name(filename: str, names: set[str]) -> str:
+    """Return a name without folders that is not in `names`, and add it: report.pdf, report (2).pdf."""
+    name = filename.replace("/", "_").replace("\\", "_").lstrip(".") or "file"
+    stem, dot, ending = name.rpartition(".")
+    numbered = (f"{stem} ({number}).{ending}" if dot else f"{name} ({number})" for number in itertools.count(2))
+    found = next(one for one in itertools.chain([name], numbered) if one.casefold() not in names)
+    names.add(found.casefold())
+    return found
+
+
 class Export:
     """Writes a document as JSON in small parts, so that memory use does not grow with the document."""
 
@@ -190,3 +252,35 @@ class Export:
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+
+# The page for a temporary link --------------------------------------------------------------------------------------
+
+links = APIRouter(include_in_schema=False, prefix="/documents/{document}/link")
+
+
+@links.get("")
+async def link_page(request: Request, services: ServicesOf, frame: LibraryFrame, document: str) -> Response:
+    return await _show_link(request, services, frame, read_id(document))
+
+
+@links.post("")
+async def make_link(
+    request: Request,
+    services: ServicesOf,
+    frame: LibraryFrame,
+    document: str,
+    kind: Annotated[Literal["source", "markdown"], Form()] = "source",
+) -> Response:
+    """Create a signed link. The page is rendered without a redirect, because the link is not stored."""
+    made = await link(services, frame.caller, read_id(document), kind)
+    base = services.settings.public_url or str(request.base_url)
+    return await _show_link(request, services, frame, read_id(document), urljoin(base, made.url))
+
+
+async def _show_link(
+    request: Request, services: Services, frame: Frame, document: UUID, url: str | None = None
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await show_document(connection, frame.caller.owner_id, document)
+    return render(request, "link.html", frame, d=found, link=url, minutes=LINK_SECONDS // 60)

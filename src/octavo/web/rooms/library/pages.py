@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -10,21 +11,22 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from octavo.core.errors import NotFound
+from octavo.core.formatting import format_bytes
 from octavo.core.types import first_day
 from octavo.database import fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
 from octavo.intake.upload_rows import list_uploads
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
-from octavo.library.documents import Filters, Sort, Tab, find_documents, list_documents
+from octavo.library.documents import Filters, Sort, Tab, count_documents, find_documents, list_documents
 from octavo.library.facts import delete_view, list_facets, list_views, save_view
 from octavo.search.related import close_tags
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
-from octavo.web.rooms.library.api import FilterRequest
+from octavo.web.rooms.library.api import LANGUAGE, MOST_BYTES, FilterRequest
 from octavo.web.shell.document_rows import make_rows
 from octavo.web.shell.frame import LibraryFrame, load_frame
 from octavo.web.shell.templates import back_to, render
@@ -52,10 +54,15 @@ SORTS: dict[Sort, str] = {
     "-amount": "Largest amount first",
     "amount": "Smallest amount first",
     "language": "By language",
+    "-size": "Largest file first",
+    "size": "Smallest file first",
     "collection": "By collection",
     "state": "By state",
 }
-FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language")
+FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language", "size_min", "size_max")
+VIEWS = {"grid": "cards", "list": ""}
+UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,3})?) ?(|b|bytes|kb|mb|gb)", re.IGNORECASE)
 Text = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -73,29 +80,56 @@ class LibraryQuery(BaseModel):
     amount_min: Text = ""
     amount_max: Text = ""
     language: Text = ""
+    size_min: Text = ""
+    size_max: Text = ""
     sort: Sort = "newest"
-    view: Literal["", "cards"] = ""
+    view: Annotated[Literal["", "cards"], BeforeValidator(lambda view: VIEWS.get(view, view))] = ""
     cursor: str | None = Field(default=None, max_length=3000)
 
     @property
     def filters(self) -> Filters:
-        """Return the filters. Invalid dates and amounts are ignored."""
+        """The filters of the query. Invalid languages, dates, amounts and sizes are ignored."""
         texts: dict[str, Any] = {
-            name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender", "language")
+            name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender")
         }
         return Filters(
             **texts,
+            language=self.language if re.fullmatch(LANGUAGE, self.language) else None,
             tab=self.status or None,
             after=first_day(self.after),
             before=first_day(self.before),
             amount_min=read_amount(self.amount_min),
             amount_max=read_amount(self.amount_max),
+            size_min=read_size(self.size_min),
+            size_max=read_size(self.size_max),
+        )
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """Return the filters as form fields, for forms that act on all matching documents."""
+        given = {
+            name: value for name, value in asdict(self.filters).items() if value is not None and value is not False
+        }
+        return [("status" if name == "tab" else name, str(value)) for name, value in given.items()]
+
+    def as_request(self) -> FilterRequest:
+        """Return the filters in the format of the API."""
+        return FilterRequest.model_validate(
+            {"state" if name == "status" else name: value for name, value in self.fields}
         )
 
     @property
     def by_facts(self) -> list[str]:
-        """Return the values of all active filters on facts, as readable text."""
-        return [value.replace("_", " ") for name in FACTS if (value := str(getattr(self, name)))]
+        """The values of all active filters on facts, as readable text."""
+        sizes = {"size_min": f"> {self.shown_size('size_min')}", "size_max": f"< {self.shown_size('size_max')}"}
+        return [sizes.get(name, value.replace("_", " ")) for name in FACTS if (value := str(getattr(self, name)))]
+
+    def shown_size(self, name: Literal["size_min", "size_max"]) -> str:
+        """Return a size as people write it, if this is exact."""
+        text: str = getattr(self, name)
+        size = read_size(text)
+        written = format_bytes(size) if size is not None else text
+        return written if read_size(written) == size else text
 
     @property
     def narrowed(self) -> bool:
@@ -115,6 +149,12 @@ class ViewForm(LibraryQuery):
     """The form that saves a view: its name, and the query parameters of the page."""
 
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+def read_size(text: str) -> int | None:
+    """Return a size in bytes: of 5 MB, 300 KB or 1024."""
+    found = _SIZE.fullmatch(text.strip())
+    return min(int(float(found[1]) * UNITS[found[2].lower()]), MOST_BYTES) if found else None
 
 
 def read_amount(text: str) -> Decimal | None:
@@ -138,10 +178,7 @@ async def open_view(services: ServicesOf, caller: ReadCaller, view: UUID) -> Res
 @router.post("/views")
 async def save_current_view(services: ServicesOf, caller: WriteCaller, asked: Annotated[ViewForm, Form()]) -> Response:
     """Save the filters and the sort order of the page under a name."""
-    given = asked.model_dump(exclude={"name", "view", "cursor", "status", "sort"}, exclude_defaults=True)
-    if asked.status:
-        given["state"] = asked.status
-    filters = FilterRequest.model_validate(given).as_json()
+    filters = asked.as_request().as_json()
     async with services.database.transaction() as connection:
         saved = await save_view(connection, caller.owner_id, asked.name, filters, asked.sort)
     return back_to(f"/views/{saved.id}")
@@ -171,7 +208,8 @@ async def library(
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         page = await list_documents(connection, owner, asked.filters, sort=asked.sort, cursor=asked.cursor, limit=ROWS)
-        rows = await make_rows(connection, owner, page.items, frame.now)
+        rows = await make_rows(connection, owner, page.items, frame.now, cards=bool(asked.view))
+        matching = await count_documents(connection, owner, asked.filters) if asked.narrowed else None
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": owner}))[0]
         collections = await list_collections(connection, owner)
         tags = await list_tags(connection, owner)
@@ -185,6 +223,8 @@ async def library(
         frame,
         rows=rows,
         counts=counts,
+        matching=matching,
+        filter=asked.as_request().model_dump_json(exclude_defaults=True),
         collections=collections,
         all_tags=tags,
         similar_tags=similar,
@@ -241,7 +281,7 @@ async def rows(
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings)
         found = await find_documents(connection, caller.owner_id, id)
-        made = await make_rows(connection, caller.owner_id, found, frame.now)
+        made = await make_rows(connection, caller.owner_id, found, frame.now, cards=view == "cards")
     return render(request, "rows.html", frame, rows=made, cards=view == "cards")
 
 

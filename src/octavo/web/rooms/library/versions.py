@@ -44,7 +44,7 @@ def comparison_limit(_: Services) -> ConcurrencyLimit:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One change as two table cells, with the old and the new text."""
+    """One text change as the two cells of a table row: the old and the new text."""
 
     change: TextChange
     old: list[tuple[Kind, str]]

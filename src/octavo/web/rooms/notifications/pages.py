@@ -8,15 +8,16 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.core.errors import BadInput, NotAllowed
+from octavo.core.errors import BadInput, NotAllowed, NotFound
 from octavo.deliver import notifications, subscribers
 from octavo.deliver.deliveries import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.notifications import Notification
+from octavo.owners import Caller
 from octavo.owners.members import list_members
 from octavo.web.context.callers import KnownCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.notifications.api import WebhookRequest
+from octavo.web.rooms.notifications.api import WebhookEdit, WebhookRequest
 from octavo.web.shell.forms import Question, ask, local_path, read_form
 from octavo.web.shell.frame import LOCAL_OWNER, Frame, FrameFor
 from octavo.web.shell.settings import SettingsFrame, show
@@ -28,20 +29,27 @@ Back = Annotated[str, Form(max_length=2000)]
 ROWS = 50
 HERE = "/notifications"
 # The page that the link of a notification opens, by the first part of its type.
-OPENERS = {"analysis": "Open analysis", "conversion": "Open conversion", "webhook": "Open recipient"}
+OPENERS = {
+    "analysis": "Open analysis",
+    "conversion": "Open conversion",
+    "webhook": "Open recipient",
+    "import": "Open library",
+}
 webhooks_router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
 Field = Annotated[str, Form(max_length=4000)]
 CHANNELS = {"webhook": "Webhook", "mail": "E-mail", "slack": "Slack or compatible chat"}
 # The most useful events; the API offers all of them.
 EVENTS: dict[EventType, str] = {
     "document.completed": "A document is ready",
+    "import.completed": "An import is finished",
     "document.failed": "A document could not be processed",
     "document.rejected": "A file was rejected",
     "document.created": "A document was added",
     "document.deleted": "A document was moved to the trash",
     "analysis.completed": "An analysis is complete",
     "analysis.failed": "An analysis failed",
-    "analysis.abandoned": "An analysis stalled",
+    "analysis.stalled": "An analysis stalled",
+    "analysis.abandoned": "An analysis was abandoned",
     "conversion.completed": "A conversion is complete",
     "conversion.needs_review": "A conversion needs review",
     "conversion.failed": "A conversion failed",
@@ -167,8 +175,35 @@ async def show_webhook(
     said: str = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """Show one recipient with its delivery log."""
     return await _show_one(request, services, frame, webhook, cursor, said=said)
+
+
+@webhooks_router.post("/{webhook}")
+async def edit_webhook(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    webhook: UUID,
+    address: Field = "",
+    events: Annotated[list[str] | None, Form(max_length=100)] = None,
+) -> Response:
+    """Change the address and the events of a recipient."""
+    async with services.database.connection() as connection:
+        hook = await subscribers.show_subscriber(connection, frame.caller.owner_id, webhook)
+    given: dict[str, Any] = {"address": address.strip(), "events": events or []}
+    # The address of a chat is shown shortened, so it is read only if it was changed.
+    changed = given if given["address"] != hook.address else {"events": given["events"]}
+    wanted, wrong = read_form(WebhookEdit, changed, WRONG)
+    status = 422
+    if wanted:
+        try:
+            await _edit(services, frame.caller, webhook, address=wanted.address, events=wanted.events)
+            return back_to(f"/settings/webhooks/{webhook}?said=edited")
+        except (NotAllowed, NotFound):
+            raise
+        except BadInput as error:
+            wrong, status = {"address": error.line}, error.status
+    return await _show_one(request, services, frame, webhook, None, status, wrong=wrong, chosen=given)
 
 
 async def _show_one(
@@ -177,15 +212,17 @@ async def _show_one(
     frame: Frame,
     webhook: UUID,
     cursor: str | None = None,
-    **said: str | None,
+    status: int = 200,
+    **shown: Any,  # noqa: ANN401
 ) -> Response:
+    """Show one recipient with its delivery log."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         hook = await subscribers.show_subscriber(connection, owner, webhook)
         page = await subscribers.list_attempts(connection, owner, webhook, cursor=cursor, limit=ROWS)
     more = f"/settings/webhooks/{webhook}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
     values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": CHANNELS, "events": EVENTS}
-    return show(request, "webhooks", frame, **said, **values)
+    return show(request, "webhooks", frame, status, **values, **shown)
 
 
 @webhooks_router.post("/{webhook}/pause")
@@ -199,10 +236,13 @@ async def resume(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Re
 
 
 async def _switch(services: Services, caller: KnownCaller, webhook: UUID, *, active: bool) -> Response:
-    async with services.database.transaction() as connection:
-        channels = known_channels(services.settings)
-        await subscribers.edit_subscriber(connection, caller, channels, webhook, active=active)
+    await _edit(services, caller, webhook, active=active)
     return back_to(f"/settings/webhooks/{webhook}?said={'resumed' if active else 'paused'}")
+
+
+async def _edit(services: Services, caller: Caller, webhook: UUID, **changes: Any) -> None:  # noqa: ANN401
+    async with services.database.transaction() as connection:
+        await subscribers.edit_subscriber(connection, caller, known_channels(services.settings), webhook, **changes)
 
 
 @webhooks_router.post("/{webhook}/test")

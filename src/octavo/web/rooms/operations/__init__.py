@@ -6,5 +6,6 @@ ROUTERS = (
     job_pages.router,
     pages.router,
     api.jobs_router,
+    api.imports_router,
     api.router,
 )

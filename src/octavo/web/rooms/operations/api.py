@@ -12,12 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.pagination import Page
 from octavo.core.types import JobStatus
-from octavo.jobs.queue import cancel_jobs, requeue_dead_letters, retry_jobs
+from octavo.jobs.queue import (
+    cancel_jobs,
+    import_state,
+    pause_imports,
+    prioritise_jobs,
+    requeue_dead_letters,
+    resume_imports,
+    retry_jobs,
+)
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
 from octavo.ops import dead_letters as dead_letter_jobs
 from octavo.ops.dead_letters import AfterDiscard
 from octavo.ops.health import Check
-from octavo.records.jobs import JobView
+from octavo.records.jobs import ImportState, JobView
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
@@ -195,3 +203,35 @@ async def retry(
     async with services.database.transaction() as connection:
         await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
         return await idempotency.keep(connection, await show_job(connection, caller.owner_id, job))
+
+
+@jobs_router.post("/{job}/prioritise", responses=problems(401, 403, 404, 409, 422))
+async def prioritise(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobView:
+    """Move an unfinished job, and the jobs that follow it, into your interactive lane, before your imports."""
+    async with services.database.transaction() as connection:
+        await prioritise_jobs(connection, caller.owner_id, [job])
+        return await show_job(connection, caller.owner_id, job)
+
+
+imports_router = APIRouter(prefix="/api/v1/imports", tags=["jobs"])
+
+
+@imports_router.get("", responses=problems(401, 422))
+async def imports(services: ServicesOf, caller: ReadCaller) -> ImportState:
+    """Return whether your imports are paused, and the number of their waiting jobs, counted up to 1,000."""
+    async with services.database.connection() as connection:
+        return await import_state(connection, caller.owner_id)
+
+
+@imports_router.post("/pause", responses=problems(401, 403, 422))
+async def pause(services: ServicesOf, caller: WriteCaller) -> ImportState:
+    """Pause your imports and other work on many documents. Running jobs continue."""
+    async with services.database.transaction() as connection:
+        return await pause_imports(connection, caller.owner_id)
+
+
+@imports_router.post("/resume", responses=problems(401, 403, 422))
+async def resume(services: ServicesOf, caller: WriteCaller) -> ImportState:
+    """Resume your imports."""
+    async with services.database.transaction() as connection:
+        return await resume_imports(connection, caller.owner_id)

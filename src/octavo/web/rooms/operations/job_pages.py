@@ -11,7 +11,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, retry_jobs
+from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, prioritise_jobs, retry_jobs
 from octavo.jobs.views import find_jobs, list_events_of_job, show_job
 from octavo.records.jobs import JobView, finished_words, stage_words
 from octavo.web.context.services import ServicesOf
@@ -89,11 +89,13 @@ async def show(request: Request, services: ServicesOf, frame: OperationsFrame, j
         events = await list_events_of_job(connection, None, job)
         titles = await find_titles(connection, frame.caller.owner_id, [found])
         now = (await fetch_rows(connection, QUERIES.counts, {}))[0]["now"]
+        owners = await fetch_rows(connection, QUERIES.job_owner, {"job": job})
     return render(
         request,
         "job.html",
         frame,
         job=found,
+        owner=owners[0]["name"] if owners else None,
         events=events,
         title=titles.get(found.document_id),
         chip_row=CHIPS[found.status],
@@ -114,6 +116,15 @@ async def cancel(services: ServicesOf, caller: Administrator, job: UUID) -> Resp
     del caller
     async with services.database.transaction() as connection:
         await cancel_jobs(connection, None, [job])
+    return back_to(f"/operations/jobs/{job}")
+
+
+@router.post("/{job}/prioritise")
+async def prioritise(services: ServicesOf, caller: Administrator, job: UUID) -> Response:
+    """Move a job into the interactive lane of its owner."""
+    del caller
+    async with services.database.transaction() as connection:
+        await prioritise_jobs(connection, None, [job])
     return back_to(f"/operations/jobs/{job}")
 
 

@@ -274,7 +274,8 @@ def round_up(number: int) -> int:
     return next(step * times for times in range(1, 6) if step * times >= number)
 
 
-# Texts about health and jobs ----------------------------------------------------------------------------------------
+# Texts --------------------------------------------------------------------------------------------------------------
+
 
 SLOW_AFTER = timedelta(minutes=10)
 # The filters in order, with label and tone.

@@ -36,7 +36,8 @@ SENTENCES = {
     "analysis.consolidating": "Combining answers",
     "analysis.completed": "Analysis complete",
     "analysis.failed": "Analysis failed",
-    "analysis.abandoned": "Analysis stalled",
+    "analysis.stalled": "Analysis stalled",
+    "analysis.abandoned": "Analysis abandoned",
     "analysis.stopped": "Analysis stopped",
 }
 # Events of the job that compares a document with the others.

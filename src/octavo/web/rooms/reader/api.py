@@ -1,4 +1,4 @@
-"""The API for pages, their regions, figures and pictures, and for highlights and notes."""
+"""The API for reading: pages with their regions, figures and pictures, words in the text, positions and highlights."""
 
 from __future__ import annotations
 
@@ -14,9 +14,17 @@ from octavo.core.pagination import Page
 from octavo.extract.extracted import Box
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import highlights
-from octavo.library.figures import list_figures, list_pages, list_regions
-from octavo.library.pictures import find_boxes
-from octavo.records.documents import FigureView, Highlight, HighlightColour, PageView, RegionView
+from octavo.library.documents import show_document
+from octavo.library.pictures import find_boxes, list_figures, list_pages, list_regions
+from octavo.records.documents import (
+    FigureView,
+    Highlight,
+    HighlightColour,
+    PageView,
+    ReadingPosition,
+    RegionView,
+    TextMatches,
+)
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
@@ -33,9 +41,12 @@ from octavo.web.http.parameters import (
     lock_edit,
     problems,
 )
+from octavo.web.rooms.reader.text import MOST_WORDS, find_in_text, find_text, page_at
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
-MOST_BOXES = 100
+MOST_BOXES, MOST_PLACE = 100, 2**31 - 2
+TextPlace = Annotated[int, Field(ge=0, le=MOST_PLACE), WHOLE]
+_STORABLE = r"^[^\x00]*$"  # PostgreSQL cannot store the null character
 _SIDE = r"[0-9]{1,6}(\.[0-9]{1,3})?"
 WrittenBox = Annotated[str, Field(pattern=rf"^({_SIDE},){{3}}{_SIDE}$")]
 
@@ -144,25 +155,68 @@ def _digest(picture: str, boxes: list[Box]) -> str:
     return sha256(f"{picture} {boxes}".encode()).hexdigest() if boxes else picture
 
 
+# Reading ------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/{document}/find", responses=problems(401, 404, 422))
+async def find(
+    services: ServicesOf,
+    caller: ReadCaller,
+    document: UUID,
+    q: Annotated[str, Query(min_length=1, max_length=MOST_WORDS, description="Words, in this order.")],
+    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor`."), IF_GIVEN] = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> TextMatches:
+    """Find words in the text of a document, ignoring case, accents and white space."""
+    async with services.database.connection() as connection:
+        await show_document(connection, caller.owner_id, document)
+    after = int(cursor) if cursor else -1
+    return await find_in_text(services, caller.owner_id, document, q, after=after, limit=limit)
+
+
+class PositionRequest(BaseModel):
+    """Where you stopped reading, as a character position in the document's Markdown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    start: TextPlace
+
+
+@router.put("/{document}/position", status_code=204, responses=problems(401, 403, 404, 422))
+async def keep_position(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: PositionRequest) -> None:
+    """Keep the reading position. The reader opens the document there."""
+    async with services.database.transaction() as connection:
+        await highlights.keep_position(connection, caller.owner_id, document, caller.user_id, wanted.start)
+
+
+@router.get("/{document}/position", responses=problems(401, 404, 422))
+async def read_position(services: ServicesOf, caller: ReadCaller, document: UUID) -> ReadingPosition:
+    """Return your reading position. It is 0 if you have not started to read."""
+    async with services.database.connection() as connection:
+        await show_document(connection, caller.owner_id, document)
+        start = await highlights.read_position(connection, caller.owner_id, document, caller.user_id) or 0
+        stored = await find_text(connection, caller.owner_id, document)
+    return ReadingPosition(start, page_at(stored.sheets, start) if stored else None)
+
+
 # Highlights ---------------------------------------------------------------------------------------------------------
 
 
 marking = APIRouter(prefix="/api/v1", tags=["highlights"])
-MOST_NOTE, MOST_PLACE = 10_000, 2**31 - 2
-_STORABLE = r"^[^\x00]*$"  # PostgreSQL cannot store the null character
-Note = Annotated[str, Field(max_length=MOST_NOTE, pattern=_STORABLE)]
-TextPlace = Annotated[int, Field(ge=0, le=MOST_PLACE), WHOLE]
+Note = Annotated[str, Field(max_length=highlights.MOST_NOTE, pattern=_STORABLE)]
 
 
 class HighlightRequest(BaseModel):
     """A passage to highlight: its `quote`, or its `start` and `end` in the document's Markdown.
 
-    If the text contains the quote several times, the occurrence nearest to `start` is highlighted.
+    If the text contains the quote several times, `text_before` (the text before the quote) selects the occurrence, and
+    then `start` (the nearest one).
     """
 
     model_config = ConfigDict(extra="forbid")
 
     quote: Annotated[str, Field(min_length=1, max_length=highlights.MOST_QUOTE, pattern=_STORABLE)] | None = None
+    text_before: Annotated[str, Field(max_length=highlights.MOST_QUOTE, pattern=_STORABLE)] = ""
     start: TextPlace | None = None
     end: TextPlace | None = None
     colour: HighlightColour = "yellow"

@@ -26,6 +26,7 @@ from octavo.jobs.views import find_jobs, list_jobs
 from octavo.library.changes import Edit, edit_documents
 from octavo.library.documents import find_documents, list_parts, show_document
 from octavo.library.facts import list_facts
+from octavo.library.highlights import read_position
 from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.records.documents import Document
@@ -36,6 +37,7 @@ from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
+from octavo.web.rooms.reader.highlights import COLOURS, list_marked
 from octavo.web.rooms.reader.insights import (
     fact_label,
     find_insight,
@@ -45,7 +47,9 @@ from octavo.web.rooms.reader.insights import (
 )
 from octavo.web.rooms.reader.text import (
     MOST_BYTES,
+    MOST_WORDS,
     OpenText,
+    find_in_text,
     find_place,
     find_text,
     format_moment,
@@ -63,9 +67,9 @@ router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
 SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"
 SIZES = ("16", "18", "20", "22", "24")
 DEFAULT_SIZE = "18"
-PANELS = frozenset({"about", "connections", "outline", "closed"})
+PANELS = frozenset({"about", "connections", "highlights", "outline", "closed"})
 # Tabs of the panel; connections first, if there are any.
-TABS = ("connections", "about")
+TABS = ("connections", "about", "highlights")
 YEAR_SECONDS = 365 * 24 * 3600
 RECENT_EVENTS = 20
 MOST_EVENTS = 100
@@ -74,6 +78,7 @@ MOST_JOBS = 50
 Margins: TypeAlias = dict[UUID, dict[Engine, int]]
 # The connections panel shows at most this many.
 MOST_SHOWN, MOST_DISMISSED = 40, 20
+MOST_FOUND = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +118,12 @@ async def reader(  # noqa: PLR0917 - query parameters
     go: str = "",
     panel: str = "",
     of: str = "",
+    find: str | None = None,
 ) -> Response:
     """Show the reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
 
-    `of` is a chunk whose connections are shown instead of those of the whole document.
+    Without them, it opens where the person stopped reading. `of` is a chunk whose connections are shown instead of
+    those of the whole document. `find` are words to find in the text; an empty string opens the field for them.
     """
     ident, owner = read_id(document), frame.caller.owner_id
     if (page := read_number(go)) is not None:
@@ -126,6 +133,8 @@ async def reader(  # noqa: PLR0917 - query parameters
         happened = await list_activity(connection, owner, ident, most=RECENT_EVENTS)
         stored = await find_text(connection, owner, ident)
         cited = await find_place(connection, owner, ident, c) if c else None
+        is_placed = p or at or cited or find
+        stopped = None if is_placed else await read_position(connection, owner, ident, frame.caller.user_id)
         twin = await _twin(connection, owner, row.document)
         chunk = await find_place(connection, owner, ident, of) if of else None
         coverage = coverage_of(services.settings, frame.caller, row.document)
@@ -136,15 +145,21 @@ async def reader(  # noqa: PLR0917 - query parameters
         insight = await find_insight(connection, owner, ident, cited.id) if cited else None
         skipped = await find_skipped_analysis(connection, owner, ident)
         facts = [] if row.document.deleted_at else await list_facts(connection, owner, ident)
+        highlights = [] if row.document.deleted_at else await list_marked(connection, owner, ident)
     neighbours = await find_neighbours(services.database, services.settings, owner, row.document)
     too_long = stored is not None and stored.bytes > MOST_BYTES
-    wanted = Position(read_number(p), cited.start if cited else read_number(at))
+    wanted = Position(read_number(p), cited.start if cited else stopped or read_number(at))
     text = await open_text(services, owner, ident, stored, wanted.choose) if stored and not too_long else None
     return render(
         request,
         "reader.html",
         frame,
         margins=await _margins(services, owner, ident, text),
+        find=find,
+        found=await find_in_text(services, owner, ident, find[:MOST_WORDS], limit=MOST_FOUND)
+        if find and text
+        else None,
+        resume=_resume(text, stopped),
         row=row,
         d=row.document,
         text=text,
@@ -167,16 +182,36 @@ async def reader(  # noqa: PLR0917 - query parameters
         parts=parts,
         facts=[show_fact(one, row.document) for one in facts],
         fact_names={name: fact_label(name) for name in NAMES},
+        highlights=highlights,
+        colours=COLOURS,
         **_view(request, panel, row.document),
     )
 
 
 async def _margins(services: Services, owner: UUID, document: UUID, text: OpenText | None) -> Margins:
-    """Return the number of connections of each visible chunk, shown in the margin."""
+    """Count the connections of each visible chunk. The numbers are shown in the margin."""
     chunks = [chunk for leaf in text.leaves for chunk in leaf.chunks] if text else []
     places = [chunk.place.id for chunk in chunks if chunk.place and chunk.begins]
     async with services.database.connection() as connection:
         return await count_by_chunk(connection, owner, document, places)
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where the person stopped reading: the chunk and its page."""
+
+    chunk: UUID
+    start: int
+    page: int | None
+
+
+def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
+    """Return where to continue; None if the person stopped at the beginning of the text."""
+    chunks = [chunk.place for leaf in text.leaves for chunk in leaf.chunks if chunk.begins] if text else []
+    before = [place for place in chunks if place and stopped and place.start <= stopped]
+    if text is None or not before or (text.earlier is None and before[-1] is chunks[0]):
+        return None
+    return Resume(before[-1].id, before[-1].start, text.plan.page_at(before[-1].start))
 
 
 def _page(text: OpenText | None, wanted: Position) -> int | None:
@@ -211,7 +246,7 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
         **_origin(document),
         "moment_address": partial(moment_address, document),
         "format_moment": format_moment,
-        "language": _language(document.language),
+        "language": language_tag(document.language),
     }
 
 
@@ -226,7 +261,7 @@ def _origin(document: Document) -> dict[str, str | None]:
     return {"origin": None if is_told else origin, "origin_address": address}
 
 
-def _language(language: str | None) -> str | None:
+def language_tag(language: str | None) -> str | None:
     """Convert a language code to an HTML language tag: en-GB, not en_GB."""
     tag = (language or "").replace("_", "-")
     return tag if tag and all(part.isascii() and part.isalnum() for part in tag.split("-")) else None
@@ -239,7 +274,7 @@ async def _parent(connection: Connection, owner: UUID, document: Document) -> Do
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """Return the other document with the same file, if this document is a duplicate."""
+    """Return the other document with the same file if this document is a duplicate, or else None."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 
@@ -319,7 +354,7 @@ async def window(
 ) -> Response:
     """Return one window (section) of the text. The status is 409 if the text has been replaced."""
     ident = read_id(document)
-    found, text = await _open(services, caller.owner_id, ident, Position(at=start))
+    found, text = await open_document(services, caller.owner_id, ident, Position(at=start))
     if text is None or (revision and text.revision != revision):
         return Response(status_code=409, headers={"cache-control": "no-store"})
     margins = await _margins(services, caller.owner_id, ident, text)
@@ -327,7 +362,10 @@ async def window(
     return render(request, "reader_text.html", None, d=found, text=text, cited=None, margins=margins, **view)
 
 
-async def _open(services: Services, owner: UUID, document: UUID, wanted: Position) -> tuple[Document, OpenText | None]:
+async def open_document(
+    services: Services, owner: UUID, document: UUID, wanted: Position
+) -> tuple[Document, OpenText | None]:
+    """Return a document with the part of its text at a position; the text is None if it cannot be shown."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
         stored = await find_text(connection, owner, document)

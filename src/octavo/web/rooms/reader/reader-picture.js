@@ -32,8 +32,9 @@ export function startPictures() {
     const link = /** @type {any} */ (event.target).closest("[data-picture]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    openPicture(Number(link.dataset.picture));
+    if (link !== beside || !pickPassage(beside, event)) openPicture(Number(link.dataset.picture));
   });
+  enlarged.addEventListener("click", (/** @type {MouseEvent} */ event) => pickPassage(enlarged, event));
   for (const step of all("[data-step]", dialog)) step.addEventListener("click", () => turn(Number(step.dataset.step)));
   dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -42,6 +43,37 @@ export function startPictures() {
   dialog.addEventListener("click", (/** @type {Event} */ event) => event.target === dialog && dialog.close());
   field.addEventListener("change", () => turn(0));
   field.form.addEventListener("submit", read);
+}
+
+/** @type {(passage: HTMLElement) => void} what happens when a passage is chosen on its page */
+let pick = () => {};
+
+/** @param {(passage: HTMLElement) => void} act */
+export const onPick = (act) => (pick = act);
+
+/** Goes to the loaded passage at a point of the picture. @param {HTMLElement} view @param {MouseEvent} event @returns {boolean} whether there is one */
+function pickPassage(view, { clientX, clientY }) {
+  const matrix = /** @type {any} */ (one(".boxes", view)).getScreenCTM();
+  const { naturalWidth: width, naturalHeight: height } = one("img", view);
+  if (!matrix || !width) return false;
+  const point = new DOMPoint(clientX, clientY).matrixTransform(matrix.inverse());
+  const found = passageAt(Number(view.dataset.page), (point.x / width) * WHOLE, (point.y / height) * WHOLE);
+  if (!found) return false;
+  if (dialog.open) dialog.close();
+  pick(found);
+  return true;
+}
+
+/** The passage with the smallest box around a point. @param {number} number @param {number} x @param {number} y @returns {HTMLElement | undefined} */
+function passageAt(number, x, y) {
+  let [best, least] = [/** @type {any} */ (undefined), Infinity];
+  for (const passage of all(".passage[data-boxes]")) {
+    for (const [page, left, top, right, bottom] of readMarks(passage)) {
+      const size = (right - left) * (bottom - top);
+      if (page === number && x >= left && x <= right && y >= top && y <= bottom && size < least) [best, least] = [passage, size];
+    }
+  }
+  return best;
 }
 
 /** Figures in the text are enlarged in their own dialog. */

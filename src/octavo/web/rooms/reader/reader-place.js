@@ -1,11 +1,15 @@
 // The reading position: marks the current heading and page while scrolling, and moves between passages and pages.
 
-import { all, one } from "../../shell/js/dom.js";
+import { all, canWrite, one } from "../../shell/js/dom.js";
+import { request } from "../../shell/js/request.js";
+import { throttled } from "../../shell/js/throttle.js";
+import { toast } from "../../shell/js/toast.js";
 import { closeDrawers } from "./reader-panels.js";
-import { follow as followPage, markPassage } from "./reader-picture.js";
+import { follow as followPage, markPassage, onPick } from "./reader-picture.js";
 
 // The reading position is this share of the window from the top.
 const LINE = 0.3;
+const KEEP_MS = 2000;
 
 /** @type {() => Element} */
 let scroller;
@@ -23,8 +27,47 @@ export function startPlace(scrolls) {
   for (const link of all("[data-heading]")) link.addEventListener("click", (/** @type {Event} */ event) => follow(event, link));
   // Captured, because scroll events of a column do not bubble.
   addEventListener("scroll", () => waiting || plan(), { capture: true, passive: true });
+  onPick((passage) => {
+    setCurrent(passage);
+    passage.scrollIntoView({ block: "start" });
+  });
   findHash();
+  resume();
   plan();
+  startKeeping();
+}
+
+/** Continues where the person stopped reading, unless the address names a place. */
+function resume() {
+  const { resume: chunk, resumePage: number, address } = one("#leaves").dataset;
+  const target = chunk && !location.hash && document.getElementById(`c-${chunk}`);
+  if (!target) return;
+  target.scrollIntoView({ block: "start" });
+  toast(number ? `Continued on page ${number}.` : "Continued where you stopped.", { verb: "Go to the beginning", href: `${address}?at=0` });
+}
+
+/** Keeps the reading position on the server while the person scrolls. */
+function startKeeping() {
+  if (!canWrite()) return;
+  const { address } = one("#leaves").dataset;
+  let kept = placeNow();
+  const keep = async () => {
+    const start = placeNow();
+    if (start === kept) return;
+    kept = start;
+    const options = { method: "PUT", keepalive: true, headers: { "content-type": "application/json" }, body: JSON.stringify({ start }) };
+    await request(`/api/v1${address}/position`, options).catch(() => {});
+  };
+  addEventListener("scroll", throttled(keep, KEEP_MS), { capture: true, passive: true });
+  addEventListener("pagehide", keep);
+}
+
+/** Where the passage at the top begins in the text; 0 at the beginning. */
+function placeNow() {
+  const top = scroller() === document.scrollingElement ? 60 : one("#text").getBoundingClientRect().top;
+  const passages = all(".passage[id]");
+  const first = passages.find((passage) => passage.getBoundingClientRect().bottom > top + 8);
+  return first && (first !== passages[0] || one("[data-earlier]")) ? Number(first.dataset.start) : 0;
 }
 
 function plan() {

@@ -1,4 +1,4 @@
-"""Loads one window (section) of a document's text and arranges it for the page."""
+"""Loads one window (section) of a document's text and arranges it for the page, and finds words in the whole text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.language.markdown_segments import blank_markup
+from octavo.language.text_positions import find_words
 from octavo.library.documents import moment_url
-from octavo.library.figures import ShownFigure, known_figures
-from octavo.records.documents import Document
+from octavo.library.pictures import ShownFigure, known_figures
+from octavo.records.documents import Document, Span, TextMatch, TextMatches
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
 from octavo.web.markdown.render import Block, render_plain, render_window
@@ -25,6 +27,9 @@ QUERIES = load_queries("reader")
 # About a hundred books; longer texts are only available as downloads.
 MOST_BYTES = 64 << 20
 MOST_HEADINGS = 300
+MOST_WORDS, MOST_MATCHES = 200, 10_000
+# How many characters of the text before and after found words are shown.
+AROUND = 60
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FIGURE = re.compile(r"\]\(figures/([1-9][0-9]{0,5})\.png\)")
 Choose: TypeAlias = Callable[[Plan], Window]
@@ -74,7 +79,7 @@ class OpenText:
         return marks_of(place.boxes, self.plan)
 
     def pages_of(self, window: Window) -> str | None:
-        """Return the label of a window: its first and last page."""
+        """Return a label for a window (section) of the text: its first and last page."""
         sheets = [sheet for _, sheet in self.plan.breaks_in(window)]
         if not sheets:
             return None
@@ -101,15 +106,8 @@ async def find_text(connection: Connection, owner: UUID, document: UUID) -> Stor
 
 
 async def open_text(services: Services, owner: UUID, document: UUID, stored: StoredText, choose: Choose) -> OpenText:
-    """Load the window (section) of the text that `choose` selects. If the text was just replaced, load the new text."""
-    try:
-        markdown = (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
-    except ObjectMissing:
-        async with services.database.connection() as connection:
-            replaced = await find_text(connection, owner, document)
-        if replaced is None or replaced.key == stored.key:
-            raise
-        return await open_text(services, owner, document, replaced, choose)
+    """Load the window (section) of the text that `choose` selects."""
+    stored, markdown = await _read(services, owner, document, stored)
     plan = await asyncio.to_thread(make_plan, markdown, stored.sheets)
     window = choose(plan)
     values = {"owner": owner, "document": document, "revision": stored.revision}
@@ -121,6 +119,18 @@ async def open_text(services: Services, owner: UUID, document: UUID, stored: Sto
     leaves = await asyncio.to_thread(lay_out, markdown, plan, window, places, figures)
     front = markdown[: plan.front_end] if window.start < plan.front_end else None
     return OpenText(stored.revision, plan, window, leaves, front, has_figures="](figures/" in markdown)
+
+
+async def _read(services: Services, owner: UUID, document: UUID, stored: StoredText) -> tuple[StoredText, str]:
+    """Read the stored text. If it was just replaced, read the new text."""
+    try:
+        return stored, (await services.bucket.read(stored.key, limit=MOST_BYTES)).decode()
+    except ObjectMissing:
+        async with services.database.connection() as connection:
+            replaced = await find_text(connection, owner, document)
+        if replaced is None or replaced.key == stored.key:
+            raise
+        return await _read(services, owner, document, replaced)
 
 
 def figure_numbers(text: str) -> list[int]:
@@ -149,6 +159,74 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.place_of, values)
     return ChunkPosition(**rows[0]) if rows else None
+
+
+# Find in the text --------------------------------------------------------------------------------------------------
+
+
+async def find_in_text(
+    services: Services, owner: UUID, document: UUID, words: str, *, after: int = -1, limit: int
+) -> TextMatches:
+    """Find words in the whole text of a document. `after`: only list matches after this character."""
+    async with services.database.connection() as connection:
+        stored = await find_text(connection, owner, document)
+    if stored is None or stored.bytes > MOST_BYTES:
+        return TextMatches([], None, 0)
+    stored, markdown = await _read(services, owner, document, stored)
+    spans = await asyncio.to_thread(find_words, words, markdown, MOST_MATCHES)
+    later = [one for one in spans if one.start > after]
+    shown = later[:limit]
+    chunks = await _chunks_of(services, owner, document, stored.revision, shown)
+    items = [make_match(one, markdown, stored.sheets, chunks) for one in shown]
+    return TextMatches(items, str(shown[-1].start) if len(later) > limit else None, len(spans))
+
+
+async def _chunks_of(
+    services: Services, owner: UUID, document: UUID, revision: int, spans: Sequence[Span]
+) -> list[ChunkPosition]:
+    if not spans:
+        return []
+    values = {"owner": owner, "document": document, "revision": revision}
+    async with services.database.connection() as connection:
+        part = {"first": spans[0].start, "last": spans[-1].end}
+        return [ChunkPosition(**row) for row in await fetch_rows(connection, QUERIES.chunk_starts, values | part)]
+
+
+def make_match(span: Span, markdown: str, sheets: Sequence[Sheet], chunks: Sequence[ChunkPosition]) -> TextMatch:
+    """Describe found words: their page and chunk, and a line of text around them."""
+    chunk = bisect_right(chunks, span.start, key=lambda one: one.start)
+    before, found, after = (
+        " ".join(blank_markup(part).split())
+        for part in (
+            _from_word(markdown[max(0, span.start - AROUND) : span.start]),
+            markdown[span.start : span.end],
+            _to_word(markdown[span.end : span.end + AROUND]),
+        )
+    )
+    before += " " if markdown[span.start - 1 : span.start].isspace() and before else ""
+    after = (" " if markdown[span.end : span.end + 1].isspace() else "") + after
+    return TextMatch(
+        span.start,
+        span.end,
+        page_at(sheets, span.start),
+        chunks[chunk - 1].id if chunk else None,
+        before + found + after,
+        [(len(before), len(before) + len(found))],
+    )
+
+
+def page_at(sheets: Sequence[Sheet], position: int) -> int | None:
+    place = bisect_right(sheets, position, key=lambda one: one.start)
+    return sheets[max(place - 1, 0)].number if sheets else None
+
+
+def _from_word(text: str) -> str:
+    """Leave out the first word, which may be cut."""
+    return text if len(text) < AROUND else text[text.find(" ") + 1 :]
+
+
+def _to_word(text: str) -> str:
+    return text if len(text) < AROUND else text[: text.rfind(" ") + 1] or text
 
 
 # Recordings --------------------------------------------------------------------------------------------------------
@@ -201,7 +279,10 @@ class ShownBlock:
 
 @dataclass(frozen=True, slots=True)
 class ChunkBlocks:
-    """Adjacent blocks of one chunk. `begins`: whether the chunk starts here, so that these blocks get its anchor."""
+    """Neighbouring blocks that belong to one chunk.
+
+    `begins` is true if the chunk starts here, so that these blocks get its anchor.
+    """
 
     place: ChunkPosition | None
     begins: bool
@@ -210,7 +291,7 @@ class ChunkBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A page or, if the text has no pages, a whole window."""
+    """The content of one page or, if the text has no pages, of a whole window (section of the text)."""
 
     sheet: Sheet | None
     start: int
@@ -246,7 +327,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """Return the start of the line if there are no words between it and `position`, otherwise `position`."""
+    """Return the start of the line that contains `position` if only markup is before it, otherwise `position`."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 
@@ -285,7 +366,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Convert the boxes of a chunk, which are in points, to marks, which are relative to the page size.
+    """Convert the boxes of a chunk from points to shares of the page size, so that they fit a picture of any size.
 
     A box consists of page, left, top, right and bottom. Boxes on pages of unknown size are dropped.
     """

@@ -73,7 +73,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a text is divided into windows (sections). `places` has the position of the first block of each page."""
+    """How a text is divided into windows (sections that are loaded one at a time).
+
+    `places` contains the position of the first block of each page.
+    """
 
     windows: tuple[Window, ...]
     headings: tuple[Heading, ...]
@@ -93,7 +96,7 @@ class Plan:
         return sorted([*beside, *self.headings], key=lambda one: one.start)
 
     def window_at(self, position: int) -> Window:
-        """Return the window that contains this character, or the nearest window."""
+        """Return the window (section) that contains the character at `position`, or the nearest window."""
         place = bisect_right([window.start for window in self.windows], position) - 1
         return self.windows[max(place, 0)]
 
@@ -147,7 +150,10 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 
 
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
-    """Return the start of each window (section), and whether the window shows the Markdown source unrendered."""
+    """Decide where each window (section of the text) starts.
+
+    Returns the positions, each with whether the window shows the Markdown source unrendered.
+    """
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
     begun = 0

@@ -1,7 +1,11 @@
-"""The search page: matching passages grouped by document, with highlighted words."""
+"""The search page: matching passages grouped by document, with highlighted words.
+
+Two passages can be opened next to each other: the first one is chosen with `beside`, then a hit opens both.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -11,12 +15,15 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, Field
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import NotFound, OctavoError
 from octavo.core.languages import primary_language
 from octavo.core.types import first_day
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_progress
 from octavo.library.collections import list_collections, list_tags
+from octavo.library.documents import show_document
+from octavo.library.highlights import find_highlights
+from octavo.records.documents import Document
 from octavo.records.search import Why
 from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
 from octavo.web.context.services import Services, ServicesOf
@@ -26,7 +33,9 @@ from octavo.web.shell.templates import render
 router = APIRouter(include_in_schema=False)
 SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]
 QUERIES = load_queries("search")
-HITS, OF_ONE, MOST_TAGS = 30, 4, 40
+HITS, OF_ONE, MOST_TAGS, MOST_MARKED = 30, 4, 40, 3
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_CHOSEN = re.compile(f"({_UUID}):({_UUID})")
 REASONS: dict[Why, str] = {
     "words": "Matches by words",
     "meaning": "Matches by meaning",
@@ -54,6 +63,7 @@ class SearchQuery(BaseModel):
     since: Text = ""
     until: Text = ""
     versions: Literal["", "1"] = ""
+    beside: Text = ""
     cursor: Text = ""
 
     @property
@@ -96,6 +106,26 @@ class HitPlace:
     matched: str | None
     moment: str | None = None
     seconds: int = 0
+    document_id: UUID | None = None
+    chunk_id: UUID | None = None
+
+    @property
+    def key(self) -> str:
+        """The value of `beside` that chooses this passage."""
+        return f"{self.document_id}:{self.chunk_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPassage:
+    """The passage that is shown on the left of the split view. The next chosen hit is shown on the right."""
+
+    key: str
+    document: Document
+    chunk_id: str
+
+    def address(self, place: HitPlace) -> str:
+        """Return the address of the split view with this passage and a hit."""
+        return f"/documents/{self.document.id}/beside/{place.document_id}?left={self.chunk_id}&right={place.chunk_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +147,8 @@ async def search_page(
     found, wrong = await _find(services, owner, asked) if asked.q.strip() else (None, None)
     async with services.database.connection() as connection:
         choices = await _choices(connection, owner)
+        chosen = await _chosen(connection, owner, asked.beside) if asked.beside else None
+        marked = await find_highlights(connection, owner, asked.q, limit=MOST_MARKED) if found else None
         renewal = await embedding_progress(connection, owner, services.settings)
     return render(
         request,
@@ -130,9 +162,20 @@ async def search_page(
         more=asked.address(cursor=found.next_cursor) if found and found.next_cursor else None,
         meant=asked.address(q=found.suggestion) if found and found.suggestion else None,
         groups=group(found.items) if found else [],
+        chosen=chosen,
+        marked=marked.items if marked and not asked.cursor else [],
         renewal=renewal if renewal.done < renewal.documents else None,
         **choices,
     )
+
+
+async def _chosen(connection: Connection, owner: UUID, key: str) -> ChosenPassage | None:
+    """Return the passage that was chosen for the split view; None if there is no such passage."""
+    parts = _CHOSEN.fullmatch(key)
+    try:
+        return ChosenPassage(key, await show_document(connection, owner, UUID(parts[1])), parts[2]) if parts else None
+    except NotFound:
+        return None
 
 
 async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[SearchPage | None, str | None]:
@@ -177,7 +220,18 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
         parts = list(cut(snippet, hit.marks if snippet is hit.snippet else []))
         address = f"/documents/{hit.document_id}{place}"
         one.places.append(
-            HitPlace(address, hit.page, heading, parts, REASONS[hit.why], matched, hit.url, int(hit.seconds or 0))
+            HitPlace(
+                address,
+                hit.page,
+                heading,
+                parts,
+                REASONS[hit.why],
+                matched,
+                hit.url,
+                int(hit.seconds or 0),
+                hit.document_id,
+                hit.chunk_id,
+            )
         )
     return list(groups.values())
 

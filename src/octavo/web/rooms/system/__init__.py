@@ -1,4 +1,4 @@
-"""Routes for programs and monitoring: health, metrics, events, signed downloads, published limits and the API
+"""Routes for programs and monitoring: health, metrics, events, signed downloads, limits, AI agents, and the API
 reference."""
 
 from octavo.web.rooms.system import api, reference
@@ -7,6 +7,7 @@ ROUTERS = (
     api.objects_router,
     api.router,
     api.settings_router,
+    api.agents_router,
 )
 # Separate, because monitoring and readers of the API reference do not sign in.
 OPEN = (api.health_router, reference.router)

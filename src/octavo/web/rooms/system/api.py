@@ -1,17 +1,23 @@
-"""Routes for programs and monitoring: live events, health, metrics, signed downloads and published limits."""
+"""Routes for programs and monitoring: live events, health, metrics, signed downloads, limits, and AI agents."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
+from importlib import import_module
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import httpx
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+from starlette.types import Message, Receive, Scope, Send
 
 from octavo import __version__
-from octavo.core.errors import Unauthenticated
+from octavo.client import Client
+from octavo.client.transport import RetryPolicy
+from octavo.core.errors import NotFound, Unauthenticated
 from octavo.core.types import Extraction
 from octavo.database import read_clock
 from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
@@ -19,14 +25,14 @@ from octavo.jobs.views import MOST_LIMIT
 from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
 from octavo.records.account import Limits, Published
 from octavo.records.jobs import LiveEvent
-from octavo.web.context.callers import ReadCaller, still_acts_for
+from octavo.web.context.callers import KeyCaller, ReadCaller, still_acts_for
 from octavo.web.context.intake import intake_limits, may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.parameters import Limit, problems
-from octavo.web.http.security import may_monitor
+from octavo.web.http.security import bearer_key, may_monitor
 from octavo.web.live.hub import TooFarBehind
-from octavo.web.live.stream import EventStream, Follower, public_form
+from octavo.web.live.stream import EventStream, Follower, first_of, public_form, wait_for_leaving
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 
@@ -164,3 +170,51 @@ async def settings(services: ServicesOf, caller: ReadCaller) -> Published:
         sign_up=chosen.sign_up,
         extraction=[*Extraction] if may_rewrite(chosen, caller) else [Extraction.PLAIN],
     )
+
+
+# AI agents -----------------------------------------------------------------------------------------------------------
+
+agents_router = APIRouter(include_in_schema=False)
+OWN_ADDRESS = "http://localhost"
+# Requests to this process are not retried: an agent is told to wait instead.
+NO_RETRIES = RetryPolicy(pauses=(), longest_wait=0)
+
+
+@agents_router.post("/mcp")
+async def agents(request: Request, services: ServicesOf, caller: KeyCaller) -> AgentResponse:
+    """Serve an AI agent with the Model Context Protocol (MCP). Its tools call the API with the same API key."""
+    if not services.settings.mcp:
+        raise NotFound
+    key = bearer_key(request.headers) or ""
+    address = request.client.host if request.client else ""
+    http = httpx.ASGITransport(request.app, raise_app_exceptions=False, client=(address, 0))
+    client = Client(OWN_ADDRESS, key=key, retry_policy=NO_RETRIES, http=http)
+    return AgentResponse(client, await request.body(), may_write=caller.may_write)
+
+
+class AgentResponse(Response):
+    """Answers one message of an agent. If the agent disconnects, the tool is cancelled."""
+
+    def __init__(self, client: Client, body: bytes, *, may_write: bool) -> None:
+        super().__init__()
+        self._client, self._body, self._may_write = client, body, may_write
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.to_thread(import_module, "octavo.mcp.server")  # loads the SDK while other requests are served
+        from octavo.mcp.server import make_server, serve_request
+
+        messages: list[Message] = [{"type": "http.request", "body": self._body, "more_body": False}]
+        leaving = asyncio.create_task(wait_for_leaving(receive))
+
+        async def receive_again() -> Message:
+            if messages:
+                return messages.pop()
+            await asyncio.wait([leaving])
+            return {"type": "http.disconnect"}
+
+        try:
+            async with self._client as client:
+                server = make_server(client, may_write=self._may_write)
+                await first_of(leaving, serve_request(server, scope, receive_again, send))
+        finally:
+            leaving.cancel()

@@ -1,31 +1,12 @@
 // Keyboard shortcuts. Single letters can be disabled and are ignored in fields.
 
-import { all, canWrite, isField, make, one } from "./dom.js";
-import { openDialog } from "./dialog.js";
+import { all, canWrite, isField, one } from "./dom.js";
 import { closeDock } from "./dock.js";
 import { openBox } from "./paste.js";
 import { openPalette } from "./palette.js";
-import { clearSelection, toggle } from "./select.js";
 
-const PLACES = { l: "/library", s: "/search", c: "/connections", a: "/analyses", v: "/conversions", n: "/notifications", o: "/operations" };
+const PLACES = { l: "/library", s: "/search", q: "/ask", c: "/connections", h: "/highlights", a: "/analyses", v: "/conversions", n: "/notifications", o: "/operations" };
 const SECOND_MS = 1500;
-const HELP = [
-  ["Ctrl K", "Find a document, a page or an action"],
-  ["/", "Find in the library"],
-  ["n", "Add a link, text or file"],
-  ["g l", "Library"],
-  ["g s", "Search"],
-  ["g c", "Connections"],
-  ["g a", "Analyses"],
-  ["g v", "Conversions"],
-  ["g n", "Notifications"],
-  ["j  k", "Next or previous document"],
-  ["Enter", "Open the document"],
-  ["x", "Select (Shift: a range)"],
-  ["r", "Press the button in the highlighted row"],
-  ["Esc", "Close / clear selection"],
-  ["?", "Show this list"],
-];
 
 let went = -SECOND_MS;
 
@@ -51,7 +32,7 @@ function escape(event) {
   if (menu) {
     menu.removeAttribute("open");
     one("summary", menu).focus();
-  } else if (!closeDock() && !clearSelection() && isField(event.target)) {
+  } else if (!closeDock() && document.dispatchEvent(new Event("clear-selection", { cancelable: true })) && isField(event.target)) {
     /** @type {HTMLElement} */ (event.target).blur();
   }
 }
@@ -71,7 +52,7 @@ function press(event) {
 
 /** @type {Record<string, (event: KeyboardEvent) => unknown>} */
 const KEYS = {
-  "?": showHelp,
+  "?": () => import("./help.js").then(({ showHelp }) => showHelp(PLACES)),
   "/": () => (one("#find") ? one("#find").focus() : openPalette()),
   n: () => (!canWrite() ? false : one("#paste") ? one("#paste").focus() : openBox()),
   j: () => move(1),
@@ -114,11 +95,5 @@ function open() {
 function pick(withRange) {
   const row = current();
   if (!row || !one("#bulk")) return false;
-  toggle(row, withRange);
-}
-
-function showHelp() {
-  const lines = HELP.map(([keys, meaning]) => make("div", {}, make("dt", {}, ...keys.split(/ +/).flatMap((key) => [make("kbd", {}, key), " "])), make("dd", {}, meaning)));
-  const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Close");
-  const dialog = openDialog("Keyboard shortcuts", [make("h2", {}, "Keyboard shortcuts"), make("dl", { class: "keys" }, ...lines), make("div", { class: "buttons" }, close)]);
+  document.dispatchEvent(new CustomEvent("pick-row", { detail: { row, withRange } }));
 }

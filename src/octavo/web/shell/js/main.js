@@ -10,7 +10,6 @@ import { startLive } from "./live.js";
 import { startNotifying } from "./notify.js";
 import { startPasting } from "./paste.js";
 import { startPatching } from "./patch.js";
-import { startSelecting } from "./select.js";
 import { startUploads } from "./upload.js";
 import { startVerbs } from "./verbs.js";
 
@@ -24,7 +23,6 @@ startUploads();
 startDropping();
 startPasting();
 startVerbs();
-startSelecting();
 startKeys();
 
 one("[data-add]")?.addEventListener("click", (/** @type {MouseEvent} */ event) => {

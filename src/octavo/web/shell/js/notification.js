@@ -9,6 +9,7 @@ const ENDS = { complete: "is ready", failed: "could not be processed", dead_lett
 const OWN_ENDS = {
   "analysis.completed": "was analysed",
   "analysis.failed": "could not be analysed",
+  "analysis.stalled": "has an analysis that is stuck",
   "analysis.abandoned": "was not analysed in two days",
   "conversion.completed": "was converted",
   "conversion.needs_review": "was converted and needs review",
@@ -34,6 +35,8 @@ export async function notify(event) {
 /** @param {import("./live.js").LiveEvent} event */
 async function describeDocument({ process_id, state_after, document_id }) {
   if (!document_id || !state_after || !(state_after in ENDS)) return null;
+  const { lane } = await request(`/api/v1/jobs/${process_id}`).catch(() => ({}));
+  if (lane === "bulk") return null; // an import has one notification inside the application
   const { title, process_id: made_by = process_id } = await request(`/api/v1/documents/${document_id}`).catch(() => ({}));
   if (made_by !== process_id) return null; // a follow-up job that does not change the text
   return { body: `${title ? `“${title}”` : "A document"} ${ENDS[state_after]}.`, address: `/documents/${document_id}` };

@@ -17,6 +17,8 @@ const MOST = 100;
 const LATER_MS = 700;
 const PARTS = [".picture", ".title", ".about", ".size", ".added", ".state", ".verb", ".menu > .items"];
 const FLAGS = ["attention", "failed", "working"];
+// Events that never add a row. Thousands of them may arrive after an action on many documents.
+const QUIET = new Set(["edited", "deleted", "downloaded"]);
 const ENDS = { complete: "is ready", failed: "failed", dead_letter: "failed" };
 /** @type {Record<string, string>} for the dock */
 const ANALYSIS_ENDS = { completed: "complete", stopped: "stopped", failed: "failed", abandoned: "failed" };
@@ -41,7 +43,7 @@ export function startPatching() {
     if (event.state_after) tellDock(event.process_id, event.state_after);
     const [thing, end] = event.kind.split(".");
     if (thing === "analysis" && end in ANALYSIS_ENDS) tellDock(`analysis-${event.process_id}`, ANALYSIS_ENDS[end]);
-    if (event.document_id) {
+    if (event.document_id && (!QUIET.has(event.kind) || rowOf(event.document_id))) {
       changed.add(event.document_id);
       if (event.state_after && event.state_after in ENDS) noteEnd(event);
     }

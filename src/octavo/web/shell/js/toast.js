@@ -29,8 +29,8 @@ export function toast(text, { tone = "ok", verb, act, ms, href } = {}) {
   if (wait) leaveAfter(note, wait);
 }
 
-/** @param {string} text @param {() => void} act */
-export const undoable = (text, act) => toast(text, { verb: "Undo", act, ms: UNDO_MS });
+/** @param {string} text @param {() => void} [act] undoes it, if it can be undone */
+export const undoable = (text, act) => toast(text, act && { verb: "Undo", act, ms: UNDO_MS });
 
 /** @param {any} error */
 export const complain = (error) => toast(error.cause ?? String(error), { tone: "bad" });

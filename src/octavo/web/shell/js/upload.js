@@ -1,5 +1,4 @@
-// Uploads: each file appears in the dock and in the list immediately, three are sent in parallel, and a failure does
-// not stop the others.
+// Uploads: three files are sent in parallel, and a failure does not stop the others.
 
 import { bytes, canWrite, icon, make, one } from "./dom.js";
 import { RequestError } from "./request.js";
@@ -33,6 +32,7 @@ export function upload(files) {
   if (!files.length) return;
   if (!canWrite()) return toast("You have read-only access here.", { tone: "bad" });
   const options = readOptions(files.length);
+  if (files.length > 5 && crypto.randomUUID) options.import_id = crypto.randomUUID();
   const added = files.map((file) => new Transfer(file, options));
   clearOptions();
   transfers.push(...added);

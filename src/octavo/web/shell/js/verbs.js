@@ -1,5 +1,4 @@
-// Action buttons: their forms are sent without leaving the page. A pressed button shows "Requested…" until the result
-// is shown.
+// Action buttons: their forms are sent without leaving the page.
 
 import { icon, make, one } from "./dom.js";
 import { request } from "./request.js";
@@ -24,7 +23,7 @@ export function startVerbs() {
   // A menu closes when something else is used.
   document.addEventListener("click", ({ target }) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) {
-      if (target instanceof Node && (!menu.contains(target) || (target instanceof Element && target.closest(".items")))) menu.removeAttribute("open");
+      if (target instanceof Node && (!menu.contains(target) || (target instanceof Element && target.closest(".items :is(a, button)")))) menu.removeAttribute("open");
     }
   });
 }
@@ -75,7 +74,7 @@ function mark(button) {
 async function finish(verb, place, answer) {
   if (verb === "samples") return welcome(answer);
   const id = place?.dataset.document ?? "";
-  if (!list()) return location.reload();
+  if (!list() || verb === "imports") return location.reload();
   if (verb === "trash" && id) return takeAway(id);
   if (STARTS.has(verb) && rowOf(id)) showStart(/** @type {HTMLElement} */ (rowOf(id)));
   setTimeout(refresh, LOOK_MS, id);
@@ -93,7 +92,7 @@ function takeAway(id) {
   const row = rowOf(id);
   const title = (row && one(".title", row)?.textContent) || "The document";
   const back = removeRow(row);
-  undoable(`${title} moved to the trash.`, () => restore([id], back));
+  undoable(`${title} moved to the trash.`, () => restore(id, back));
 }
 
 /** @param {HTMLElement | null} row @returns {() => void} restores it in place */
@@ -105,16 +104,17 @@ export function removeRow(row) {
     if (!row) return;
     row.dataset.restored = String(performance.now());
     list()?.insertBefore(row, after?.isConnected ? after : null);
+    document.dispatchEvent(new CustomEvent("rows-changed"));
   };
 }
 
-/** @param {string[]} ids @param {() => void} back */
-export async function restore(ids, back) {
+/** @param {string} id @param {() => void} back */
+async function restore(id, back) {
   wake();
   try {
-    for (const id of ids) await request(`/actions/documents/${id}/restore`, { method: "POST" });
+    await request(`/actions/documents/${id}/restore`, { method: "POST" });
     back();
-    refresh(...ids);
+    refresh(id);
   } catch (error) {
     complain(error);
   }
