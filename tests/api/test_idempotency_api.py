@@ -13,6 +13,7 @@ import pytest
 
 from octavo.core.settings import Settings
 from octavo.intake import Intake
+from octavo.library import bulk
 from octavo.pipeline.scheduled_jobs import QUERIES as HOUSEKEEPING
 from octavo.web.app import create_app
 from octavo.web.context import idempotency
@@ -240,6 +241,47 @@ async def test_a_process_that_dies_before_storing_the_answer_made_nothing(
     assert await count(house, own) == 0
     assert (await client.post("/api/v1/prompts", json={"title": "T", "content": "C"}, headers=header)).is_success
     assert await count(house, own) == 1
+
+
+async def test_an_action_on_many_documents_is_done_once_or_not_at_all(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first request, the filter matches nothing. Its answer is repeated all the same."""
+    client, header = await house.browser(), key()
+    await me(client)
+    for number in range(3):
+        await client.post(DOCUMENTS, json={"text": f"Ferry number {number}."})
+    monkeypatch.setattr(bulk, "BATCH_DOCUMENTS", 1)
+    wanted = {"action": "delete", "filter": {}}
+
+    def die(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(idempotency, "serialise", die)
+        with pytest.raises(SystemExit):
+            await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)
+    assert await count(house, "documents WHERE deleted_at IS NOT NULL") == 0
+    first = await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)
+    assert first.json()["changed"] == 3
+    again = await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)
+    assert again.json() == first.json()
+    undone = await client.post(f"{DOCUMENTS}/bulk/{first.json()['undo_id']}/undo")
+    assert undone.json()["changed"] == 3
+    assert (await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)).json() == first.json()
+    assert await count(house, "documents WHERE deleted_at IS NOT NULL") == 0
+
+
+@pytest.mark.parametrize("action", ["delete", "retry", "analyse", "convert"])
+async def test_an_action_on_no_documents_is_repeated(house: House, action: str) -> None:
+    client, header = await house.browser(), key()
+    await me(client)
+    wanted = {"action": action, "filter": {}}
+    first = await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)
+    assert first.json()["changed"] == 0, first.text
+    await client.post(DOCUMENTS, json=NOTE)
+    again = await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)
+    assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
 
 
 async def test_an_answer_that_is_too_long_is_not_stored_and_nothing_is_made_twice(

@@ -173,7 +173,7 @@ async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -
     services.live.recheck(caller.owner_id)
 
 
-users_router = APIRouter(prefix="/api/v1/admin/users", tags=["operations"])
+users_router = APIRouter(prefix="/api/v1/admin/users", tags=["admin"])
 
 
 @users_router.get("", responses=problems(401, 403, 422))
