@@ -164,7 +164,11 @@ async def find(
     caller: ReadCaller,
     document: UUID,
     q: Annotated[str, Query(min_length=1, max_length=MOST_WORDS, description="Words, in this order.")],
-    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor`."), IF_GIVEN] = None,
+    cursor: Annotated[
+        str | None,
+        Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page.", examples=["1200"]),
+        IF_GIVEN,
+    ] = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> TextMatches:
     """Find words in the text of a document, ignoring case, accents and white space."""
