@@ -89,6 +89,11 @@ CHECKED_FURTHER = {
     ],
     "415": ["POST /api/v1/conversions", "POST /api/v1/documents/{document}/convert"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
+    "412": [  # whether the thing still has this ETag
+        *("PATCH /api/v1/documents/{document}", "PATCH /api/v1/documents/{document}/facts"),
+        *("PATCH /api/v1/highlights/{highlight}", "PATCH /api/v1/prompts/{prompt}"),
+        *("PATCH /api/v1/conversions/{conversion}", "PATCH /api/v1/webhooks/{webhook}"),
+    ],
 }
 
 
@@ -390,6 +395,7 @@ def walk(world: World, walks: int, steps: int) -> None:
     class Walk(load_schema().exclude(path_regex="/(restore|bulk|undo)$").as_state_machine()):
         def before_call(self, case: Case[Any]) -> None:
             choose_one_way(case)
+            use_own_key(case, world)
             # What was answered has a key's secret as `key` and its id as `id`; only the id names it in a path.
             if str(case.path_parameters.get("key", "")).startswith("octavo_"):
                 case.path_parameters["key"] = world.fresh("key", case.path)

@@ -37,6 +37,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
 from octavo.web.http.parameters import (
     IF_GIVEN,
+    WHOLE,
     Cursor,
     Date,
     ExtractionField,
@@ -64,7 +65,7 @@ FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
 MOST_BYTES = 2**53 - 1
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 Size = Annotated[int | None, Query(ge=0, le=MOST_BYTES, description="In bytes."), IF_GIVEN]
-FilterSize = Annotated[int | None, Field(ge=0, le=MOST_BYTES)]
+FilterSize = Annotated[int | None, Field(ge=0, le=MOST_BYTES), WHOLE]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 FactName = Literal[
     "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
