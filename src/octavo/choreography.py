@@ -51,6 +51,7 @@ class Cause(StrEnum):
     BATCH_PART_LISTED = "document in a batch listed"
     DELIVERY_DUE = "delivery due"
     TEST_DELIVERY_REQUESTED = "test delivery requested"
+    REPLAY_REQUESTED = "replay of a delivery requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,9 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         priority=3,
         max_attempts=1,
         lane=Lane.INTERACTIVE,
+    ),
+    Cause.REPLAY_REQUESTED: Consequence(
+        "deliver", (PERSON,), "Somebody asked to send an event to a recipient again.", priority=3
     ),
 }
 

@@ -107,3 +107,39 @@ async def test_a_word_that_is_empty_is_one_that_is_not_given(house: House) -> No
     await client.post("/api/v1/documents", json={"text": TEXT})
     for path in ("documents?q=&tag=&collection=&cursor=", "jobs?kind=&cursor="):
         assert len((await client.get(f"/api/v1/{path}")).json()["items"]) == 1
+
+
+async def test_a_new_collection_is_the_answer_and_its_only_item(house: House) -> None:
+    client = await house.browser()
+    made = (await client.post("/api/v1/collections", json={"name": "Boats"})).json()
+    (item,) = made["items"]
+    assert (made["next_cursor"], item["name"], item["documents"]) == (None, "Boats", 0)
+    assert {name: made[name] for name in item} == item
+    assert (await client.get("/api/v1/collections")).json()["items"] == [item]
+
+
+async def test_answers_say_how_many_requests_are_left(open_house: OpenHouse) -> None:
+    house = await open_house(requests_per_minute=5)
+    client = await house.person("ann@example.org")
+    first = await client.get("/api/v1/tags")
+    assert first.headers["ratelimit-policy"] == '"owner";q=5;w=60'
+    assert first.headers["ratelimit"] == '"owner";r=4;t=12'
+    for left in (3, 2, 1, 0):
+        assert f"r={left};" in (await client.get("/api/v1/tags")).headers["ratelimit"]
+    problem = await client.get("/api/v1/tags")
+    refused(problem, 429, "RATE_LIMIT")
+    assert "r=0;" in problem.headers["ratelimit"]
+    assert int(problem.headers["retry-after"]) > 0
+    assert "ratelimit" not in (await client.get("/library")).headers
+    await house.pass_time(12)
+    assert "r=0;" in (await client.get("/api/v1/tags")).headers["ratelimit"]
+
+
+async def test_visitors_see_both_of_their_limits(open_house: OpenHouse) -> None:
+    house = await open_house(requests_per_minute=500, requests_per_minute_anonymous=50)
+    client = await house.browser()
+    await me(client)
+    answer = await client.get("/api/v1/tags")
+    assert answer.headers["ratelimit-policy"] == '"address";q=50;w=60, "owner";q=500;w=60'
+    assert answer.headers["ratelimit"].startswith('"address";r=48;')
+    assert "r=499;" in answer.headers["ratelimit"]

@@ -200,9 +200,11 @@ async def test_a_strangers_link_is_not_there(house: House, browser: httpx.AsyncC
 
 
 async def test_openapi_describes_all_that_can_be_sent(browser: httpx.AsyncClient) -> None:
-    route = (await browser.get("/api/openapi.json")).json()["paths"][DOCUMENTS]["post"]
+    described = (await browser.get("/api/openapi.json")).json()
+    route, types = described["paths"][DOCUMENTS]["post"], described["components"]["schemas"]
     forms = route["requestBody"]["content"]
     assert forms.keys() == {"multipart/form-data", "application/json", "application/octet-stream"}
-    required = [kind["required"] for kind in forms["application/json"]["schema"]["oneOf"]]
+    kinds = [kind["$ref"].rpartition("/")[2] for kind in forms["application/json"]["schema"]["oneOf"]]
+    required = [types[kind]["required"] for kind in kinds]
     assert required == [["url"], ["youtube_url"], ["text"]]
     assert {"duplicates", "title", "sha256"} <= {one["name"] for one in route["parameters"]}

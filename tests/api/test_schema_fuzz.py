@@ -14,7 +14,7 @@ from http.cookiejar import DefaultCookiePolicy
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import psycopg
@@ -89,6 +89,11 @@ CHECKED_FURTHER = {
     ],
     "415": ["POST /api/v1/conversions", "POST /api/v1/documents/{document}/convert"],
     "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
+    "412": [  # whether the thing still has this ETag
+        *("PATCH /api/v1/documents/{document}", "PATCH /api/v1/documents/{document}/facts"),
+        *("PATCH /api/v1/highlights/{highlight}", "PATCH /api/v1/prompts/{prompt}"),
+        *("PATCH /api/v1/conversions/{conversion}", "PATCH /api/v1/webhooks/{webhook}"),
+    ],
 }
 
 
@@ -196,6 +201,7 @@ class World:
             "view": lambda: self.call("POST", "/api/v1/views", json={"name": f"View {next(self.numbers)}"})["id"],
             "batch": self.batch,
             "highlight": self.highlight,
+            "delivery": lambda: str(uuid4()),
             "thread": self.thread,
             "change": self.change,
             "provider": lambda: "compatible",
@@ -309,6 +315,7 @@ def world(newest_server: Server) -> Iterator[World]:
 def check(case: Case[Any], world: World) -> None:
     world.make_real(case)
     choose_one_way(case)
+    use_own_key(case, world)
     session, address = world.session, world.web.address
     case.call_and_validate(base_url=address, headers=world.headers, session=session, timeout=PATIENCE_SECONDS)
 
@@ -321,6 +328,15 @@ def choose_one_way(case: Case[Any]) -> None:
         case.query["format"] = "json"  # the other form has no end
     if case.path.startswith("/api/v1/models/") and isinstance(case.body, dict):
         case.body.pop("url", None)  # nobody on the internet is called
+
+
+def use_own_key(case: Case[Any], world: World) -> None:
+    """A key that was used before would repeat that answer."""
+    from schemathesis.core.parameters import ParameterLocation
+
+    wrong = case.meta is None or case.meta.is_negative_at(ParameterLocation.HEADER)
+    if not wrong and "Idempotency-Key" in case.headers:
+        case.headers["Idempotency-Key"] = f"{case.headers['Idempotency-Key'][:200]}{next(world.numbers)}"
 
 
 def keep_to_description(route: str, world: World, examples: int, every: int = 1) -> None:
@@ -379,6 +395,7 @@ def walk(world: World, walks: int, steps: int) -> None:
     class Walk(load_schema().exclude(path_regex="/(restore|bulk|undo)$").as_state_machine()):
         def before_call(self, case: Case[Any]) -> None:
             choose_one_way(case)
+            use_own_key(case, world)
             # What was answered has a key's secret as `key` and its id as `id`; only the id names it in a path.
             if str(case.path_parameters.get("key", "")).startswith("octavo_"):
                 case.path_parameters["key"] = world.fresh("key", case.path)

@@ -15,7 +15,7 @@ from octavo.ai.calls import LOCAL, PAGE_TOKENS
 from octavo.ai.faults import TokenUsage
 from octavo.ai.models import Model, ModelChain, Prices, model_chain
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLEAN_MARKDOWN, ENRICH_CHUNKS, EXTRACT_PAGES
-from octavo.ai.tasks.classify_document import MAX_CHARACTERS
+from octavo.ai.tasks.describe_documents import MAX_CHARACTERS
 from octavo.core.settings import Settings
 from octavo.owners import Caller
 from octavo.records.account import CostEstimate, DocumentEstimate

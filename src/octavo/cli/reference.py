@@ -61,9 +61,11 @@ ERRORS = (
     "octavo.describe.embedding",
     "octavo.library.errors",
     "octavo.storage.errors",
+    "octavo.web.context.idempotency",
     "octavo.web.http.downloads",
     "octavo.web.live.hub",
     "octavo.web.http.multipart",
+    "octavo.web.http.parameters",
     "octavo.web.http.problems",
 )
 DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"

@@ -18,9 +18,7 @@ from octavo.ai.calls import LOCAL, Caller, ModelAnswer
 from octavo.ai.estimates import MOST_FOR_CONNECTIONS
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
-from octavo.ai.tasks.explain_bridges import MAX_PAIRS as BRIDGES_PER_CALL
-from octavo.ai.tasks.judge_contradictions import MAX_PAIRS as CONTRADICTIONS_PER_CALL
-from octavo.ai.tasks.judge_contradictions import Judgement, Verdict
+from octavo.ai.tasks.judge_pairs import BRIDGES_PER_CALL, CONTRADICTIONS_PER_CALL, Judgement, Verdict
 from octavo.connect.bridge import Candidate, best_first, connect
 from octavo.connect.engine_types import DetectedConnection
 from octavo.connect.evidence import SentenceCache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -47,6 +47,14 @@ class Submission:
     created: bool
 
 
+# Called in the transaction that queues a conversion.
+OnSubmitted = Callable[[Connection, Submission], Awaitable[object]]
+
+
+async def ignore_submission(connection: Connection, submission: Submission) -> None:
+    del connection, submission
+
+
 class _Begun(NamedTuple):
     """A conversion that was queued or already exists.
 
@@ -70,6 +78,7 @@ class ConversionIntake:
     upload_bytes: int
     source_days: int
     stored_bytes: int | None = None
+    on_submitted: OnSubmitted = ignore_submission
 
     async def submit_file(
         self, owner: UUID, filename: str, mapping: Callable[[], str], body: AsyncIterable[bytes]
@@ -138,11 +147,14 @@ class ConversionIntake:
             await connection.execute(QUERIES.retire, key)
             same = await (await connection.execute(QUERIES.same_content, key)).fetchone()
             if same:
-                return Submission(same[0], created=False)
-            (job,) = await enqueue(connection, [new])
-            text = {"job": job.id, "file": used.file, "text": used.text, "source_days": self.source_days}
-            await connection.execute(QUERIES.begin_again, key | text)
-        return Submission(job.id, created=True)
+                submission = Submission(same[0], created=False)
+            else:
+                (job,) = await enqueue(connection, [new])
+                text = {"job": job.id, "file": used.file, "text": used.text, "source_days": self.source_days}
+                await connection.execute(QUERIES.begin_again, key | text)
+                submission = Submission(job.id, created=True)
+            await self.on_submitted(connection, submission)
+        return submission
 
     async def find_mapping(self, owner: UUID, name: str) -> StoredMapping:
         """Find a mapping by name, before any job is created. Raises `UnknownMapping`."""
@@ -197,6 +209,7 @@ class ConversionIntake:
             begun = _Begun(*row)
             if counts and begun.key == stored.key:
                 await check_quota(connection, owner, self.stored_bytes)
+            await self.on_submitted(connection, Submission(begun.id, begun.created))
         return begun
 
     async def _reject(self, job: UUID, owner: UUID, filename: str, mapping: str, error: OctavoError) -> None:

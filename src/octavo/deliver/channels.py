@@ -45,6 +45,7 @@ class Delivery:
     """One event for one recipient. `message` is for people, `event` for programs.
 
     `message_id` is the same for every attempt. `sent_at` is the time of this attempt, by the clock of the database.
+    `old_secret` is the secret before the last rotation, while it is still valid.
     """
 
     message_id: str
@@ -55,6 +56,7 @@ class Delivery:
     address: str
     secret: str | None = field(repr=False)
     sent_at: datetime
+    old_secret: str | None = field(default=None, repr=False)
 
 
 class Channel(Protocol):

@@ -102,7 +102,8 @@ class Sender:
         message = describe(about, public_url=self.public_url, for_administrator=row["everybodys"])
         message_id = f"test_{job.id}" if wanted.test else f"evt_{event.id}"
         recipient = row["id"], row["address"], row["secret"]
-        return row["channel"], Delivery(message_id, wanted.type, event, message, *recipient, sent_at=row["now"])
+        times = {"sent_at": row["now"], "old_secret": row["old_secret"]}
+        return row["channel"], Delivery(message_id, wanted.type, event, message, *recipient, **times)
 
     async def send(self, channel: str, delivery: Delivery, job: ClaimedJob) -> JSON:
         """Send a delivery once.

@@ -26,6 +26,22 @@ class TooManySubscribers(BadInput):
     status = 409
 
 
+class NoSecret(BadInput):
+    """Only webhooks have a secret."""
+
+    code = "NO_SECRET"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class NotReplayable(BadInput):
+    """This delivery cannot be sent again."""
+
+    code = "NOT_REPLAYABLE"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
 class DeliveryFailed(OctavoError):
     """The delivery failed."""
 

@@ -54,7 +54,8 @@ class WebhookChannel:
         if self.client is None or delivery.secret is None:
             raise ReceiverRefused(NO_CLIENT)
         body = webhook_body(delivery)
-        headers = signed_headers(delivery.secret, delivery.message_id, int(delivery.sent_at.timestamp()), body)
+        at = int(delivery.sent_at.timestamp())
+        headers = signed_headers(delivery.secret, delivery.message_id, at, body, delivery.old_secret)
         return await post(self.client, delivery.address, body, headers, seconds=self.seconds)
 
 
@@ -90,16 +91,19 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{b64encode(signed).decode()}"
 
 
-def signed_headers(secret: str, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
+def signed_headers(
+    secret: str, message_id: str, timestamp: int, body: bytes, old_secret: str | None = None
+) -> dict[str, str]:
     """Return the headers of a signed webhook.
 
     `message_id` is the same for every attempt, so that receivers can drop duplicates; `timestamp` is the time of this
-    attempt.
+    attempt. While an old secret is still valid, there is a signature for each secret, as Standard Webhooks defines it.
     """
+    signatures = [sign(one, message_id, timestamp, body) for one in (secret, old_secret) if one]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": sign(secret, message_id, timestamp, body),
+        "webhook-signature": " ".join(signatures),
     }
 
 

@@ -15,7 +15,7 @@ from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.channels import Channels
-from octavo.deliver.errors import TooManySubscribers
+from octavo.deliver.errors import NoSecret, NotReplayable, TooManySubscribers
 from octavo.deliver.http_channels import new_secret
 from octavo.deliver.messages import ERRORS, REQUESTED, EventType
 from octavo.jobs.queue import enqueue
@@ -26,6 +26,9 @@ MOST_SUBSCRIBERS = 20
 KEPT_DAYS = 90
 FAILING_DAYS = 7
 SHOWN_CHARACTERS = 4
+OLD_SECRET_SECONDS = 24 * 3600
+GONE = "It was a test, or its event was deleted."
+PAUSED = "The recipient is paused. Resume it first."
 
 ChannelName = Literal["webhook", "mail", "slack"]
 
@@ -91,8 +94,23 @@ async def add_subscriber(
     row = await (await connection.execute(QUERIES.insert_subscriber, values | {"most": MOST_SUBSCRIBERS})).fetchone()
     if row is None:
         raise TooManySubscribers
-    made = await show_subscriber(connection, caller.owner_id, values["id"])
+    return await _with_secret(connection, caller, values["id"], secret)
+
+
+async def _with_secret(connection: Connection, caller: Caller, subscriber: UUID, secret: str | None) -> NewSubscriber:
+    made = await show_subscriber(connection, caller.owner_id, subscriber)
     return NewSubscriber(**{name: getattr(made, name) for name in Subscriber.__dataclass_fields__}, secret=secret)
+
+
+async def rotate_secret(connection: Connection, caller: Caller, subscriber: UUID) -> NewSubscriber:
+    """Give a webhook a new secret. For a day, webhooks are signed with both secrets."""
+    _refuse_visitors(caller)
+    await _find(connection, caller.owner_id, subscriber)
+    secret = new_secret()
+    values = {"owner": caller.owner_id, "id": subscriber, "secret": secret, "seconds": OLD_SECRET_SECONDS}
+    if (await connection.execute(QUERIES.rotate_secret, values)).rowcount == 0:
+        raise NoSecret
+    return await _with_secret(connection, caller, subscriber, secret)
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
@@ -153,6 +171,26 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)
     job = job_after(Cause.TEST_DELIVERY_REQUESTED, caller.owner_id, {"subscriber": str(subscriber), "test": True})
+    (made,) = await enqueue(connection, [job])
+    return made.id
+
+
+async def replay_delivery(connection: Connection, caller: Caller, subscriber: UUID, attempt: UUID) -> UUID:
+    """Send the event of a delivery attempt again, with the same `webhook-id`. Returns the id of the job.
+
+    It does not wait for other events, so it may arrive after later ones.
+    """
+    _refuse_visitors(caller)
+    await _find(connection, caller.owner_id, subscriber)
+    values = {"owner": caller.owner_id, "subscriber": subscriber, "id": attempt}
+    found = await fetch_rows(connection, QUERIES.delivered_event, values)
+    if not found:
+        raise NotFound
+    (row,) = found
+    if not (row["active"] and row["is_kept"]):
+        raise NotReplayable(GONE if row["active"] else PAUSED)
+    wanted = {"subscriber": str(subscriber), "event": row["event_id"], "process": str(row["process_id"])}
+    job = job_after(Cause.REPLAY_REQUESTED, caller.owner_id, {**wanted, "type": row["type"]})
     (made,) = await enqueue(connection, [job])
     return made.id
 

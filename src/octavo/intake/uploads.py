@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -53,6 +54,12 @@ FIRST_REVISION = 1
 # Refused uploads that are kept per owner, so that a program that never stops sending cannot fill the table.
 MOST_REFUSED = 200
 Detect = Callable[[bytes, str, str], str]
+# Called in the transaction that creates an upload or a document, with the result of the call.
+OnCreated = Callable[[Connection, Any], Awaitable[object]]
+
+
+async def ignore_created(connection: Connection, created: object) -> None:
+    del connection, created
 
 
 class HeadRecorder:
@@ -82,19 +89,23 @@ class Intake:
 
     # Two steps, with the bytes in between --------------------------------------------------------------------------
 
-    async def begin(self, owner: UUID, new: NewUpload, limits: IntakeLimits) -> Ticket:
+    async def begin(
+        self, owner: UUID, new: NewUpload, limits: IntakeLimits, *, on_created: OnCreated = ignore_created
+    ) -> Ticket:
         """Create the upload and return the URL to which the bytes must be sent."""
         upload = announced_upload(owner, new)
         incoming = f"incoming/{upload.id}"
         signed = await self._bucket.sign_put(incoming, seconds=PUT_SECONDS)
+        put_url = signed or f"/api/v1/uploads/{upload.id}/content"
+        ticket = Ticket(upload.id, upload.document_id, upload.process_id, put_url)
         async with self._database.transaction() as connection:
             await check_version(connection, upload)
             await check_concurrency(connection, owner, limits)
             await insert_upload(connection, replace(upload, incoming_key=incoming if signed else None))
-        if _announces_too_much(upload, limits):
-            raise await self._refuse(upload, _too_large(limits))
-        put_url = signed or f"/api/v1/uploads/{upload.id}/content"
-        return Ticket(upload.id, upload.document_id, upload.process_id, put_url)
+            if not _announces_too_much(upload, limits):
+                await on_created(connection, ticket)
+                return ticket
+        raise await self._refuse(upload, _too_large(limits))
 
     async def receive(self, owner: UUID, upload_id: UUID, body: Body, limits: IntakeLimits) -> Stored:
         """Receive the bytes. Bytes that are sent again replace the earlier ones; a failed transfer changes nothing."""
@@ -110,7 +121,9 @@ class Intake:
             raise await self._refuse(upload, Empty())
         return stored
 
-    async def finalize(self, owner: UUID, upload_id: UUID, limits: IntakeLimits) -> Outcome:
+    async def finalize(
+        self, owner: UUID, upload_id: UUID, limits: IntakeLimits, *, on_created: OnCreated = ignore_created
+    ) -> Outcome:
         """Create the document, or find the document with the same content. Repeated calls return the same result."""
         while True:
             upload = await self.read(owner, upload_id)
@@ -119,7 +132,7 @@ class Intake:
             if upload.state != "pending":
                 raise UploadClosed(upload.error_message)
             try:
-                outcome = await self._finalize(await self._received(upload, limits), limits)
+                outcome = await self._finalize(await self._received(upload, limits), limits, on_created)
             except (ObjectMissing, UploadIncomplete, UploadClosed):
                 if await self.read(owner, upload_id) == upload:
                     raise
@@ -128,12 +141,12 @@ class Intake:
                     return outcome
             # Another request finalized it in the meantime, or sent its bytes again.
 
-    async def _finalize(self, upload: Upload, limits: IntakeLimits) -> Outcome | None:
+    async def _finalize(self, upload: Upload, limits: IntakeLimits, on_created: OnCreated) -> Outcome | None:
         if problem := _broken_claim(upload):
             raise await self._refuse(upload, problem)
         source_type = await self._source_type(upload)
         try:
-            outcome = await self._place(upload, source_type, limits)
+            outcome = await self._place(upload, source_type, limits, on_created)
         except (Duplicate, QuotaExceeded, NotFound) as error:
             raise await self._refuse(upload, error) from None
         if outcome:  # a duplicate's bytes are already stored
@@ -142,7 +155,9 @@ class Intake:
             await self._remove([key for key in unused if key])
         return outcome
 
-    async def take(self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits) -> Outcome:
+    async def take(
+        self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits, *, on_created: OnCreated = ignore_created
+    ) -> Outcome:
         """Add a file in one call, without separate steps.
 
         The upload's row is created only after the bytes have arrived, so an interrupted transfer leaves no row behind.
@@ -155,7 +170,7 @@ class Intake:
         try:
             upload = await self._store(upload, beginning.body, limits)
             source_type = await self._source_type(upload, beginning.read())
-            outcome = await self._place(upload, source_type, limits, fresh=True)
+            outcome = await self._place(upload, source_type, limits, on_created, fresh=True)
         except OctavoError as error:
             raise await self._refuse(upload, error, fresh=True) from None
         if outcome is None:
@@ -257,10 +272,13 @@ class Intake:
         return head
 
     async def _place(
-        self, upload: Upload, source_type: str, limits: IntakeLimits, *, fresh: bool = False
+        self, upload: Upload, source_type: str, limits: IntakeLimits, on_created: OnCreated, *, fresh: bool = False
     ) -> Outcome | None:
         async with self._database.transaction() as connection:
-            return await self.place(connection, upload, source_type, limits, fresh=fresh)
+            outcome = await self.place(connection, upload, source_type, limits, fresh=fresh)
+            if outcome:
+                await on_created(connection, outcome)
+            return outcome
 
     async def place(
         self,

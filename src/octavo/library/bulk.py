@@ -21,6 +21,8 @@ QUERIES = load_queries("changes")
 BATCH_DOCUMENTS = 500
 KEPT_DAYS = 7
 MOST_SELECTED = 50_000
+# In one transaction. Events are delivered only after all transactions that began before them, so it must be short.
+MOST_TOGETHER = 10_000
 ATTEMPTS = 3
 
 
@@ -35,12 +37,12 @@ class Chosen:
     def by_filter(self) -> bool:
         return self.filters is not None
 
-    async def select(self, database: Database, owner: UUID) -> list[UUID]:
+    async def select(self, database: Database, owner: UUID, most: int = MOST_SELECTED) -> list[UUID]:
         """Return the ids of the documents that match now. Documents that match later are not included."""
         if self.filters is None:
             return sorted(self.ids)
         async with database.connection() as connection:
-            return sorted(await select_documents(connection, owner, self.filters, MOST_SELECTED))
+            return sorted(await select_documents(connection, owner, self.filters, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class BulkResult:
 
 
 Act: TypeAlias = Callable[[Connection, Sequence[UUID]], Awaitable[BatchResult]]
+# Called in the transaction, with the number of documents that were changed.
+OnChanged: TypeAlias = Callable[[Connection, int], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class BulkAction:
     """An action on many documents of an owner.
 
     `trashed` says whether the documents must be in the trash; None allows both. With `skips`, documents that were
-    deleted after they were selected are skipped.
+    deleted after they were selected are skipped. With `on_changed`, all documents are one batch.
     """
 
     database: Database
@@ -76,11 +80,13 @@ class BulkAction:
     act: Act
     trashed: bool | None = field(default=False, kw_only=True)
     skips: bool = field(default=False, kw_only=True)
+    on_changed: OnChanged | None = field(default=None, kw_only=True)
 
     async def run(self, documents: Collection[UUID]) -> BulkResult:
         """Act on these documents. An error in the first batch is raised, because nothing was changed then."""
         changed = 0
-        for batch in in_batches(sorted(documents)):
+        wanted = sorted(documents)
+        for batch in [wanted] if self.on_changed else in_batches(wanted):
             try:
                 done = await self._run(batch)
             except OctavoError as error:
@@ -95,7 +101,11 @@ class BulkAction:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with self.database.transaction() as connection:
-                    return await self.act(connection, await self._wanted(connection, batch))
+                    wanted = await self._wanted(connection, batch)
+                    done = await self.act(connection, wanted) if wanted else BatchResult(0)
+                    if self.on_changed:
+                        await self.on_changed(connection, done.changed)
+                    return done
             except NotFound:  # a document was deleted after the check
                 if not self.skips or attempt == ATTEMPTS:
                     raise

@@ -45,6 +45,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
             sessions = await connection.execute(QUERIES.forget_sessions)
             await connection.execute(QUERIES.mark_left)
             visitors = await connection.execute(QUERIES.forget_visitors)
+            await connection.execute(QUERIES.forget_answers)
             return links.rowcount + sessions.rowcount + visitors.rowcount
 
     tools = run.tools

@@ -20,11 +20,13 @@ from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
 from octavo.web.context.callers import CREDENTIALS
+from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
 from octavo.web.context.services import Services
 from octavo.web.http.assets import Assets
 from octavo.web.http.compression import Compression
 from octavo.web.http.limits import Clock, make_limits
+from octavo.web.http.openapi import describe_api, operation_id
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
 from octavo.web.http.protocol import protocol_for
@@ -95,10 +97,11 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
         version=__version__,
         lifespan=lifespan,
         openapi_url="/api/openapi.json",
-        docs_url=None,  # the built-in page loads its scripts from another site
+        docs_url=None,  # the framework's page loads its scripts from another site; ours is in the room `system`
         redoc_url=None,
     )
     handle_problems(app, as_page, HEADERS)
+    app.add_exception_handler(Repeated, answer_again)
     # Innermost first: the middleware added last sees a request first.
     app.add_middleware(Compression)
     app.add_middleware(BodyLimit)
@@ -108,14 +111,16 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
     app.add_middleware(SecurityHeaders)
     app.mount("/static", Assets(), name="static")  # requested most often, so matched first
     app.router.routes.extend(_routes().routes)
+    app.openapi = describe_api(app, [*library.SOURCES, conversions.DocumentToConvert])
     return app
 
 
 @cache
 def _routes() -> APIRouter:
     """Build all routes. Cached, because FastAPI inspects every parameter and response, which takes a while."""
-    routes = APIRouter()
-    routes.include_router(system.HEALTH)
+    routes = APIRouter(generate_unique_id_function=operation_id)
+    for router in system.OPEN:
+        routes.include_router(router)
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):
         routes.include_router(router, dependencies=CREDENTIALS, responses=problems(429))
     return routes

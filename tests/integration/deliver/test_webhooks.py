@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.deliver.subscribers import send_test
+from octavo.core.errors import NotFound
+from octavo.deliver.errors import NoSecret, NotReplayable
+from octavo.deliver.subscribers import replay_delivery, rotate_secret, send_test
 from octavo.fetch import GuardedClient
 from octavo.owners import Caller
 from tests.support.deliveries import Answer, PostOffice, Received, delivering, receiver
@@ -212,3 +214,70 @@ async def test_a_receiver_that_hangs_takes_two_slots_at_most(office: PostOffice,
             engine.run("UPDATE subscribers SET active = false")
             silent.over.set()
             await office.until_delivered()
+
+
+def member(owner: UUID) -> Caller:
+    return Caller(owner, "user", None, "owner", "admin", "session")
+
+
+async def test_after_a_rotation_both_secrets_sign_for_a_day(office: PostOffice, engine: Engine, owner: UUID) -> None:
+    with receiver() as there:
+        subscriber = office.subscribe(owner, there.url, ["job.completed"])
+        old = office.secret(subscriber)
+        async with office.database.transaction() as connection:
+            made = await rotate_secret(connection, member(owner), subscriber)
+        assert made.secret == office.secret(subscriber) != old
+        for over in (False, True):
+            if over:
+                engine.run("UPDATE subscribers SET old_until = engine_now()")
+            live(engine, owner, 1)
+            async with delivering(office, fetch_allow=there.allowed):
+                await office.until_delivered()
+        first, later = there.received
+    for secret in (made.secret, old):
+        first.verify(secret or "")
+    later.verify(made.secret or "")
+    assert len(first.headers["webhook-signature"].split()) == 2
+    assert len(later.headers["webhook-signature"].split()) == 1
+
+
+async def test_only_webhooks_have_a_secret_to_rotate(office: PostOffice, owner: UUID) -> None:
+    mail = office.subscribe(owner, "ann@example.org", channel="mail")
+    async with office.database.transaction() as connection:
+        with pytest.raises(NoSecret):
+            await rotate_secret(connection, member(owner), mail)
+        with pytest.raises(NotFound):
+            await rotate_secret(connection, member(owner), uuid4())
+
+
+async def test_a_delivery_is_sent_again_as_it_was(office: PostOffice, engine: Engine, owner: UUID) -> None:
+    with receiver() as there:
+        subscriber = office.subscribe(owner, there.url, ["job.completed"])
+        live(engine, owner, 1)
+        async with delivering(office, fetch_allow=there.allowed):
+            await office.until_delivered()
+            attempt = engine.one("SELECT id FROM deliveries WHERE subscriber_id = %s", subscriber)
+            async with office.database.transaction() as connection:
+                await replay_delivery(connection, member(owner), subscriber, attempt)
+            await office.until_delivered()
+        first, again = there.received
+    assert (again.id, again.body) == (first.id, first.body)
+    assert office.tries(subscriber) == [("delivered", 200, None)] * 2
+
+
+async def test_what_cannot_be_sent_again_is_refused(office: PostOffice, engine: Engine, owner: UUID) -> None:
+    with receiver() as there:
+        subscriber = office.subscribe(owner, there.url, ["job.completed"])
+        async with delivering(office, fetch_allow=there.allowed):
+            async with office.database.transaction() as connection:
+                await send_test(connection, member(owner), subscriber)
+            await office.until_delivered()
+        attempt = engine.one("SELECT id FROM deliveries WHERE subscriber_id = %s", subscriber)
+        async with office.database.transaction() as connection:
+            with pytest.raises(NotReplayable, match="test"):
+                await replay_delivery(connection, member(owner), subscriber, attempt)
+            with pytest.raises(NotFound):
+                await replay_delivery(connection, member(owner), subscriber, uuid4())
+            await connection.execute(b"UPDATE subscribers SET active = false")
+            with pytest.raises(NotReplayable, match="paused"):
+                await replay_delivery(connection, member(owner), subscriber, attempt)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.ai.tasks.classify_document import classify_offline
+from octavo.ai.tasks.describe_documents import classify_offline
 from octavo.facts.sheet import FactSource, FileMetadata, Heading, describe_chunks, find_facts
 from octavo.language.insights import ChunkText, DocumentSource, DocumentType
 

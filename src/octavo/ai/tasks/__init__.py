@@ -4,16 +4,19 @@
 
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION
 from octavo.ai.tasks.answer_segment import ANSWER_SEGMENT
-from octavo.ai.tasks.classify_document import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ImageToClassify
-from octavo.ai.tasks.clean_markdown import CLEAN_MARKDOWN
 from octavo.ai.tasks.consolidate_answers import CONSOLIDATE_ANSWERS
-from octavo.ai.tasks.enrich_chunks import ENRICH_CHUNKS, ChunkInsights
-from octavo.ai.tasks.explain_bridges import EXPLAIN_BRIDGES
+from octavo.ai.tasks.describe_documents import (
+    CLASSIFY_DOCUMENT,
+    CLASSIFY_IMAGE,
+    ENRICH_CHUNKS,
+    ChunkInsights,
+    ImageToClassify,
+)
 from octavo.ai.tasks.extract_fields import EXTRACT_FIELDS, FieldsToFind, FieldToFind
-from octavo.ai.tasks.extract_pages import EXTRACT_PAGES, PagesToRead
-from octavo.ai.tasks.judge_contradictions import JUDGE_CONTRADICTIONS
+from octavo.ai.tasks.judge_pairs import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS
 from octavo.ai.tasks.rewrite_question import REWRITE_QUESTION
 from octavo.ai.tasks.task import MarkdownText, Task, Tasks
+from octavo.ai.tasks.write_markdown import CLEAN_MARKDOWN, EXTRACT_PAGES, PagesToRead
 
 TASKS = Tasks(
     ANSWER_QUESTION,

@@ -42,6 +42,18 @@ UPDATE subscribers SET address = coalesce(:address, address), events = coalesce(
 WHERE owner_id = :owner AND NOT everybodys AND id = :id
 RETURNING active;
 
+-- name: rotate_secret(owner, id, secret, seconds)!
+-- The old secret is valid for some time, so that the receiver can change to the new one.
+UPDATE subscribers SET old_secret = secret, old_until = engine_now() + make_interval(secs => :seconds), secret = :secret
+WHERE owner_id = :owner AND NOT everybodys AND id = :id AND channel = 'webhook';
+
+-- name: delivered_event(owner, subscriber, id)
+-- The event of a delivery attempt. `is_kept` is false if the event itself was deleted.
+SELECT d.event_id, d.process_id, d.type, s.active, EXISTS (
+    SELECT FROM events e WHERE e.process_id = d.process_id AND e.id = d.event_id) AS is_kept
+FROM deliveries d JOIN subscribers s ON s.id = d.subscriber_id
+WHERE s.owner_id = :owner AND NOT s.everybodys AND s.id = :subscriber AND d.id = :id;
+
 -- name: stop_subscriber(id, because)!
 UPDATE subscribers SET active = false, stopped_because = :because WHERE id = :id AND active;
 
@@ -68,7 +80,7 @@ WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.
 -- name: delivery(subscriber, event, process)
 -- Everything needed to deliver an event. The title and the facts are only returned to their owner, and the owner's name only to
 -- administrators.
-SELECT s.id, s.channel, s.address, s.secret, s.active,
+SELECT s.id, s.channel, s.address, s.secret, CASE WHEN s.old_until > engine_now() THEN s.old_secret END AS old_secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
        s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now, j.kind AS job_kind,

@@ -36,3 +36,7 @@ WHERE j.status = 'dead_letter' AND d.deleted_at IS NULL
   AND at - j.failed_at >= least(greatest(j.failed_at - j.created_at, interval '10 minutes'), interval '1 day')
   AND j.failed_at - j.created_at < interval '30 days'
 ORDER BY j.id LIMIT 1000;
+
+-- name: forget_answers()!
+-- Answers to requests with an Idempotency-Key, which are repeated for 24 hours.
+DELETE FROM idempotency_keys WHERE created_at < clock_timestamp() - interval '24 hours';

@@ -1,6 +1,9 @@
 -- name: take_allowance(key, size, period, wanted)
 SELECT granted, wait_seconds FROM take_allowance(:key, :size, :period, :wanted);
 
+-- name: tokens_left(key)
+SELECT tokens FROM allowances WHERE key = :key;
+
 -- name: return_allowance(key, size)!
 UPDATE allowances SET tokens = least(:size, tokens + 1) WHERE key = :key;
 

@@ -14,8 +14,11 @@ CREATE TABLE subscribers (
     failing_since   timestamptz,
     warned_at       timestamptz,
     user_id         uuid REFERENCES users ON DELETE CASCADE,
+    old_secret      text,
+    old_until       timestamptz,
     CONSTRAINT webhooks_are_signed CHECK ((secret IS NOT NULL) = (channel = 'webhook')),
-    CONSTRAINT stopped_for_a_reason CHECK (NOT active OR stopped_because IS NULL)
+    CONSTRAINT stopped_for_a_reason CHECK (NOT active OR stopped_because IS NULL),
+    CONSTRAINT old_secret_ends CHECK ((old_secret IS NULL) = (old_until IS NULL))
 );
 
 COMMENT ON COLUMN subscribers.secret IS 'Signs webhooks. Shown once, when it is created.';
@@ -23,6 +26,7 @@ COMMENT ON COLUMN subscribers.everybodys IS 'Of the administrator, from the sett
 
 COMMENT ON COLUMN subscribers.failing_since IS 'The first failed delivery after the last successful one.';
 COMMENT ON COLUMN subscribers.warned_at IS 'When its owner was notified that it is failing.';
+COMMENT ON COLUMN subscribers.old_secret IS 'The secret before the last rotation. Webhooks are signed with both until `old_until`.';
 COMMENT ON COLUMN subscribers.user_id IS 'Of a person: gets mail only about the processes that this person requested.';
 
 CREATE INDEX subscribers_owner ON subscribers (owner_id, created_at, id);

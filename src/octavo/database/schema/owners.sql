@@ -1,4 +1,4 @@
--- Owners, the people who act for them, and the sessions, links and keys with which they sign in.
+-- Owners, the people who act for them, the sessions, links and keys with which they sign in, and the answers to repeated requests.
 
 CREATE EXTENSION IF NOT EXISTS vector;
 
@@ -85,6 +85,24 @@ COMMENT ON COLUMN api_keys.user_id IS 'The person who created the key. The key n
 CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
 CREATE INDEX api_keys_owner ON api_keys (owner_id, created_at);
 CREATE INDEX api_keys_user ON api_keys (user_id) WHERE user_id IS NOT NULL;
+
+CREATE TABLE idempotency_keys (
+    owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    key_hash   bytea NOT NULL CHECK (length(key_hash) = 32),
+    request    bytea NOT NULL CHECK (length(request) = 32),
+    body_bytes bigint NOT NULL CHECK (body_bytes >= 0),
+    status     smallint NOT NULL CHECK (status BETWEEN 200 AND 299),
+    salt       bytea NOT NULL CHECK (length(salt) = 16),
+    answer     bytea CHECK (length(answer) <= 524288),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (owner_id, key_hash)
+);
+
+COMMENT ON TABLE idempotency_keys IS 'Answers to requests with an Idempotency-Key, for 24 hours. Each is written in the transaction of the request itself.';
+COMMENT ON COLUMN idempotency_keys.request IS 'SHA-256 of the route, the query and the body.';
+COMMENT ON COLUMN idempotency_keys.answer IS 'Sealed with the key, which is not stored. NULL if the answer was too long.';
+
+CREATE INDEX idempotency_keys_created ON idempotency_keys (created_at);
 
 -- Moves the mappings of a visitor to a person. If the person has another mapping with the same name, both are kept: that of the
 -- visitor gets a new name, such as invoice_2_v1. Conversions keep the text of the mapping they were made with.

@@ -62,7 +62,11 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
     """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
-    await services.limits.admit(caller, address_of(request))
+    address = address_of(request)
+    try:
+        await services.limits.admit(caller, address)
+    finally:
+        request.state.quotas = services.limits.quotas(caller, address)
     await services.models.refresh()
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")

@@ -66,15 +66,39 @@ class Allowance:
         return max(1, self.size // 100)
 
 
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What is left of a rate limit, for the headers RateLimit-Policy and RateLimit (an IETF draft).
+
+    `left` may be a little too low, because other web processes have taken calls in advance.
+    """
+
+    name: str
+    allowance: Allowance
+    left: int
+
+    @property
+    def policy(self) -> str:
+        return f'"{self.name}";q={self.allowance.size};w={math.ceil(self.allowance.seconds)}'
+
+    @property
+    def state(self) -> str:
+        missing = self.allowance.size - self.left
+        return f'"{self.name}";r={self.left};t={math.ceil(missing * self.allowance.seconds / self.allowance.size)}'
+
+
 @dataclass(slots=True)
 class Lease:
     """Calls that a process has taken from a token bucket in advance and not used yet.
 
-    If the bucket was empty, `empty_until` is the time at which to try again.
+    If the bucket was empty, `empty_until` is the time at which to try again. `left` is the number of calls that were
+    left in the bucket at `seen_at`.
     """
 
     calls: int = 0
     empty_until: float = 0.0
+    left: float = 0.0
+    seen_at: float = 0.0
 
 
 class Allowances:
@@ -99,6 +123,13 @@ class Allowances:
             await self._refill(key, allowance, lease)
         lease.calls -= 1
 
+    def quota(self, name: str, key: str, allowance: Allowance) -> Quota:
+        """Return what is left of a rate limit, without asking the database."""
+        lease, now = self._lease_of(key), self._clock()
+        filled = lease.left + (now - lease.seen_at) * allowance.size / allowance.seconds
+        left = 0 if lease.empty_until > now else min(allowance.size, int(lease.calls + filled))
+        return Quota(name, allowance, max(0, left))
+
     async def give_back(self, key: str, allowance: Allowance) -> None:
         """Return a token to the bucket, so that the request does not count towards the limit."""
         self._lease_of(key).empty_until = 0.0
@@ -109,8 +140,10 @@ class Allowances:
         values = {"key": key, "size": allowance.size, "period": allowance.seconds, "wanted": allowance.batch}
         async with self._database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.take_allowance, values)
+            left = await fetch_rows(connection, QUERIES.tokens_left, {"key": key})
             await self._forget_old(connection)
         lease.calls += row["granted"]
+        lease.left, lease.seen_at = (left[0]["tokens"] if left else 0.0), self._clock()
         if lease.calls < 1:
             lease.empty_until = self._clock() + row["wait_seconds"]
             raise TooFast(row["wait_seconds"])
@@ -253,10 +286,20 @@ class Limits:
         Administrators are not limited. Requests from visitors are also counted by IP address, because one address can
         create any number of visitor accounts.
         """
-        if caller is None or caller.is_anonymous:
-            await self.allowances.take(f"requests from {address}", self.visitor)
-        if caller is not None and not caller.is_admin:
-            await self.allowances.take(f"requests of {caller.owner_id}", self.owner)
+        for _, key, allowance in self._applied(caller, address):
+            await self.allowances.take(key, allowance)
+
+    def quotas(self, caller: Caller | None, address: str) -> list[Quota]:
+        """Return what is left of the rate limits that apply to this caller."""
+        return [self.allowances.quota(*one) for one in self._applied(caller, address)]
+
+    def _applied(self, caller: Caller | None, address: str) -> list[tuple[str, str, Allowance]]:
+        """Return the rate limits that apply to a caller: name, key and size."""
+        by_address = ("address", f"requests from {address}", self.visitor)
+        if caller is None:
+            return [by_address]
+        by_owner = ("owner", f"requests of {caller.owner_id}", self.owner)
+        return [*([by_address] if caller.is_anonymous else []), *([] if caller.is_admin else [by_owner])]
 
     async def admit_visitor(self, address: str) -> None:
         """Count a new visitor towards the limit for this address.

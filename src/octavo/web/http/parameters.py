@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from hashlib import sha256
 from typing import Annotated, Any
 from urllib.parse import unquote
+from uuid import UUID
 
-from fastapi import Query
+from fastapi import Header, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import to_json
 
+from octavo.core.errors import BadInput
 from octavo.core.types import Extraction
+from octavo.database import Connection, load_queries
 from octavo.jobs.views import MOST_LIMIT
 
 
@@ -61,11 +66,15 @@ ExtractionField = Annotated[
 class Problem(BaseModel):
     """An error as defined by RFC 9457. `code` is stable; `title` and `detail` are for people."""
 
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
+    type: str = Field(description="Always `about:blank`.", examples=["about:blank"])
+    title: str = Field(
+        description="What happened, for people.", examples=["Not found, or you do not have access to it."]
+    )
+    status: int = Field(description="The HTTP status.", examples=[404])
+    code: str = Field(description="A stable code for programs.", examples=["NOT_FOUND"])
+    detail: str = Field(
+        description="Details for people, or the title again.", examples=["Not found, or you do not have access to it."]
+    )
 
 
 class RetryRequest(BaseModel):
@@ -80,14 +89,76 @@ class RetryRequest(BaseModel):
     from_stage: str | None = Field(default=None, max_length=200, pattern=r"^[^\x00-\x1f]*$")
 
 
+# Versions of things that can be edited -----------------------------------------------------------------------------
+
+REQUESTS = load_queries("requests")
+IfMatch = Annotated[
+    str | None,
+    Header(
+        max_length=1000,
+        description="Change it only if it still has this ETag, which GET returns. Otherwise the answer is 412.",
+        examples=['"5d41402abc4b2a76b9719d911017c592"'],
+    ),
+]
+
+
+class Changed(BadInput):
+    """Changed in the meantime. Load it again, then repeat your edit."""
+
+    code = "CHANGED"
+    status = 412
+
+
+def etag_of(*editable: object) -> str:
+    """Return the ETag of a thing: a checksum of the values that can be edited.
+
+    It does not change while a document is processed, so that an edit is only refused if somebody else made an edit.
+    """
+    return f'"{sha256(to_json(editable)).hexdigest()[:32]}"'
+
+
+async def lock_edit(connection: Connection, if_match: str | None, thing: UUID) -> None:
+    """Let edits with If-Match wait for each other, so that each sees the result of the one before."""
+    if if_match is not None:
+        await connection.execute(REQUESTS.lock_edit, {"id": str(thing)})
+
+
+def check_match(if_match: str | None, etag: str) -> None:
+    """Raise `Changed` if the request expects another version. Without If-Match, every version is edited."""
+    if if_match is None or if_match.strip() == "*":
+        return
+    if etag not in [one.strip().removeprefix("W/") for one in if_match.split(",")]:
+        raise Changed
+
+
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-_PROBLEM = {"schema": Problem.model_json_schema()}
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+# What each status means, in the OpenAPI description.
+REFUSALS = {
+    400: "The request cannot be read.",
+    401: "Not signed in.",
+    402: "The budget is used up.",
+    403: "Not allowed with this role, API key or request.",
+    404: "Not found, or not yours.",
+    409: "Not possible in the current state.",
+    410: "No longer available.",
+    412: "Changed in the meantime.",
+    413: "Too large.",
+    415: "This type of file is not supported.",
+    416: "The range is outside the file.",
+    422: "Invalid input.",
+    429: "Too many requests. `Retry-After` says when to retry.",
+    502: "Another server failed.",
+    503: "Not available at the moment.",
+    504: "Another server did not answer in time.",
+}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the error responses of a route, for its OpenAPI schema."""
     return {
-        status: {"description": "Refused", "content": {"application/problem+json": _PROBLEM}} for status in statuses
+        status: {"description": REFUSALS[status], "content": {"application/problem+json": {"schema": PROBLEM}}}
+        for status in statuses
     }
 
 

@@ -242,7 +242,9 @@ class SameSite:
 
 
 class SessionHeaders:
-    """Adds a new session cookie to responses that need one, and the WWW-Authenticate header to 401 responses."""
+    """Adds a new session cookie to responses that need one, the WWW-Authenticate header to 401 responses, and what is
+    left of the rate limits to responses of the API.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -258,6 +260,9 @@ class SessionHeaders:
                     headers.setdefault("cache-control", "no-store")
                 if message["status"] == UNAUTHENTICATED:
                     headers.setdefault("www-authenticate", "Bearer")
+                if (quotas := state.get("quotas")) and scope["path"].startswith("/api/"):
+                    headers["ratelimit-policy"] = ", ".join(one.policy for one in quotas)
+                    headers["ratelimit"] = ", ".join(one.state for one in quotas)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
@@ -270,7 +275,9 @@ def readable_from(origin: str, send: Send) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["access-control-allow-origin"] = origin
-            headers["access-control-expose-headers"] = "retry-after, content-disposition"
+            headers["access-control-expose-headers"] = (
+                "retry-after, content-disposition, etag, ratelimit, ratelimit-policy"
+            )
             headers.add_vary_header("origin")
         await send(message)
 

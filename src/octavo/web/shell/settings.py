@@ -37,6 +37,7 @@ SAID = {
     "paused": "Paused. No more events will be sent.",
     "resumed": "Resumed. New events will be sent.",
     "tested": "Test sent. See the result in the log below.",
+    "replayed": "Sent again. See the result in the log below.",
     "edited": "Recipient changed.",
     "deleted": "Recipient and delivery log deleted.",
     "mapping": "Mapping added. Choose it for your next conversion.",

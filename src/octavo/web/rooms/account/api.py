@@ -15,6 +15,7 @@ from octavo.owners.accounts import list_users
 from octavo.owners.members import Member
 from octavo.records.account import KeyView, NewKey, UserAccount
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, ReadCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import WHOLE, Cursor, Email, Limit, problems
 from octavo.web.rooms.account import accounts
@@ -105,12 +106,15 @@ async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
 
 
 @keys_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
-async def make_key(services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest) -> NewKey:
+async def make_key(
+    services: ServicesOf, caller: KnownCaller, wanted: NewKeyRequest, idempotency: IdempotencyOf
+) -> NewKey:
     """Create an API key. The `key` is returned only once, in this response."""
     async with services.database.transaction() as connection:
-        return await keys.make_key(
+        made = await keys.make_key(
             connection, caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
         )
+        return await idempotency.keep(connection, made)
 
 
 @keys_router.delete("/{key}", status_code=204, responses=problems(401, 403, 404, 422))
@@ -145,10 +149,13 @@ async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member
 
 
 @members_router.post("", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
-async def add_member(services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest) -> Member:
+async def add_member(
+    services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest, idempotency: IdempotencyOf
+) -> Member:
     """Add a member by the email address of an existing account."""
     async with services.database.transaction() as connection:
-        return await members.add_member(connection, caller, wanted.email, wanted.role)
+        added = await members.add_member(connection, caller, wanted.email, wanted.role)
+        return await idempotency.keep(connection, added)
 
 
 @members_router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))
@@ -166,7 +173,7 @@ async def remove_member(services: ServicesOf, caller: KnownCaller, user: UUID) -
     services.live.recheck(caller.owner_id)
 
 
-users_router = APIRouter(prefix="/api/v1/admin/users", tags=["operations"])
+users_router = APIRouter(prefix="/api/v1/admin/users", tags=["admin"])
 
 
 @users_router.get("", responses=problems(401, 403, 422))

@@ -20,8 +20,19 @@ from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import WHOLE, Cursor, IdPart, Limit, problems
+from octavo.web.http.parameters import (
+    WHOLE,
+    Cursor,
+    IdPart,
+    IfMatch,
+    Limit,
+    check_match,
+    etag_of,
+    lock_edit,
+    problems,
+)
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 
@@ -78,7 +89,9 @@ async def list_analyses(
 
 
 @router.post("", status_code=202, responses=problems(400, 401, 403, 404, 409, 422))
-async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewAnalysis) -> Analysis:
+async def start_analysis(
+    services: ServicesOf, caller: WriteCaller, wanted: NewAnalysis, idempotency: IdempotencyOf
+) -> Analysis:
     """Run prompts on a document whose text is ready."""
     async with services.database.transaction() as connection:
         analysis = await analyses.start_analysis(
@@ -91,7 +104,8 @@ async def start_analysis(services: ServicesOf, caller: WriteCaller, wanted: NewA
         )
         if services.settings.smtp_url:
             await notify_requester(connection, caller, analysis)
-        return await details.show_analysis(connection, caller.owner_id, analysis)
+        shown = await details.show_analysis(connection, caller.owner_id, analysis)
+        return await idempotency.keep(connection, shown)
 
 
 @router.get("/{analysis}", responses=problems(401, 404, 422))
@@ -172,13 +186,18 @@ async def change_prompts(
 
 @router.post("/{analysis}/rerun", responses=problems(400, 401, 403, 404, 409, 422))
 async def rerun(
-    services: ServicesOf, caller: WriteCaller, analysis: UUID, wanted: RerunRequest | None = None
+    services: ServicesOf,
+    caller: WriteCaller,
+    analysis: UUID,
+    idempotency: IdempotencyOf,
+    wanted: RerunRequest | None = None,
 ) -> Analysis:
     """Discard the selected answers and run their prompts again."""
     chosen = wanted or RerunRequest()
     async with services.database.transaction() as connection:
         await analyses.ask_again(connection, caller.owner_id, analysis, prompt=chosen.prompt_id, item=chosen.item_id)
-        return await details.show_analysis(connection, caller.owner_id, analysis)
+        shown = await details.show_analysis(connection, caller.owner_id, analysis)
+        return await idempotency.keep(connection, shown)
 
 
 @router.post("/{analysis}/stop", responses=problems(401, 403, 404, 422))
@@ -201,11 +220,14 @@ async def cancel_analysis(services: ServicesOf, caller: WriteCaller, analysis: U
 
 
 @router.post("/{analysis}/retry", responses=problems(401, 403, 404, 422))
-async def restart_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
+async def restart_analysis(
+    services: ServicesOf, caller: WriteCaller, analysis: UUID, idempotency: IdempotencyOf
+) -> Analysis:
     """Resume an analysis that failed, was stopped, has stalled, or has missing answers."""
     async with services.database.transaction() as connection:
         await analyses.restart_analysis(connection, caller.owner_id, analysis)
-        return await details.show_analysis(connection, caller.owner_id, analysis)
+        shown = await details.show_analysis(connection, caller.owner_id, analysis)
+        return await idempotency.keep(connection, shown)
 
 
 prompts_router = APIRouter(prefix="/api/v1/prompts", tags=["analyses"])
@@ -251,15 +273,22 @@ async def list_prompts(services: ServicesOf, caller: ReadCaller) -> Page[Prompt]
 
 
 @prompts_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add_prompt(services: ServicesOf, caller: WriteCaller, wanted: NewPrompt) -> Prompt:
+async def add_prompt(
+    services: ServicesOf, caller: WriteCaller, wanted: NewPrompt, idempotency: IdempotencyOf
+) -> Prompt:
+    """Add a prompt to your prompts."""
     async with services.database.transaction() as connection:
-        return await prompts.add_prompt(connection, caller.owner_id, PromptFields(**wanted.model_dump()))
+        added = await prompts.add_prompt(connection, caller.owner_id, PromptFields(**wanted.model_dump()))
+        return await idempotency.keep(connection, added)
 
 
 @prompts_router.get("/{prompt}", responses=problems(401, 404, 422))
-async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID) -> Prompt:
+async def show_prompt(services: ServicesOf, caller: ReadCaller, prompt: UUID, response: Response) -> Prompt:
+    """Return one prompt."""
     async with services.database.connection() as connection:
-        return await prompts.show_prompt(connection, caller.owner_id, prompt)
+        found = await prompts.show_prompt(connection, caller.owner_id, prompt)
+    response.headers["etag"] = etag_of(found)
+    return found
 
 
 @prompts_router.get("/{prompt}/versions", responses=problems(401, 404, 422))
@@ -270,11 +299,23 @@ async def list_versions(services: ServicesOf, caller: ReadCaller, prompt: UUID) 
 
 
 @prompts_router.patch("/{prompt}", responses=problems(400, 401, 403, 404, 409, 422))
-async def change_prompt(services: ServicesOf, caller: WriteCaller, prompt: UUID, wanted: PromptChange) -> Prompt:
+async def change_prompt(
+    services: ServicesOf,
+    caller: WriteCaller,
+    prompt: UUID,
+    wanted: PromptChange,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Prompt:
     """Change a prompt. This creates a new version; analyses keep the version they ran with."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, prompt)
+            check_match(if_match, etag_of(await prompts.show_prompt(connection, caller.owner_id, prompt)))
         words = PromptFields(**wanted.model_dump())
-        return await prompts.change_prompt(connection, caller.owner_id, prompt, words)
+        changed = await prompts.change_prompt(connection, caller.owner_id, prompt, words)
+    response.headers["etag"] = etag_of(changed)
+    return changed
 
 
 @prompts_router.delete("/{prompt}", status_code=204, responses=problems(401, 403, 404, 409, 422))

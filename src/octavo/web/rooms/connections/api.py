@@ -27,6 +27,7 @@ from octavo.library.documents import show_document
 from octavo.owners import Caller
 from octavo.records.search import Connection, ConnectionPage, Engine, Status
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import ID_PART, WHOLE, Cursor, Limit, problems
 
@@ -155,9 +156,10 @@ async def connections_map(
 
 @router.post("/connections/rebuild", status_code=202, responses=problems(400, 401, 403, 404, 422))
 async def rebuild_connections(
-    services: ServicesOf, caller: WriteCaller, wanted: RebuildRequest | None = None
+    services: ServicesOf, caller: WriteCaller, idempotency: IdempotencyOf, wanted: RebuildRequest | None = None
 ) -> RebuildAnswer:
     """Compare documents again. Decisions are kept, and cached model answers are reused at no cost."""
     async with services.database.transaction() as connection:
         chosen = wanted.document_ids if wanted else None
-        return RebuildAnswer(jobs=await rebuild(connection, caller.owner_id, chosen))
+        jobs = await rebuild(connection, caller.owner_id, chosen)
+        return await idempotency.keep(connection, RebuildAnswer(jobs=jobs))

@@ -3,7 +3,9 @@ conversion).
 """
 
 from octavo.web.rooms.conversions import api, mapping_api, mapping_pages, pages, review
+from octavo.web.rooms.conversions.api import DocumentToConvert
 
+__all__ = ["ROUTERS", "DocumentToConvert"]
 ROUTERS = (
     pages.router,
     review.router,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from octavo.convert.corrections import Correction, Corrections, RowChange
 from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, mapping_of_conversion
 from octavo.convert.results import render_xml
-from octavo.convert.submissions import ConversionIntake, Submission
+from octavo.convert.submissions import ConversionIntake, OnSubmitted, Submission, ignore_submission
 from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import Page
@@ -34,12 +34,23 @@ from octavo.owners import Caller
 from octavo.records.conversions import BatchView, ConversionView, FoundValue
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import Idempotency, IdempotencyOf
 from octavo.web.context.intake import LimitsOf, early_limited
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
 from octavo.web.http.multipart import FormReader
-from octavo.web.http.parameters import RAW, Cursor, IdPart, Limit, problems, read_name
+from octavo.web.http.parameters import (
+    RAW,
+    Cursor,
+    IdPart,
+    IfMatch,
+    Limit,
+    check_match,
+    etag_of,
+    problems,
+    read_name,
+)
 from octavo.web.http.problems import describe_validation_errors
 
 router = APIRouter(prefix="/api/v1", tags=["conversions"])
@@ -157,7 +168,7 @@ class PageWord(BaseModel):
                         "properties": {"mapping": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
                     }
                 },
-                "application/json": {"schema": DocumentToConvert.model_json_schema()},
+                "application/json": {"schema": {"$ref": "#/components/schemas/DocumentToConvert"}},
                 **RAW,
             },
         }
@@ -168,6 +179,7 @@ async def convert(
     limits: LimitsOf,
     caller: WriteCaller,
     request: Request,
+    idempotency: IdempotencyOf,
     mapping: Annotated[
         Name | None,
         Query(
@@ -183,20 +195,20 @@ async def convert(
     Send a form with `file` and `mapping`, raw bytes with the header `X-Upload-Filename`, or JSON with `document_id`. If
     the same content was already converted with the same mapping, the existing conversion is returned.
     """
-    intake, owner = conversion_intake(services, limits), caller.owner_id
+    intake, owner = conversion_intake(services, limits, _keep(idempotency, caller.owner_id)), caller.owner_id
     if mapping:
         await intake.find_mapping(owner, mapping)
     media_type = content_type.partition(";")[0].strip().lower()
     async with services.limits.transfers.one(owner, limits.concurrent):
         if x_upload_filename is not None:
             name = read_name(x_upload_filename)
-            body = early_limited(request, limits, request.stream())
+            body = early_limited(request, limits, idempotency.stream())
             begun = await intake.submit_file(owner, name, lambda: mapping or DEFAULT_MAPPING, body)
         elif media_type == "application/json":
-            wanted = await _read_json(request)
+            wanted = await _read_json(idempotency.stream())
             begun = await intake.submit_document(owner, wanted.document_id, wanted.mapping)
         elif media_type == "multipart/form-data":
-            form = await FormReader(content_type, request.stream()).read()
+            form = await FormReader(content_type, idempotency.stream()).read()
             fields, body = form.fields, early_limited(request, limits, form.file)
             begun = await intake.submit_file(
                 owner, form.filename, lambda: fields.get("mapping") or DEFAULT_MAPPING, body
@@ -214,6 +226,7 @@ async def convert_document(
     limits: LimitsOf,
     caller: WriteCaller,
     document: UUID,
+    idempotency: IdempotencyOf,
     wanted: ConvertRequest | None = None,
 ) -> ConversionView:
     """Convert a PDF in the library. The stored file is used; nothing is uploaded, and no new document is created.
@@ -221,7 +234,8 @@ async def convert_document(
     If the same content was already converted with the same mapping, the existing conversion is returned.
     """
     name = (wanted or ConvertRequest()).mapping
-    begun = await conversion_intake(services, limits).submit_document(caller.owner_id, document, name)
+    intake = conversion_intake(services, limits, _keep(idempotency, caller.owner_id))
+    begun = await intake.submit_document(caller.owner_id, document, name)
     return await _begun(services, caller.owner_id, begun)
 
 
@@ -231,6 +245,7 @@ async def convert_again(
     limits: LimitsOf,
     caller: WriteCaller,
     conversion: UUID,
+    idempotency: IdempotencyOf,
     wanted: AgainRequest | None = None,
 ) -> ConversionView:
     """Convert the file of a conversion again, with the same mapping or another one.
@@ -238,18 +253,33 @@ async def convert_again(
     The earlier conversion is kept, and its corrections are applied to the new one. If a conversion of this file with
     this mapping is in progress, it is returned.
     """
-    intake = conversion_intake(services, limits)
+    intake = conversion_intake(services, limits, _keep(idempotency, caller.owner_id))
     begun = await intake.convert_again(caller.owner_id, conversion, wanted.mapping if wanted else None)
     return await _begun(services, caller.owner_id, begun)
 
 
 async def _begun(services: Services, owner: UUID, begun: Submission) -> ConversionView:
     async with services.database.connection() as connection:
-        found = await _show(connection, owner, begun.id)
+        return await _submitted(connection, owner, begun)
+
+
+async def _submitted(connection: Connection, owner: UUID, begun: Submission) -> ConversionView:
+    found = await _show(connection, owner, begun.id)
     return found if begun.created else found.model_copy(update={"duplicate_of": begun.id})
 
 
-def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionIntake:
+def _keep(idempotency: Idempotency, owner: UUID) -> OnSubmitted:
+    """Return a function that stores the answer in the transaction that queues the conversion."""
+
+    async def keep(connection: Connection, begun: Submission) -> None:
+        await idempotency.keep(connection, await _submitted(connection, owner, begun))
+
+    return keep
+
+
+def conversion_intake(
+    services: Services, limits: IntakeLimits, on_submitted: OnSubmitted = ignore_submission
+) -> ConversionIntake:
     """Return the service that accepts PDFs for conversion.
 
     If a remote conversion service has a lower size limit, that limit applies.
@@ -259,13 +289,13 @@ def conversion_intake(services: Services, limits: IntakeLimits) -> ConversionInt
     if settings.conversion_gateway_url:
         most = min(most, settings.conversion_gateway_bytes)
     return ConversionIntake(
-        services.database, services.bucket, most, settings.conversion_source_days, limits.stored_bytes
+        services.database, services.bucket, most, settings.conversion_source_days, limits.stored_bytes, on_submitted
     )
 
 
-async def _read_json(request: Request) -> DocumentToConvert:
+async def _read_json(stream: AsyncIterable[bytes]) -> DocumentToConvert:
     body = bytearray()
-    async for chunk in request.stream():
+    async for chunk in stream:
         body += chunk
         if len(body) > _JSON_BYTES:
             raise BadInput("The request body is too large.")
@@ -340,15 +370,22 @@ def _json_lines(rows: Sequence[Mapping[str, Any]]) -> Response:
 
 
 @router.get("/conversions/{conversion}", responses=problems(401, 404, 422))
-async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID) -> ConversionView:
+async def conversion(services: ServicesOf, caller: ReadCaller, conversion: UUID, response: Response) -> ConversionView:
     """Return the status of a conversion and, once it is complete, its values with their positions."""
     async with services.database.connection() as connection:
-        return await _show(connection, caller.owner_id, conversion)
+        found = await _show(connection, caller.owner_id, conversion)
+    response.headers["etag"] = etag_of(found.id, found.revision)
+    return found
 
 
 @router.patch("/conversions/{conversion}", responses=problems(400, 401, 403, 404, 409, 410, 422))
 async def correct(
-    services: ServicesOf, caller: WriteCaller, conversion: UUID, wanted: CorrectionRequest
+    services: ServicesOf,
+    caller: WriteCaller,
+    conversion: UUID,
+    wanted: CorrectionRequest,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> ConversionView:
     """Correct values and rows, or accept failed checks. This creates the next revision.
 
@@ -356,6 +393,10 @@ async def correct(
     """
     if not (wanted.values or wanted.rows or wanted.accept or wanted.restore):
         raise BadInput("Send `values`, `rows`, `accept` or `restore`.")
+    if if_match is not None:  # a correction that another one overtakes is refused when it is saved
+        async with services.database.connection() as connection:
+            now = await _show(connection, caller.owner_id, conversion)
+        check_match(if_match, etag_of(now.id, now.revision))
     await corrections_of(services).correct(
         caller.owner_id,
         conversion,
@@ -367,7 +408,9 @@ async def correct(
         person=person_without_account(caller),
     )
     async with services.database.connection() as connection:
-        return await _show(connection, caller.owner_id, conversion)
+        corrected = await _show(connection, caller.owner_id, conversion)
+    response.headers["etag"] = etag_of(corrected.id, corrected.revision)
+    return corrected
 
 
 def corrections_of(services: Services) -> Corrections:

@@ -30,6 +30,7 @@ from octavo.intake.upload_rows import clean_filename
 from octavo.owners import Caller
 from octavo.records.conversions import MappingSummary, MappingView
 from octavo.web.context.callers import ReadCaller, WriteCaller, address_of
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import Allowance, ConcurrencyLimit
 from octavo.web.http.parameters import problems
@@ -63,13 +64,15 @@ async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSumm
 
 
 @router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add(request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingView:
+async def add(
+    request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping, idempotency: IdempotencyOf
+) -> MappingView:
     """Add a mapping. It is validated first. It cannot be edited later; save changes under a new version instead."""
     label = clean_filename(new.file)
     summary = await services.shared(MappingTrials).check(request, caller, new.text, label)
     async with services.database.transaction() as connection:
         stored = await add_mapping(connection, caller.owner_id, summary, label, new.text)
-    return _view(summary, stored)
+        return await idempotency.keep(connection, _view(summary, stored))
 
 
 @router.post("/check", responses=problems(400, 401, 403, 422))

@@ -12,7 +12,9 @@ from octavo.web.rooms.library import (
     upload_api,
     versions,
 )
+from octavo.web.rooms.library.adding import SOURCES
 
+__all__ = ["ROUTERS", "SOURCES"]
 ROUTERS = (
     pages.router,
     edit.router,

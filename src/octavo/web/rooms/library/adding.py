@@ -28,6 +28,7 @@ from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filena
 from octavo.intake.links import link_source, paste_source, video_source
 from octavo.intake.links.sources import NewSource
 from octavo.intake.upload_rows import Policy, with_details
+from octavo.intake.uploads import OnCreated, ignore_created
 from octavo.library import changes
 from octavo.library.changes import Edit, retry_document
 from octavo.library.documents import show_document
@@ -257,12 +258,15 @@ class FileUnlocker:
         password: str,
         from_stage: str | None = None,
         extraction: Extraction = Extraction.PLAIN,
+        *,
+        on_retried: OnCreated = ignore_created,
     ) -> Retried:
         """Process a document again from its unlocked file. A wrong password raises `Encrypted` and changes nothing."""
         opened = await self._unlock(owner, document, password)
         async with self._database.transaction() as connection:
             unused = await keep_unlocked(connection, owner, document, opened) if opened else []
             retried = await retry_document(connection, owner, document, from_stage, extraction)
+            await on_retried(connection, retried)
         await self._bucket.delete(unused)
         return retried
 
@@ -334,7 +338,9 @@ class TextSource(JsonSource):
 
 
 _KINDS: dict[str, type[JsonSource]] = {kind.key: kind for kind in (LinkSource, VideoSource, TextSource)}
-SCHEMA: dict[str, Any] = {"oneOf": [kind.model_json_schema() for kind in _KINDS.values()]}
+# Refers to the types in the OpenAPI description.
+SOURCES = tuple(_KINDS.values())
+SCHEMA: dict[str, Any] = {"oneOf": [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in SOURCES]}
 
 
 async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow: frozenset[str]) -> NewSource:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, StrictBool
 
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
@@ -31,10 +31,25 @@ from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
 from octavo.records.documents import Chunk, Document, FactView, Retried
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known, is_still, names_a_date, read_range
-from octavo.web.http.parameters import IF_GIVEN, Cursor, Date, ExtractionField, IdPart, Limit, RetryRequest, problems
+from octavo.web.http.parameters import (
+    IF_GIVEN,
+    WHOLE,
+    Cursor,
+    Date,
+    ExtractionField,
+    IdPart,
+    IfMatch,
+    Limit,
+    RetryRequest,
+    check_match,
+    etag_of,
+    lock_edit,
+    problems,
+)
 from octavo.web.rooms.library.adding import FileUnlocker
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -50,7 +65,7 @@ FilterAmount = Annotated[Decimal | None, Field(max_digits=21, decimal_places=6)]
 MOST_BYTES = 2**53 - 1
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"
 Size = Annotated[int | None, Query(ge=0, le=MOST_BYTES, description="In bytes."), IF_GIVEN]
-FilterSize = Annotated[int | None, Field(ge=0, le=MOST_BYTES)]
+FilterSize = Annotated[int | None, Field(ge=0, le=MOST_BYTES), WHOLE]
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 FactName = Literal[
     "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
@@ -101,8 +116,8 @@ class FilterRequest(BaseModel):
     status: Literal["pending", "completed", "failed"] | None = None
     tag: FilterText = None
     collection: FilterText = None
-    trashed: bool = False
-    versions: bool = False
+    trashed: StrictBool = False
+    versions: StrictBool = False
     kind: FilterText = None
     sender: FilterText = None
     before: FilterDate = None
@@ -209,19 +224,38 @@ async def document(
     services: ServicesOf,
     caller: ReadCaller,
     document: UUID,
+    response: Response,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
     """Return one of your documents. `trashed`: look for it in the trash instead."""
     async with services.database.connection() as connection:
-        return await show_document(connection, caller.owner_id, document, trashed=trashed)
+        found = await show_document(connection, caller.owner_id, document, trashed=trashed)
+    response.headers["etag"] = document_etag(found)
+    return found
 
 
 @router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))
-async def edit(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: EditRequest) -> Document:
+async def edit(
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: EditRequest,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Document:
     """Change the title, author, date, tags or collection of a document."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, document)
+            check_match(if_match, document_etag(await show_document(connection, caller.owner_id, document)))
         await changes.edit_documents(connection, caller.owner_id, [document], wanted.as_edit())
-        return await show_document(connection, caller.owner_id, document)
+        edited = await show_document(connection, caller.owner_id, document)
+    response.headers["etag"] = document_etag(edited)
+    return edited
+
+
+def document_etag(document: Document) -> str:
+    return etag_of(*(getattr(document, name) for name in sorted(EditRequest.model_fields)))
 
 
 @router.delete("/{document}", status_code=204, responses=problems(401, 403, 404, 422))
@@ -250,7 +284,11 @@ async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> 
 
 @router.post("/{document}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: RetryDocumentRequest | None = None
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    idempotency: IdempotencyOf,
+    wanted: RetryDocumentRequest | None = None,
 ) -> Retried:
     """Resume a failed document, process a completed one again, or unlock a password-protected PDF."""
     wanted = wanted or RetryDocumentRequest()
@@ -258,10 +296,11 @@ async def retry(
     check_extraction(services.settings, caller, wanted.extraction)
     if wanted.password:
         return await services.shared(FileUnlocker).retry(
-            caller.owner_id, document, wanted.password.get_secret_value(), *how
+            caller.owner_id, document, wanted.password.get_secret_value(), *how, on_retried=idempotency.keep
         )
     async with services.database.transaction() as connection:
-        return await changes.retry_document(connection, caller.owner_id, document, *how)
+        retried = await changes.retry_document(connection, caller.owner_id, document, *how)
+        return await idempotency.keep(connection, retried)
 
 
 @router.get("/{document}/chunks", responses=problems(401, 404, 422))
@@ -274,23 +313,35 @@ async def chunks(
 
 
 @router.get("/{document}/facts", responses=problems(401, 404, 422))
-async def facts(services: ServicesOf, caller: ReadCaller, document: UUID) -> Page[FactView]:
+async def facts(services: ServicesOf, caller: ReadCaller, document: UUID, response: Response) -> Page[FactView]:
     """List the facts about a document, such as its kind, title, sender, number, date and amount.
 
     Each fact includes its position in the text and its source.
     """
     async with services.database.connection() as connection:
-        return Page(await list_facts(connection, caller.owner_id, document), None)
+        found = await list_facts(connection, caller.owner_id, document)
+    response.headers["etag"] = etag_of(found)
+    return Page(found, None)
 
 
 @router.patch("/{document}/facts", responses=problems(400, 401, 403, 404, 422))
 async def correct_facts(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: CorrectedFacts
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: CorrectedFacts,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> Page[FactView]:
     """Correct facts. Send null for a fact that the document does not have. Corrections are never overwritten."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, document)
+            check_match(if_match, etag_of(await list_facts(connection, caller.owner_id, document)))
         await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
-        return Page(await list_facts(connection, caller.owner_id, document), None)
+        found = await list_facts(connection, caller.owner_id, document)
+    response.headers["etag"] = etag_of(found)
+    return Page(found, None)
 
 
 @router.get("/{document}/events", responses=problems(401, 404, 422))

@@ -17,12 +17,23 @@ from octavo.core.ids import new_id
 from octavo.core.types import Lane
 from octavo.database import Connection
 from octavo.library import changes
-from octavo.library.bulk import Act, BatchResult, BulkAction, BulkResult, Chosen, find_present, undo_change
+from octavo.library.bulk import (
+    MOST_SELECTED,
+    MOST_TOGETHER,
+    Act,
+    BatchResult,
+    BulkAction,
+    BulkResult,
+    Chosen,
+    find_present,
+    undo_change,
+)
 from octavo.library.changes import Edit
 from octavo.library.documents import count_documents
 from octavo.records.documents import BulkAnswer
 from octavo.records.jobs import JobError
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import Idempotency, IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import WrongMethod
@@ -100,18 +111,21 @@ class BulkRequest(SelectionRequest):
 
 
 @router.post("", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
-async def bulk(services: ServicesOf, caller: WriteCaller, wanted: BulkRequest) -> BulkAnswer:
+async def bulk(
+    services: ServicesOf, caller: WriteCaller, wanted: BulkRequest, idempotency: IdempotencyOf
+) -> BulkAnswer:
     """Apply one action to many documents.
 
     They are changed in batches of 500. If the action fails for one document, no document of its batch and of the
-    following batches is changed. An edit and a deletion can be undone.
+    following batches is changed. An edit and a deletion can be undone. With an `Idempotency-Key`, all documents are
+    changed or none, and a filter may match up to 10,000.
 
     The action `convert` queues a conversion of each document with the mapping `edit.mapping`. A single notification is
     sent when all conversions have ended. The action `analyse` runs the prompts `edit.prompt_ids`, or all active ones,
     on each document that has text.
     """
     wanted.check()
-    return await apply(services, caller.owner_id, wanted.as_chosen(), wanted.action, wanted.edit)
+    return await apply(services, caller.owner_id, wanted.as_chosen(), wanted.action, wanted.edit, idempotency)
 
 
 @router.post("/{change}/undo", response_model_exclude_none=True, responses=problems(401, 403, 404, 422))
@@ -146,12 +160,22 @@ async def refuse_other_methods() -> None:
 
 
 async def apply(
-    services: Services, owner: UUID, chosen: Chosen, action: ActionName, edit: BulkEdit | None = None
+    services: Services,
+    owner: UUID,
+    chosen: Chosen,
+    action: ActionName,
+    edit: BulkEdit | None = None,
+    idempotency: Idempotency | None = None,
 ) -> BulkAnswer:
-    """Apply an action to the documents that are chosen now."""
+    """Apply an action to the documents that are chosen now.
+
+    If the answer is stored to be repeated, everything is done in one transaction.
+    """
     if action == "convert":
-        return await _convert(services, owner, chosen, edit)
-    ids = await chosen.select(services.database, owner)
+        return await _convert(services, owner, chosen, edit, idempotency)
+    kept = idempotency if idempotency and idempotency.has_key else None
+    ids = await chosen.select(services.database, owner, MOST_TOGETHER if kept else MOST_SELECTED)
+    shown = ids if chosen.by_filter else None
     change = new_id() if action in {"edit", "delete"} else None
     wanted = BulkAction(
         services.database,
@@ -160,8 +184,15 @@ async def apply(
         _act(owner, action, edit, change),
         trashed=TRASHED.get(action, False),
         skips=chosen.by_filter,
+        on_changed=partial(_keep, kept, shown, change) if kept else None,
     )
-    return _answer(await wanted.run(ids), ids if chosen.by_filter else None, change)
+    return _answer(await wanted.run(ids), shown, change)
+
+
+async def _keep(
+    kept: Idempotency, ids: list[UUID] | None, change: UUID | None, connection: Connection, changed: int
+) -> None:
+    await kept.keep(connection, _answer(BulkResult(changed), ids, change))
 
 
 def _answer(result: BulkResult, ids: list[UUID] | None, change: UUID | None) -> BulkAnswer:
@@ -210,7 +241,9 @@ async def _analyse(
     return BatchResult(len(await start_analyses(connection, owner, documents, prompts)))
 
 
-async def _convert(services: Services, owner: UUID, chosen: Chosen, edit: BulkEdit | None) -> BulkAnswer:
+async def _convert(
+    services: Services, owner: UUID, chosen: Chosen, edit: BulkEdit | None, idempotency: Idempotency | None
+) -> BulkAnswer:
     # Imported here, so that only the conversions room loads the conversion engine when the server starts.
     from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, find_mapping
     from octavo.convert.submissions import begin_batch
@@ -222,7 +255,10 @@ async def _convert(services: Services, owner: UUID, chosen: Chosen, edit: BulkEd
             await changes.lock_documents(connection, owner, ids)
         changed = len(ids) if filters is None else await count_documents(connection, owner, filters)
         batch = await begin_batch(connection, owner, mapping, documents=ids, filters=filters)
-    return BulkAnswer(changed=changed, batch_id=batch)
+        answer = BulkAnswer(changed=changed, batch_id=batch)
+        if idempotency:
+            await idempotency.keep(connection, answer)
+    return answer
 
 
 async def _download(request: Request, services: Services, owner: UUID, chosen: Chosen) -> StreamingResponse:

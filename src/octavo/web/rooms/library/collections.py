@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from octavo.library.collections import Collection, Tag
 from octavo.library.documents import Sort
 from octavo.records.documents import SavedView
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, problems
 from octavo.web.rooms.library.api import FilterRequest
@@ -30,6 +32,14 @@ class CollectionName(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCollection(Collection):
+    """The collection. `items` is a list with the same collection, and `next_cursor` is always null, as in all lists."""
+
+    items: list[Collection]
+    next_cursor: str | None = None
 
 
 class CollectionEdit(BaseModel):
@@ -52,12 +62,15 @@ async def list_collections(services: ServicesOf, caller: ReadCaller) -> Page[Col
 
 
 @router.post("/collections", status_code=201, responses=problems(400, 401, 403, 422))
-async def make_collection(services: ServicesOf, caller: WriteCaller, wanted: CollectionName) -> Page[Collection]:
+async def make_collection(
+    services: ServicesOf, caller: WriteCaller, wanted: CollectionName, idempotency: IdempotencyOf
+) -> MadeCollection:
     """Return the collection with this name. It is created if it does not exist."""
     async with services.database.transaction() as connection:
         made = await collections.ensure_collection(connection, caller.owner_id, wanted.name)
         all_of_them = await collections.list_collections(connection, caller.owner_id)
-        return Page([one for one in all_of_them if one.id == made], None)
+        (found,) = [one for one in all_of_them if one.id == made]
+        return await idempotency.keep(connection, MadeCollection(**asdict(found), items=[found]))
 
 
 @router.patch("/collections/{collection}", status_code=204, responses=problems(400, 401, 403, 404, 409, 422))
@@ -102,11 +115,14 @@ async def views(services: ServicesOf, caller: ReadCaller) -> Page[SavedView]:
 
 
 @router.post("/views", status_code=201, responses=problems(400, 401, 403, 422))
-async def save_view(services: ServicesOf, caller: WriteCaller, wanted: ViewRequest) -> SavedView:
+async def save_view(
+    services: ServicesOf, caller: WriteCaller, wanted: ViewRequest, idempotency: IdempotencyOf
+) -> SavedView:
     """Save filters and a sort order of the library. A view with the same name is replaced."""
     wanted.filter.as_filters()
     async with services.database.transaction() as connection:
-        return await facts.save_view(connection, caller.owner_id, wanted.name, wanted.filter.as_json(), wanted.sort)
+        saved = await facts.save_view(connection, caller.owner_id, wanted.name, wanted.filter.as_json(), wanted.sort)
+        return await idempotency.keep(connection, saved)
 
 
 @router.delete("/views/{view}", status_code=204, responses=problems(401, 403, 404, 422))

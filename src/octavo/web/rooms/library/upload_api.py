@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners.callers import Caller
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.downloads import attachment
@@ -106,11 +108,13 @@ async def begin(
     limits: LimitsOf,
     caller: WriteCaller,
     announced: Announcement,
+    idempotency: IdempotencyOf,
     import_id: Annotated[ImportId, Query()] = None,
 ) -> Ticket:
     """Create an upload for a file. Send the bytes to `put_url`, then finalize the upload to create the document."""
     check_extraction(services.settings, caller, announced.extraction)
-    return await intake.begin(caller.owner_id, as_part(announced.as_upload(), caller, import_id), limits)
+    upload = as_part(announced.as_upload(), caller, import_id)
+    return await intake.begin(caller.owner_id, upload, limits, on_created=idempotency.keep)
 
 
 @router.get("/uploads", responses=problems(400, 401, 422))
@@ -145,9 +149,11 @@ async def content(intake: IntakeOf, caller: ReadCaller, upload: UUID) -> Streami
 
 
 @router.post("/uploads/{upload}/finalize", responses=problems(401, 403, 404, 409, 413, 422))
-async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID) -> Outcome:
+async def finalize(
+    intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, idempotency: IdempotencyOf
+) -> Outcome:
     """Create the document, or return the existing one with the same content. Repeated calls return the same result."""
-    return await intake.finalize(caller.owner_id, upload, limits)
+    return await intake.finalize(caller.owner_id, upload, limits, on_created=idempotency.keep)
 
 
 @router.post(
@@ -178,12 +184,13 @@ async def finalize(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, uplo
         }
     },
 )
-async def add(
+async def add(  # noqa: PLR0917 - parameters of a request
     intake: IntakeOf,
     limits: LimitsOf,
     caller: WriteCaller,
     request: Request,
     services: ServicesOf,
+    idempotency: IdempotencyOf,
     fields: Annotated[RawFields, Query()],
     content_type: Annotated[str, Header()] = "application/octet-stream",
     x_upload_filename: Annotated[str | None, Header(max_length=3000)] = None,
@@ -195,31 +202,27 @@ async def add(
     `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
+    take = partial(intake.take, caller.owner_id, limits=limits, on_created=idempotency.keep)
     async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
             named = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
             announced = _check_fields(named, read_name(x_upload_filename), content_type)
             check_extraction(services.settings, caller, announced.extraction)
-            body = early_limited(request, limits, request.stream())
-            return await intake.take(
-                caller.owner_id, as_part(announced.as_upload(), caller, fields.import_id), body, limits
-            )
+            upload = as_part(announced.as_upload(), caller, fields.import_id)
+            return await take(upload, early_limited(request, limits, idempotency.stream()))
         if media_type == "application/json":
             given = await read_json_source(
-                request.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
+                idempotency.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
             )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
             await check_link(services, given.upload)
-            upload = as_part(given.upload, caller, fields.import_id)
-            return await intake.take(caller.owner_id, upload, given.body, limits)
+            return await take(as_part(given.upload, caller, fields.import_id), given.body)
         if media_type == "multipart/form-data":
-            form = await FormReader(content_type, request.stream()).read()
+            form = await FormReader(content_type, idempotency.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
             check_extraction(services.settings, caller, announced.extraction)
-            body = early_limited(request, limits, form.file)
-            return await intake.take(
-                caller.owner_id, as_part(announced.as_upload(), caller, fields.import_id), body, limits
-            )
+            upload = as_part(announced.as_upload(), caller, fields.import_id)
+            return await take(upload, early_limited(request, limits, form.file))
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.pagination import Page
@@ -17,8 +17,9 @@ from octavo.deliver.notifications import Notification, NotificationPage
 from octavo.deliver.subscribers import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import Cursor, Limit, problems
+from octavo.web.http.parameters import Cursor, IfMatch, Limit, check_match, etag_of, lock_edit, problems
 
 router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
 
@@ -54,6 +55,7 @@ async def mark_all_read(services: ServicesOf, caller: WriteCaller) -> ReadCount:
 
 @router.post("/{notification}/read", responses=problems(401, 403, 404, 422))
 async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
+    """Mark a notification as read."""
     async with services.database.transaction() as connection:
         return await notifications.mark_read(connection, caller.owner_id, notification)
 
@@ -93,7 +95,7 @@ class WebhookEdit(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TestJob:
-    """The job that sends the test event; its status shows the result."""
+    """The job that sends the event; its status shows the result."""
 
     job_id: UUID
 
@@ -106,10 +108,12 @@ async def list_webhooks(services: ServicesOf, caller: KnownCaller) -> Page[Subsc
 
 
 @webhooks_router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest) -> NewSubscriber:
+async def add_webhook(
+    services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest, idempotency: IdempotencyOf
+) -> NewSubscriber:
     """Add a recipient. The `secret` that signs webhooks is returned only once, in this response."""
     async with services.database.transaction() as connection:
-        return await subscribers.add_subscriber(
+        added = await subscribers.add_subscriber(
             connection,
             caller,
             known_channels(services.settings),
@@ -117,19 +121,37 @@ async def add_webhook(services: ServicesOf, caller: KnownCaller, wanted: Webhook
             address=wanted.address,
             events=wanted.events,
         )
+        return await idempotency.keep(connection, added)
 
 
 @webhooks_router.get("/{webhook}", responses=problems(401, 404, 422))
-async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> Subscriber:
+async def show_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, response: Response) -> Subscriber:
+    """Return one recipient."""
     async with services.database.connection() as connection:
-        return await subscribers.show_subscriber(connection, caller.owner_id, webhook)
+        found = await subscribers.show_subscriber(connection, caller.owner_id, webhook)
+    response.headers["etag"] = webhook_etag(found)
+    return found
+
+
+def webhook_etag(found: Subscriber) -> str:
+    return etag_of(found.address, found.events, found.active)
 
 
 @webhooks_router.patch("/{webhook}", responses=problems(400, 401, 403, 404, 422))
-async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, wanted: WebhookEdit) -> Subscriber:
+async def edit_webhook(
+    services: ServicesOf,
+    caller: KnownCaller,
+    webhook: UUID,
+    wanted: WebhookEdit,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Subscriber:
     """Change, pause or resume a recipient. Events that happen during a pause are never sent."""
     async with services.database.transaction() as connection:
-        return await subscribers.edit_subscriber(
+        if if_match is not None:
+            await lock_edit(connection, if_match, webhook)
+            check_match(if_match, webhook_etag(await subscribers.show_subscriber(connection, caller.owner_id, webhook)))
+        edited = await subscribers.edit_subscriber(
             connection,
             caller,
             known_channels(services.settings),
@@ -138,6 +160,8 @@ async def edit_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID,
             events=wanted.events,
             active=wanted.active,
         )
+    response.headers["etag"] = webhook_etag(edited)
+    return edited
 
 
 @webhooks_router.delete("/{webhook}", status_code=204, responses=problems(401, 403, 404, 422))
@@ -148,10 +172,10 @@ async def delete_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUI
 
 
 @webhooks_router.post("/{webhook}/test", status_code=202, responses=problems(401, 403, 404, 422))
-async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID) -> TestJob:
+async def test_webhook(services: ServicesOf, caller: KnownCaller, webhook: UUID, idempotency: IdempotencyOf) -> TestJob:
     """Send a test event now. The delivery is attempted only once."""
     async with services.database.transaction() as connection:
-        return TestJob(await subscribers.send_test(connection, caller, webhook))
+        return await idempotency.keep(connection, TestJob(await subscribers.send_test(connection, caller, webhook)))
 
 
 @webhooks_router.get("/{webhook}/deliveries", responses=problems(401, 404, 422))
@@ -161,3 +185,27 @@ async def list_deliveries(
     """List the delivery attempts of the last 90 days, newest first."""
     async with services.database.connection() as connection:
         return await subscribers.list_attempts(connection, caller.owner_id, webhook, cursor=cursor, limit=limit)
+
+
+@webhooks_router.post(
+    "/{webhook}/deliveries/{delivery}/replay", status_code=202, responses=problems(401, 403, 404, 409, 422)
+)
+async def replay_delivery(
+    services: ServicesOf, caller: KnownCaller, webhook: UUID, delivery: UUID, idempotency: IdempotencyOf
+) -> TestJob:
+    """Send the event of a delivery attempt again, with the same `webhook-id`."""
+    async with services.database.transaction() as connection:
+        job = await subscribers.replay_delivery(connection, caller, webhook, delivery)
+        return await idempotency.keep(connection, TestJob(job))
+
+
+@webhooks_router.post("/{webhook}/rotate", responses=problems(401, 403, 404, 409, 422))
+async def rotate_secret(
+    services: ServicesOf, caller: KnownCaller, webhook: UUID, idempotency: IdempotencyOf
+) -> NewSubscriber:
+    """Give a webhook a new `secret`, which is returned only once.
+
+    For 24 hours, webhooks are signed with the old secret as well: `webhook-signature` then has two signatures.
+    """
+    async with services.database.transaction() as connection:
+        return await idempotency.keep(connection, await subscribers.rotate_secret(connection, caller, webhook))

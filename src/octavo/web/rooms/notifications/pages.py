@@ -211,7 +211,7 @@ async def _show_one(
     services: Services,
     frame: Frame,
     webhook: UUID,
-    cursor: str | None,
+    cursor: str | None = None,
     status: int = 200,
     **shown: Any,  # noqa: ANN401
 ) -> Response:
@@ -250,6 +250,21 @@ async def send_test(services: ServicesOf, caller: KnownCaller, webhook: UUID) ->
     async with services.database.transaction() as connection:
         await subscribers.send_test(connection, caller, webhook)
     return back_to(f"/settings/webhooks/{webhook}?said=tested")
+
+
+@webhooks_router.post("/{webhook}/rotate")
+async def rotate(request: Request, services: ServicesOf, frame: SettingsFrame, webhook: UUID) -> Response:
+    """Give a webhook a new secret. The page is rendered without a redirect, because the secret is shown only once."""
+    async with services.database.transaction() as connection:
+        made = await subscribers.rotate_secret(connection, frame.caller, webhook)
+    return await _show_one(request, services, frame, webhook, rotated=made.secret)
+
+
+@webhooks_router.post("/{webhook}/deliveries/{delivery}/replay")
+async def replay(services: ServicesOf, caller: KnownCaller, webhook: UUID, delivery: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await subscribers.replay_delivery(connection, caller, webhook, delivery)
+    return back_to(f"/settings/webhooks/{webhook}?said=replayed")
 
 
 @webhooks_router.get("/{webhook}/delete")

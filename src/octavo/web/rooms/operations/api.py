@@ -27,6 +27,7 @@ from octavo.ops.dead_letters import AfterDiscard
 from octavo.ops.health import Check
 from octavo.records.jobs import ImportState, JobView
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import IF_GIVEN, Cursor, Limit, RetryRequest, problems
 
@@ -82,13 +83,13 @@ async def letters(services: ServicesOf, cursor: Cursor = None, limit: Limit = DE
 
 
 @router.post("/dead-letters/requeue", responses=problems(400, 404, 409))
-async def requeue_many(services: ServicesOf, wanted: ManyJobs) -> ChangeCount:
+async def requeue_many(services: ServicesOf, wanted: ManyJobs, idempotency: IdempotencyOf) -> ChangeCount:
     """Requeue these jobs, which failed for good (dead letters).
 
     If one of the jobs is not a dead letter, none is requeued.
     """
     async with services.database.transaction() as connection:
-        return ChangeCount(await requeue_dead_letters(connection, wanted.ids))
+        return await idempotency.keep(connection, ChangeCount(await requeue_dead_letters(connection, wanted.ids)))
 
 
 @router.post("/dead-letters/discard", responses=problems(400, 404, 409))
@@ -102,11 +103,13 @@ async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> Chan
 
 
 @router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
-async def requeue(services: ServicesOf, job: UUID, wanted: RetryRequest | None = None) -> JobView:
+async def requeue(
+    services: ServicesOf, job: UUID, idempotency: IdempotencyOf, wanted: RetryRequest | None = None
+) -> JobView:
     """Requeue one dead letter (a job that failed for good)."""
     async with services.database.transaction() as connection:
         await requeue_dead_letters(connection, [job], from_stage=wanted.from_stage if wanted else None)
-        return await show_job(connection, None, job)
+        return await idempotency.keep(connection, await show_job(connection, None, job))
 
 
 @router.post("/dead-letters/{job}/discard", responses=problems(404, 409))
@@ -189,11 +192,17 @@ async def cancel(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobVie
 
 
 @jobs_router.post("/{job}/retry", responses=problems(400, 401, 403, 404, 409, 422))
-async def retry(services: ServicesOf, caller: WriteCaller, job: UUID, wanted: RetryRequest | None = None) -> JobView:
+async def retry(
+    services: ServicesOf,
+    caller: WriteCaller,
+    job: UUID,
+    idempotency: IdempotencyOf,
+    wanted: RetryRequest | None = None,
+) -> JobView:
     """Requeue a failed, cancelled or paused job. If the job is waiting for its next attempt, start the attempt now."""
     async with services.database.transaction() as connection:
         await retry_jobs(connection, caller.owner_id, [job], from_stage=wanted.from_stage if wanted else None)
-        return await show_job(connection, caller.owner_id, job)
+        return await idempotency.keep(connection, await show_job(connection, caller.owner_id, job))
 
 
 @jobs_router.post("/{job}/prioritise", responses=problems(401, 403, 404, 409, 422))

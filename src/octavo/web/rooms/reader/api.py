@@ -26,10 +26,21 @@ from octavo.records.documents import (
     TextMatches,
 )
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import is_known
-from octavo.web.http.parameters import IF_GIVEN, WHOLE, Cursor, Limit, problems
+from octavo.web.http.parameters import (
+    IF_GIVEN,
+    WHOLE,
+    Cursor,
+    IfMatch,
+    Limit,
+    check_match,
+    etag_of,
+    lock_edit,
+    problems,
+)
 from octavo.web.rooms.reader.text import MOST_WORDS, find_in_text, find_text, page_at
 
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -153,7 +164,11 @@ async def find(
     caller: ReadCaller,
     document: UUID,
     q: Annotated[str, Query(min_length=1, max_length=MOST_WORDS, description="Words, in this order.")],
-    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor`."), IF_GIVEN] = None,
+    cursor: Annotated[
+        str | None,
+        Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page.", examples=["1200"]),
+        IF_GIVEN,
+    ] = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> TextMatches:
     """Find words in the text of a document, ignoring case, accents and white space."""
@@ -238,7 +253,12 @@ async def document_highlights(
 
 @marking.post("/documents/{document}/highlights", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
 async def add_highlight(
-    services: ServicesOf, caller: WriteCaller, document: UUID, wanted: HighlightRequest
+    services: ServicesOf,
+    caller: WriteCaller,
+    document: UUID,
+    wanted: HighlightRequest,
+    idempotency: IdempotencyOf,
+    response: Response,
 ) -> Highlight:
     """Highlight a passage of a document. It is found again when the document is processed again or has a new version.
 
@@ -246,7 +266,10 @@ async def add_highlight(
     """
     new = highlights.NewHighlight(**wanted.model_dump())
     async with services.database.transaction() as connection:
-        return await highlights.add_highlight(connection, caller.owner_id, document, caller.user_id, new)
+        added = await highlights.add_highlight(connection, caller.owner_id, document, caller.user_id, new)
+        await idempotency.keep(connection, added)
+    response.headers["etag"] = highlight_etag(added)
+    return added
 
 
 @marking.get("/highlights", responses=problems(401, 422))
@@ -268,11 +291,27 @@ async def find_highlights(
 
 @marking.patch("/highlights/{highlight}", responses=problems(400, 401, 403, 404, 422))
 async def edit_highlight(
-    services: ServicesOf, caller: WriteCaller, highlight: UUID, wanted: HighlightEdit
+    services: ServicesOf,
+    caller: WriteCaller,
+    highlight: UUID,
+    wanted: HighlightEdit,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> Highlight:
     """Change the note or the colour of a highlight."""
     async with services.database.transaction() as connection:
-        return await highlights.edit_highlight(connection, caller.owner_id, highlight, wanted.note, wanted.colour)
+        if if_match is not None:
+            await lock_edit(connection, if_match, highlight)
+            # An edit that changes nothing returns the current values.
+            now = await highlights.edit_highlight(connection, caller.owner_id, highlight, None, None)
+            check_match(if_match, highlight_etag(now))
+        edited = await highlights.edit_highlight(connection, caller.owner_id, highlight, wanted.note, wanted.colour)
+    response.headers["etag"] = highlight_etag(edited)
+    return edited
+
+
+def highlight_etag(highlight: Highlight) -> str:
+    return etag_of(highlight.note, highlight.colour)
 
 
 @marking.delete("/highlights/{highlight}", status_code=204, responses=problems(401, 403, 404, 422))

@@ -15,6 +15,7 @@ from octavo.records.search import RelatedDocument
 from octavo.search import DEFAULT_LIMIT, MOST_LIMIT, Filters, Mode, SearchPage, find_page
 from octavo.search.related import MOST_RELATED, SimilarTag, related_documents, similar_tags
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import Cursor, Date, problems
 
@@ -99,8 +100,11 @@ async def embeddings_state(services: ServicesOf, caller: ReadCaller) -> Embeddin
 
 
 @embeddings_router.post("/embeddings", status_code=202, responses=problems(400, 401, 403, 404, 422))
-async def embeddings(services: ServicesOf, caller: WriteCaller, wanted: EmbedRequest | None = None) -> EmbedAnswer:
+async def embeddings(
+    services: ServicesOf, caller: WriteCaller, idempotency: IdempotencyOf, wanted: EmbedRequest | None = None
+) -> EmbedAnswer:
     """Create missing embeddings for your documents; existing ones are kept."""
     async with services.database.transaction() as connection:
         model = wanted.model if wanted else None
-        return EmbedAnswer(queued=await reembed(connection, caller.owner_id, services.settings, model))
+        queued = await reembed(connection, caller.owner_id, services.settings, model)
+        return await idempotency.keep(connection, EmbedAnswer(queued=queued))

@@ -1,6 +1,7 @@
-"""Routes for programs and monitoring: health, metrics, events, signed downloads, limits, and AI agents."""
+"""Routes for programs and monitoring: health, metrics, events, signed downloads, limits, AI agents, and the API
+reference."""
 
-from octavo.web.rooms.system import api
+from octavo.web.rooms.system import api, reference
 
 ROUTERS = (
     api.objects_router,
@@ -8,5 +9,5 @@ ROUTERS = (
     api.settings_router,
     api.agents_router,
 )
-# Separate, because monitoring does not sign in.
-HEALTH = api.health_router
+# Separate, because monitoring and readers of the API reference do not sign in.
+OPEN = (api.health_router, reference.router)

@@ -108,6 +108,7 @@ health_router = APIRouter(tags=["health"])
 
 @health_router.get("/healthz")
 async def healthz() -> dict[str, str]:
+    """Report that this server is running."""
     return {"status": "ok"}
 
 

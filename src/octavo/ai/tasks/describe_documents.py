@@ -1,21 +1,25 @@
-"""Tasks: find the title, summary, type and tags of a document from its text, or of a picture.
+"""Model tasks that describe documents: the title, summary, type and tags of a document or a picture, and the themes,
+concepts, tone, importance and summary of each of up to 50 chunks.
 
 The text of a document also has its author, date and language.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from octavo.ai.calls import InstructionText, Part, Picture, QuotedText
-from octavo.ai.tasks.task import Task
-from octavo.language.insights import ChunkText, DocumentInsight, DocumentSource
+from octavo.ai.tasks.task import Task, UnusableAnswer
+from octavo.language.insights import ChunkInsight, ChunkText, DocumentInsight, DocumentSource, Output
 
 # The beginning shows the subject and type of a document; the headings cover the rest.
 MAX_CHARACTERS = 24_000
 MAX_HEADINGS = 100
 MAX_PICTURE_CHARACTERS = 8000
 ANSWER_TOKENS = 400
+MAX_CHUNKS = 50
+TOKENS_PER_CHUNK = 300
 
 
 def build_parts(source: DocumentSource) -> list[Part]:
@@ -83,4 +87,53 @@ CLASSIFY_IMAGE: Task[ImageToClassify, DocumentInsight] = Task(
     output_tokens=5 * ANSWER_TOKENS,
     check=lambda _image, answer: answer,
     offline=lambda image: classify_offline(image.as_source),
+)
+
+
+# Chunks -------------------------------------------------------------------------------------------------------------
+
+
+class NumberedInsight(ChunkInsight):
+    passage: int
+
+
+class ChunkInsights(Output):
+    """The themes, concepts, tone, importance and summary of each chunk, in order.
+
+    `passage` is the index of the chunk.
+    """
+
+    chunks: list[NumberedInsight]
+
+
+def build_chunk_parts(chunks: Sequence[ChunkText]) -> list[Part]:
+    parts: list[Part] = [InstructionText(f"Describe these {len(chunks)} passages, numbered from 0.")]
+    for number, chunk in enumerate(chunks):
+        head = f"{' > '.join(chunk.headings)}\n\n" if chunk.headings else ""
+        parts.append(QuotedText(f"passage-{number}", head + chunk.content))
+    return parts
+
+
+def check_order(chunks: Sequence[ChunkText], answer: ChunkInsights) -> ChunkInsights:
+    insights = sorted(answer.chunks, key=lambda one: one.passage)
+    if [one.passage for one in insights] != list(range(len(chunks))):
+        raise UnusableAnswer(f"there must be one entry for each passage from 0 to {len(chunks) - 1}")
+    return ChunkInsights(chunks=insights)
+
+
+def describe_offline(chunks: Sequence[ChunkText]) -> ChunkInsights:
+    from octavo.language import describe
+
+    insights = enumerate(describe(DocumentSource(chunks)).chunks)
+    return ChunkInsights(chunks=[NumberedInsight(passage=number, **dict(one)) for number, one in insights])
+
+
+ENRICH_CHUNKS: Task[Sequence[ChunkText], ChunkInsights] = Task(
+    name="enrich_chunks",
+    output=ChunkInsights,
+    build_parts=build_chunk_parts,
+    estimate_tokens=lambda chunks: TOKENS_PER_CHUNK * len(chunks),
+    output_tokens=2 * TOKENS_PER_CHUNK * MAX_CHUNKS,
+    check=check_order,
+    offline=describe_offline,
 )

@@ -1,13 +1,19 @@
-"""Model task: transcribe pages that are too difficult for a parser, with a vision model."""
+"""Model tasks that write Markdown.
+
+One transcribes pages that are too difficult for a parser, with a vision model. The other restores structure that was
+lost when the text was extracted; the extracted text is always kept as well.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from octavo.ai.calls import FileReference, InstructionText, Part, Picture
+from octavo.ai.calls import CHARACTERS_PER_TOKEN, FileReference, InstructionText, Part, Picture, QuotedText
 from octavo.ai.tasks.task import MarkdownText, Task, UnusableAnswer
 
 TOKENS_PER_PAGE = 600
+# Running headers and menus may be removed, but an answer with fewer than half of the words has lost content.
+MIN_KEPT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class PagesToRead:
         return self.first + self.count - 1
 
 
-def build_parts(pages: PagesToRead) -> list[Part]:
+def build_page_parts(pages: PagesToRead) -> list[Part]:
     numbers = f"{pages.first}" if pages.last == pages.first else f"{pages.first} to {pages.last}, in this order"
     if isinstance(pages.shown, FileReference):
         return [InstructionText(f"The file has {pages.count} pages. Their numbers are {numbers}."), pages.shown]
@@ -45,9 +51,30 @@ def check_not_empty(_pages: PagesToRead, answer: MarkdownText) -> MarkdownText:
 EXTRACT_PAGES: Task[PagesToRead, MarkdownText] = Task(
     name="extract_pages",
     output=MarkdownText,
-    build_parts=build_parts,
+    build_parts=build_page_parts,
     estimate_tokens=lambda pages: TOKENS_PER_PAGE * pages.count,
     output_tokens=65_536,
     check=check_not_empty,
     seconds=480.0,
+)
+
+
+def build_text_parts(markdown: str) -> list[Part]:
+    return [InstructionText("Clean this Markdown."), QuotedText("markdown", markdown)]
+
+
+def check_length(markdown: str, answer: MarkdownText) -> MarkdownText:
+    if len(answer.markdown.split()) < MIN_KEPT * len(markdown.split()):
+        raise UnusableAnswer("text is missing")
+    return answer
+
+
+CLEAN_MARKDOWN: Task[str, MarkdownText] = Task(
+    name="clean_markdown",
+    output=MarkdownText,
+    build_parts=build_text_parts,
+    estimate_tokens=lambda markdown: len(markdown) // CHARACTERS_PER_TOKEN,
+    output_tokens=32_768,
+    check=check_length,
+    seconds=300.0,
 )
