@@ -10,11 +10,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from octavo.ai.models import Prices
 from tests.soak.load import Caller, Receipts
 from tests.support.engine import Engine
 from tests.support.fake_ai import FakeGemini
-from tests.support.fake_ai.server import Bill
+from tests.support.fake_ai.server import Bill, cost_of
 
 READERS = 4
 STAGES = {"extracted", "markdown_saved", "chunked", "facts_found", "classified", "enriched", "embedded"}
@@ -103,9 +102,4 @@ def check_books(engine: Engine, gemini: FakeGemini) -> tuple[list[str], Decimal,
 
 
 def total_of(bills: list[Bill]) -> Decimal:
-    return sum(map(price, bills), start=Decimal(0))
-
-
-def price(bill: Bill) -> Decimal:
-    known = Prices().find("gemini", bill.model)
-    return (known.input * bill.read + known.output * bill.written) / 1_000_000
+    return sum(map(cost_of, bills), start=Decimal(0))

@@ -13,12 +13,11 @@ from uuid import UUID, uuid4
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
-from octavo.ai.models import Prices
 from octavo.core.settings import Settings
 from octavo.database import Database, load_queries
 from tests.support.engine import Engine, engine_on
 from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
-from tests.support.fake_ai.server import SECRET
+from tests.support.fake_ai.server import SECRET, cost_of
 from tests.support.postgres import Server
 from tests.support.processes import PATIENCE_SECONDS
 
@@ -105,16 +104,8 @@ class Bench:
 
     def billed(self) -> Decimal:
         """What the providers will want for what they did."""
-        prices = Prices(["llama=0/0"])
-        return sum(
-            (
-                prices.find(name, bill.model).input * bill.read / 1_000_000
-                + prices.find(name, bill.model).output * bill.written / 1_000_000
-                for name, server in self.servers.items()
-                for bill in server.bills
-            ),
-            start=Decimal(0),
-        )
+        costs = (cost_of(bill, name) for name, server in self.servers.items() for bill in server.bills)
+        return sum(costs, start=Decimal(0))
 
     def check_sums(self) -> None:
         """As the doctor looks at them."""

@@ -110,7 +110,9 @@ class Billing:
 
         `send` makes the call. It receives the remaining time in seconds and raises `ProviderFault` on failure.
         """
-        price = self._prices.find(model.provider, model.name)
+        price = self._prices.find(model)
+        if price is None:
+            raise ProviderFault(Fault.NO_PRICE)
         request = CallRequest(
             id=new_id(),
             digest=call.digest,

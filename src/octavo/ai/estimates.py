@@ -57,7 +57,7 @@ class Estimator:
     def __init__(self, settings: Settings, *, is_offline: bool = False) -> None:
         local = Model(LOCAL)
         self._chain = ModelChain((local,), {}, local) if is_offline else model_chain(settings)
-        self._prices = Prices(settings.prices)
+        self._prices = Prices.of(settings)
 
     def estimate(self, size: DocumentSize, prompts: int = 1) -> DocumentEstimate:
         return DocumentEstimate(
@@ -107,13 +107,20 @@ class Estimator:
         return self._sum(parts * prompts)
 
     def _model(self, task: str) -> Model:
-        """Return the first model of a task. The task's other models are called only if the first one fails."""
-        return next(iter(self._chain.of(task)), Model(LOCAL))
+        """Return the first model of a task with a known price.
+
+        Models without a known price are not called, and further models only if the first one fails.
+        """
+        known = (one for one in self._chain.of(task) if one.provider == LOCAL or self._prices.find(one))
+        return next(known, Model(LOCAL))
 
     def _sum(self, parts: Iterable[tuple[Model, TokenUsage]]) -> CostEstimate:
-        paid = [(model, usage) for model, usage in parts if model.provider != LOCAL]
-        total = sum((self._prices.find(model.provider, model.name).cost(usage) for model, usage in paid), Decimal(0))
-        return CostEstimate(round(float(total), 4), sorted({str(model) for model, _ in paid}))
+        total, models = Decimal(0), set[str]()
+        for model, usage in parts:
+            if model.provider != LOCAL and (price := self._prices.find(model)):
+                total += price.cost(usage)
+                models.add(str(model))
+        return CostEstimate(round(float(total), 4), sorted(models))
 
 
 def _page_tokens(model: Model) -> int:

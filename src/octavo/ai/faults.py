@@ -34,6 +34,7 @@ class Fault(StrEnum):
     BLOCKED = "blocked"
     MALFORMED = "malformed"
     FILE_GONE = "file_gone"
+    NO_PRICE = "no_price"
     BAD_KEY = "bad_key"
     REFUSED = "refused"
 
@@ -128,12 +129,13 @@ FAULT_RULES: dict[Fault, FaultRule] = {
     Fault.BLOCKED: FaultRule(errors.ContentBlocked, falls_back=True),
     Fault.MALFORMED: FaultRule(errors.AnswerUnusable, falls_back=True),
     Fault.FILE_GONE: FaultRule(errors.ModelFailed, falls_back=True),
+    Fault.NO_PRICE: FaultRule(errors.PriceUnknown, falls_back=True),
     Fault.BAD_KEY: FaultRule(errors.BadModelKey, falls_back=False),
     Fault.REFUSED: FaultRule(errors.ModelRefused, falls_back=False),
 }
 
 
-# The provider is temporarily unavailable: the same call may succeed later, without any change.
+# The model is not available for now. The same call may succeed later, when the provider is back or its price is known.
 AWAY = frozenset(
     {
         Fault.RATE_LIMITED,
@@ -144,6 +146,7 @@ AWAY = frozenset(
         Fault.UNREACHABLE,
         Fault.CUT_OFF,
         Fault.CIRCUIT_OPEN,
+        Fault.NO_PRICE,
     }
 )
 AWAY_ERRORS = tuple({FAULT_RULES[fault].error for fault in AWAY})

@@ -39,16 +39,15 @@ def open_local_gateway() -> Gateway:
 
 def check_models(settings: Settings) -> None:
     """Raise `BadSetting` for settings that cannot work, so that workers do not fail on them repeatedly."""
-    chain, prices = model_chain(settings), Prices(settings.prices)
+    missing = Prices.of(settings).missing(model_chain(settings))
     parse_rate_limits(settings.provider_limits)
-    for model in chain.models:
-        if model.provider != LOCAL:
-            prices.find(model.provider, model.name)
+    for model in missing:
+        log.warning("model is not used, because its price is unknown", model=str(model))
 
 
 def open_gateway(settings: Settings, database: Database) -> Gateway:
     check_models(settings)
-    chain, prices = model_chain(settings), Prices(settings.prices)
+    chain, prices = model_chain(settings), Prices.of(settings)
     remote = [model for model in chain.models if model.provider != LOCAL]
     if not remote:
         return open_local_gateway()

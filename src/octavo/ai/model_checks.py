@@ -104,7 +104,7 @@ async def test_model(settings: Settings, database: Database, caller: Caller, nam
 
         started = time.monotonic()
         try:
-            answer = await Billing(ledger, Prices(settings.prices)).call(call, model, send)
+            answer = await Billing(ledger, Prices.of(settings)).call(call, model, send)
         except ProviderFault as fault:
             raise fault.as_error(str(model)) from None
     return ModelTest(str(model), round(time.monotonic() - started, 2), float(answer.cost_usd))

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from pydantic import SecretStr
 
 from octavo.ai.calls import LOCAL
-from octavo.ai.models import EMBEDDING_MODELS, Model, ModelChain, model_chain, parse_model
+from octavo.ai.models import EMBEDDING_MODELS, Model, ModelChain, Price, Prices, model_chain, parse_model
 from octavo.core.errors import BadInput, BadSetting
 from octavo.core.ids import new_id
 from octavo.core.settings import PROVIDERS, Settings, variable_name
@@ -33,11 +33,13 @@ QUERIES = load_queries("model_settings")
 REMOTE: tuple[RemoteProvider, ...] = get_args(RemoteProvider)
 # The values of a provider that can be changed. Together with the provider's name they are names of settings.
 VALUES: dict[RemoteProvider, tuple[str, ...]] = {
-    "gemini": ("key", "url", "model"),
-    "openai": ("key", "url", "model"),
-    "anthropic": ("key", "url", "model"),
-    "compatible": ("key", "url", "model", "context"),
+    "gemini": ("key", "url", "model", "price"),
+    "openai": ("key", "url", "model", "price"),
+    "anthropic": ("key", "url", "model", "price"),
+    "compatible": ("key", "url", "model", "context", "price"),
 }
+# Prices are entered per provider, but the setting is one list for all models.
+PRICES: dict[RemoteProvider, str] = {name: f"{name}_price" for name in REMOTE}
 TASK_GROUPS: dict[TaskGroup, tuple[str, ...]] = {
     "describe": ("classify_document", "enrich_chunks", "classify_image"),
     "read": ("extract_pages", "clean_markdown"),
@@ -204,13 +206,17 @@ def is_fixed(base: Settings, name: str) -> bool:
     return name in base.model_fields_set
 
 
+def has_fixed_price(base: Settings, model: object) -> bool:
+    return any(one.partition("=")[0] == model for one in base.prices)
+
+
 def apply(base: Settings, stored: StoredSettings) -> Settings:
     """Return the settings in force: the stored ones, except for those that `base` defines.
 
     Providers whose required values are missing, and tasks that use such a provider, are left out.
     """
     changes: dict[str, Any] = {
-        name: value for name, value in stored.plain.items() if name not in {ORDER, TASKS, EMBEDDING}
+        name: value for name, value in stored.plain.items() if name not in {ORDER, TASKS, EMBEDDING, *PRICES.values()}
     }
     seal = KeySeal(base)
     for name, sealed in stored.sealed.items():
@@ -218,6 +224,7 @@ def apply(base: Settings, stored: StoredSettings) -> Settings:
             changes[name] = SecretStr(key)
     changes = {name: value for name, value in changes.items() if not is_fixed(base, name)}
     merged = base.model_copy(update=changes)
+    merged = merged.model_copy(update={"prices": (*_stored_prices(stored, merged), *base.prices)})
     if is_fixed(base, ORDER) or not stored.order:
         return merged
     usable = tuple(name for name in stored.order if all(getattr(merged, need) for need in PROVIDERS[name]))
@@ -228,6 +235,12 @@ def apply(base: Settings, stored: StoredSettings) -> Settings:
         wanted = str(stored.plain.get(EMBEDDING, LOCAL))
         chosen[EMBEDDING] = wanted if parse_model(wanted).provider in usable else LOCAL
     return merged.model_copy(update=chosen)
+
+
+def _stored_prices(stored: StoredSettings, current: Settings) -> Iterable[str]:
+    for name, setting in PRICES.items():
+        if setting in stored.plain and (model := getattr(current, f"{name}_model")):
+            yield f"{model}={stored.plain[setting]}"
 
 
 def _task_models(groups: Mapping[str, str], usable: Iterable[str]) -> Iterable[str]:
@@ -250,6 +263,10 @@ def change_provider(
     """
     for value in changes:
         refuse_fixed(base, f"{name}_{value}")
+    if "price" in changes and has_fixed_price(
+        base, changes.get("model") or getattr(apply(base, stored), f"{name}_model")
+    ):
+        raise FixedSetting(f"It is set by {variable_name('prices')}.")
     _protect_key(base, stored, name, changes)
     sealed = dict(stored.sealed)
     if "key" in changes:
@@ -257,6 +274,8 @@ def change_provider(
         if key := changes["key"]:
             sealed[f"{name}_key"] = KeySeal(base).seal(str(key))
     plain: dict[str, JSON] = {f"{name}_{value}": given for value, given in changes.items() if value != "key"}
+    if {"model", "url"} & changes.keys():  # the earlier price was that of another model
+        plain.setdefault(PRICES[name], None)
     changed = replace(stored.with_plain(plain), sealed=sealed)
     if is_fixed(base, ORDER):
         return changed
@@ -308,6 +327,7 @@ def describe(base: Settings, stored: StoredSettings, *, admin: bool) -> ModelsIn
         embedding=str(chain.embedding),
         fixed_by=_fixed(base, {"order": ORDER, "tasks": TASKS, "embedding": EMBEDDING}),
         problem=problem,
+        unpriced=list(map(str, Prices.of(current).missing(chain))),
         spent_usd=0.0,
         everybody_usd=None,
     )
@@ -326,15 +346,22 @@ def _provider(
         model=getattr(current, f"{name}_model"),
         url=getattr(current, f"{name}_url") if admin else None,
         context=current.compatible_context if name == "compatible" else None,
+        price=_show_price(Prices.of(current).find(Model(name, getattr(current, f"{name}_model") or ""))),
         key=state,
         key_end=(sealed.end or None) if sealed and key and admin else None,
-        fixed_by=_fixed_values(base, name) if admin else {},
+        fixed_by=_fixed_values(base, current, name) if admin else {},
     )
 
 
-def _fixed_values(base: Settings, name: RemoteProvider) -> dict[str, str]:
+def _show_price(price: Price | None) -> str | None:
+    return f"{price.input.normalize():f}/{price.output.normalize():f}" if price else None
+
+
+def _fixed_values(base: Settings, current: Settings, name: RemoteProvider) -> dict[str, str]:
     """Return the values that cannot be changed here. If the key is fixed, it can be sent only to its own URL."""
     fixed = _fixed(base, {value: f"{name}_{value}" for value in VALUES[name]})
+    if has_fixed_price(base, getattr(current, f"{name}_model")):
+        fixed["price"] = variable_name("prices")
     return {**fixed, "url": fixed.get("url", fixed["key"])} if "key" in fixed else fixed
 
 

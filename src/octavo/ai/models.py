@@ -1,6 +1,7 @@
 """The configured models in the order in which they are tried, their prices, and each provider's limits for one call.
 
-`tools/make_prices.py` writes the price table. The settings can add models that are missing from it.
+`tools/make_prices.py` writes the price table. A file with newer prices and the settings can add to it. A model
+without a known price is never called, because budgets could not be enforced.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 from octavo.ai.calls import LOCAL
 from octavo.ai.faults import TokenUsage
@@ -27,8 +31,6 @@ RESERVED_TOKENS = 5000
 MILLION = Decimal(1_000_000)
 # A suffix of a model name that does not change its price: a date or an edition.
 _EDITION = re.compile(r"-(\d+|latest|preview|exp)$")
-# Providers whose models run on the user's own machines.
-FREE = frozenset({"compatible"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,36 +151,91 @@ class Price:
         return (fresh * price.input + usage.cached * price.cached + usage.output * price.output) / MILLION
 
 
-class Prices:
-    """The price table. `extra` contains prices from the settings, e.g. `gpt-9=1.25/10`."""
+FREE = Price(Decimal(0), Decimal(0), Decimal(0))
 
-    def __init__(self, extra: Iterable[str] = ()) -> None:
+
+class Prices:
+    """The price table.
+
+    `extra` contains prices from the settings, e.g. `gpt-9=1.25/10`. `file` contains newer prices than the built-in
+    table, and is read again when it changes. Models of the providers in `free` cost nothing unless `extra` has a price.
+    """
+
+    def __init__(
+        self, extra: Iterable[str] = (), *, file: Path | None = None, free: frozenset[str] = frozenset()
+    ) -> None:
+        self._file = file
+        self._free = free
         self._extra: dict[str, Price] = {}
         for one in extra:
             name, _, pair = one.partition("=")
             price_in, _, price_out = pair.partition("/")
             self._extra[name] = Price(Decimal(price_in), Decimal(price_out), Decimal(price_in))
 
-    def find(self, provider: str, model: str) -> Price:
-        """Return the price of a model.
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the prices for these settings. A compatible server on this machine is free."""
+        free = frozenset({"compatible"} if _is_this_machine(settings.compatible_url) else ())
+        return cls(settings.prices, file=settings.prices_file, free=free)
 
-        Raises `BadSetting` if the price is unknown, because budgets cannot be enforced without it.
-        """
-        if model in self._extra:
-            return self._extra[model]
-        if provider in FREE:
-            return Price(Decimal(0), Decimal(0), Decimal(0))
-        known, name = _table().get(provider, {}), model
-        while name not in known and _EDITION.search(name):
-            name = _EDITION.sub("", name)
-        if name not in known:
-            raise BadSetting(f"The price of {provider}:{model} is unknown. Add it to OCTAVO_PRICES.")
-        return _price(known[name])
+    def find(self, model: Model) -> Price | None:
+        """Return the price of a model, or None if it is unknown."""
+        if model.name in self._extra:
+            return self._extra[model.name]
+        for table in (read_price_file(self._file) if self._file else {}, _table()):
+            if row := _find_row(table.get(model.provider, {}), model.name):
+                return _price(row)
+        return FREE if model.provider in self._free else None
+
+    def missing(self, chain: ModelChain) -> list[Model]:
+        """Return the models whose price is unknown."""
+        unknown = (model for model in chain.models if model.provider != LOCAL and self.find(model) is None)
+        return sorted(unknown, key=str)
+
+
+def _is_this_machine(url: str | None) -> bool:
+    host = urlsplit(url or "").hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _find_row(known: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    while name not in known and _EDITION.search(name):
+        name = _EDITION.sub("", name)
+    return known.get(name)
+
+
+PriceTable = dict[str, dict[str, Any]]
 
 
 @cache
-def _table() -> dict[str, dict[str, Any]]:
+def _table() -> PriceTable:
     return json.loads(files("octavo.ai").joinpath("prices.json").read_text(), parse_float=Decimal)["models"]
+
+
+_read_files: dict[Path, tuple[int, PriceTable]] = {}
+
+
+def read_price_file(file: Path) -> PriceTable:
+    """Read a file that `tools/make_prices.py` wrote. It is read again only if it has changed.
+
+    Raises `BadSetting` if the file cannot be read. If it was readable before, its earlier prices stay in use.
+    """
+    earlier = _read_files.get(file)
+    try:
+        changed = file.stat().st_mtime_ns
+        if earlier is None or earlier[0] != changed:
+            table: PriceTable = json.loads(file.read_text(), parse_float=Decimal)["models"]
+            for rows in table.values():
+                for row in rows.values():
+                    _price(row)
+            earlier = _read_files[file] = (changed, table)
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
+        if earlier is None:
+            raise BadSetting(f"OCTAVO_PRICES_FILE: {file} cannot be read ({type(error).__name__}).") from None
+    return earlier[1]
 
 
 def _price(row: dict[str, Any]) -> Price:

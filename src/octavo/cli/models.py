@@ -42,7 +42,7 @@ def show(server: Server = None, key: Key = None, as_json: AsJson = False) -> Non
 
 
 @app.command("set")
-def set_up(
+def set_up(  # noqa: PLR0917 - options of the command
     provider: Name,
     api_key: Annotated[
         str | None,
@@ -51,12 +51,16 @@ def set_up(
     url: Annotated[str | None, typer.Option(help="Base URL, such as http://127.0.0.1:11434/v1.")] = None,
     model: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
     context: Annotated[int | None, typer.Option(help="Context size in tokens, only for compatible.")] = None,
+    price: Annotated[
+        str | None,
+        typer.Option(help="US dollars per million input and output tokens, such as 0.15/0.60, or 0/0 if it is free."),
+    ] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
     """Set up a provider or change it (administrators only). `default` restores the default URL or model."""
-    typed = {"key": read_password(api_key, "API key: "), "url": url, "model": model, "context": context}
+    typed = {"key": read_password(api_key, "API key: "), "url": url, "model": model, "context": context, "price": price}
     changes = {name: None if value == DEFAULT else value for name, value in typed.items() if value is not None}
 
     async def run(client: Client) -> ModelsInForce:
@@ -151,11 +155,11 @@ def print_models(found: ModelsInForce, as_json: bool) -> None:
     console = open_console()
     fixed = {f"{name.capitalize()} set by": variable for name, variable in found.fixed_by.items()}
     facts = {"Order": ", ".join(found.order), "Embedding": found.embedding, "Problem": found.problem}
-    costs = {"Cost": f"{found.spent_usd:.2f} USD this month"}
+    costs = {"Cost": f"{found.spent_usd:.2f} USD this month", "No price known": ", ".join(found.unpriced) or None}
     print_on(console, make_facts({**facts, **costs, **fixed}))
     typer.echo()
-    head = ["PROVIDER", "STATE", "MODEL", "KEY", "URL"]
-    print_on(console, make_table(console, head, [provider_row(one) for one in found.providers], flexible=(4,)))
+    head = ["PROVIDER", "STATE", "MODEL", "PRICE", "KEY", "URL"]
+    print_on(console, make_table(console, head, [provider_row(one) for one in found.providers], flexible=(5,)))
     typer.echo()
     rows = [[one.name, ", ".join(one.models)] for one in found.tasks]
     return print_on(console, make_table(console, ["TASK", "MODELS"], rows))
@@ -163,4 +167,4 @@ def print_models(found: ModelsInForce, as_json: bool) -> None:
 
 def provider_row(one: ModelProvider) -> list[str]:
     key = f"…{one.key_end}" if one.key_end else one.fixed_by.get("key") or one.key
-    return [one.name, "in use" if one.in_use else "not in use", one.model or "", key, one.url or ""]
+    return [one.name, "in use" if one.in_use else "not in use", one.model or "", one.price or "", key, one.url or ""]

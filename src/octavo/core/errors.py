@@ -190,6 +190,14 @@ class QuotaExhausted(OctavoError):
     status = 429
 
 
+class PriceUnknown(OctavoError):
+    """The price of this model is unknown, so it is not called. An administrator can enter it in Settings, Models."""
+
+    code = "AI_NO_PRICE"
+    error_class = ErrorClass.AI_QUOTA
+    status = 402
+
+
 class ModelUnavailable(OctavoError):
     """The model provider is not available."""
 

@@ -470,10 +470,18 @@ class Settings(BaseSettings):
     prices: Annotated[
         Texts,
         Field(
-            description="Prices of models that Octavo does not know, in US dollars per million input and output "
-            "tokens, separated by commas, such as `gpt-9=1.25/10`."
+            description="Prices of models, in US dollars per million input and output tokens, separated by commas, "
+            "such as `gpt-9=1.25/10`. Models on the OpenAI-compatible server need a price unless the server runs on "
+            "this machine: `0/0` if they are free. A model without a known price is not called."
         ),
     ] = ()
+    prices_file: Annotated[
+        Path | None,
+        Field(
+            description="JSON file with newer prices than the built-in ones, written by `tools/make_prices.py`. It is "
+            "read again when it changes."
+        ),
+    ] = None
     provider_limits: Annotated[
         Texts,
         Field(

@@ -224,6 +224,7 @@ KeyState = Literal["none", "set", "unreadable"]
 class ModelProvider:
     """A provider of models. Only administrators see `url`, `key_end` and `fixed_by`.
 
+    `price` is in US dollars per million input and output tokens, such as `1.25/10`, and null if it is unknown.
     `key_end` contains the last four characters of the API key. `fixed_by` maps each value that cannot be changed here
     to the setting that defines it.
     """
@@ -233,6 +234,7 @@ class ModelProvider:
     model: str | None
     url: str | None
     context: int | None
+    price: str | None
     key: KeyState
     key_end: str | None
     fixed_by: dict[str, str]
@@ -255,7 +257,8 @@ class ModelsInForce:
     """The providers, the models of each group of tasks, and the cost of this month.
 
     `order` lists the providers in the order in which they are tried. `fixed_by` maps `order`, `tasks` and `embedding`
-    to the setting that defines them. `problem` says why saved settings are not used.
+    to the setting that defines them. `problem` says why saved settings are not used. `unpriced` lists the models that
+    are not called because their price is unknown.
     """
 
     order: list[str]
@@ -264,6 +267,7 @@ class ModelsInForce:
     embedding: str
     fixed_by: dict[str, str]
     problem: str | None
+    unpriced: list[str]
     spent_usd: float
     everybody_usd: float | None
 

@@ -149,7 +149,9 @@ async def test_a_stored_key_is_not_sent_to_another_address(open_house: OpenHouse
     elsewhere = {"url": "https://elsewhere.example.org/v1"}
     refused(await admin.put(f"{MODELS}/compatible", json=elsewhere), 409, "KEY_NEEDED")
     refused(await admin.post(f"{MODELS}/compatible/test", json=elsewhere), 409, "KEY_NEEDED")
-    assert (await admin.put(f"{MODELS}/compatible", json={**elsewhere, "key": "sk-other-0000"})).status_code == 200
+    assert (
+        await admin.put(f"{MODELS}/compatible", json={**elsewhere, "key": "sk-other-0000", "price": "0/0"})
+    ).status_code == 200
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.7:11434/v1", "http://127.0.0.1:22", "http://169.254.169.254/latest"])
@@ -194,6 +196,42 @@ async def test_a_test_call_reports_its_time_and_cost_and_is_counted(
     assert made["cost_usd"] == pytest.approx((bill.read + bill.written) / 1000)
     assert (await admin.get(MODELS)).json()["spent_usd"] == pytest.approx(made["cost_usd"])
     assert await house.rows("SELECT purpose, state FROM ai_calls") == [("test", "settled")]
+
+
+async def test_the_price_of_an_unknown_model_is_asked_for(open_house: OpenHouse, provider: FakeOpenAI) -> None:
+    house = await open_house(**settings_for(provider))
+    admin = await administrator(house)
+    typed = {"key": "sk-0000-0000-0000", "model": "gpt-99", "action": "save"}
+    asked = await admin.post(f"{PAGE}/openai", data=typed)
+    is_page(asked, 422)
+    assert "The price of this model is unknown. Enter it, or 0/0 if the model is free." in words(asked)
+    refused(
+        await admin.put(f"{MODELS}/openai", json={"key": "sk-0000-0000-0000", "model": "gpt-99"}), 422, "PRICE_NEEDED"
+    )
+    went_to(await admin.post(f"{PAGE}/openai", data={**typed, "price": "1.50/6"}), f"{PAGE}?said=provider")
+    assert price_of(await admin.get(MODELS), "openai") == "1.5/6"
+    await admin.put(f"{MODELS}/openai", json={"model": "gpt-5-mini"})  # the price of the other model is forgotten
+    assert price_of(await admin.get(MODELS), "openai") == "0.25/2"
+
+
+async def test_a_configured_model_without_a_price_is_not_called_and_the_page_says_so(
+    open_house: OpenHouse, provider: FakeOpenAI
+) -> None:
+    named = {**settings_for(provider), "compatible_url": "https://models.example.org/v1", "compatible_model": MODEL}
+    house = await open_house(**named, providers=("compatible",))
+    admin = await administrator(house)
+    shown = (await admin.get(MODELS)).json()
+    assert shown["unpriced"] == [f"compatible:{MODEL}"]
+    assert f"Not used, because the price is unknown: compatible:{MODEL}." in words(await admin.get(PAGE))
+    refused(await admin.post(f"{MODELS}/compatible/test"), 402, "AI_NO_PRICE")
+    assert (await admin.get("/api/v1/estimate?words=1000&pages=1")).json()["describe"]["usd"] == 0
+    assert (await admin.put(f"{MODELS}/compatible", json={"price": "1/1"})).json()["unpriced"] == []
+    assert (await admin.get("/api/v1/estimate?words=1000&pages=1")).json()["describe"]["usd"] > 0
+    assert provider.bills == []
+
+
+def price_of(answer: httpx.Response, provider: str) -> str | None:
+    return next(one["price"] for one in answer.json()["providers"] if one["name"] == provider)
 
 
 async def test_nothing_is_saved_if_the_test_fails(open_house: OpenHouse, provider: FakeOpenAI) -> None:

@@ -23,13 +23,12 @@ from uuid import UUID
 
 import pytest
 
-from octavo.ai.models import Prices
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload
 from octavo.ops.instance import bucket_of
 from tests.support.engine import Engine, engine_on
 from tests.support.fake_ai import Asked, FakeGemini
-from tests.support.fake_ai.server import SECRET, Bill, good_answer
+from tests.support.fake_ai.server import SECRET, Bill, cost_of, good_answer
 from tests.support.library import LIMITS, open_desk
 from tests.support.site import Site, site_in
 
@@ -112,11 +111,6 @@ def work_and_die(site: Site, engine: Engine, gemini: Killer, document: UUID) -> 
     return workers
 
 
-def price(bill: Bill) -> Decimal:
-    known = Prices().find("gemini", bill.model)
-    return (known.input * bill.read + known.output * bill.written) / 1_000_000
-
-
 @pytest.mark.parametrize(
     ("paragraphs", "every", "kills"),
     [(11, 3, 2), pytest.param(100, 2, 20, marks=[pytest.mark.long, pytest.mark.timeout(1200)])],
@@ -155,9 +149,9 @@ def check_books(engine: Engine, gemini: Killer, kills: int) -> None:
     unheard = [Bill(*bill) for bill in (billed - heard).elements()]
     estimated = [call["cost_usd"] for call in calls if call["is_estimated"]]
     assert len(unheard) <= len(estimated) <= kills
-    assert sum(estimated) >= sum(map(price, unheard), start=Decimal(0))
+    assert sum(estimated) >= sum(map(cost_of, unheard), start=Decimal(0))
     # All the rest is equal, to the last digit.
     known = sum((call["cost_usd"] for call in calls if not call["is_estimated"]), start=Decimal(0))
-    assert known == sum(map(price, gemini.bills), start=Decimal(0)) - sum(map(price, unheard), start=Decimal(0))
+    assert known == sum(map(cost_of, gemini.bills), start=Decimal(0)) - sum(map(cost_of, unheard), start=Decimal(0))
     spent = engine.one("SELECT sum(spent_usd) FROM ai_spending WHERE starts_with(key, 'month')")
     assert spent == known + sum(estimated)

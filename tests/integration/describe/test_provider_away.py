@@ -13,7 +13,6 @@ import pytest
 
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
-from octavo.ai.models import Prices
 from octavo.core.settings import Settings
 from octavo.database import load_queries
 from octavo.jobs.queue import retry_jobs
@@ -21,7 +20,7 @@ from octavo.library.documents import show_document
 from octavo.records.documents import Document
 from octavo.search.chunk_search import find
 from tests.support.fake_ai import FakeGemini
-from tests.support.fake_ai.server import SECRET, Trouble
+from tests.support.fake_ai.server import SECRET, Trouble, cost_of
 from tests.support.library import Desk
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
@@ -87,12 +86,7 @@ async def show(desk: Desk, owner: UUID, document: UUID) -> Document:
 
 
 def billed(gemini: FakeGemini) -> Decimal:
-    prices = Prices([])
-    costs = (
-        prices.find("gemini", bill.model).input * bill.read + prices.find("gemini", bill.model).output * bill.written
-        for bill in gemini.bills
-    )
-    return sum(costs, start=Decimal(0)) / 1_000_000
+    return sum(map(cost_of, gemini.bills), start=Decimal(0))
 
 
 @pytest.mark.parametrize(

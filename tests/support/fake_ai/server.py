@@ -9,10 +9,13 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Self
 
 from octavo.ai.answer_schemas import Schema
+from octavo.ai.faults import TokenUsage
+from octavo.ai.models import Model, Prices
 from tests.support import sites
 from tests.support.sites import Answer, Site
 
@@ -58,6 +61,13 @@ class Bill:
     model: str
     read: int
     written: int
+
+
+def cost_of(bill: Bill, provider: str = "gemini") -> Decimal:
+    """What the provider charges for a call."""
+    price = Prices(["llama=0/0"]).find(Model(provider, bill.model))
+    assert price is not None, bill
+    return price.cost(TokenUsage(bill.read, bill.written))
 
 
 class FakeProvider(ABC):

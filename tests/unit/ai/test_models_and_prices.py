@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from octavo.ai.faults import TokenUsage
 from octavo.ai.gateway_setup import check_models, parse_rate_limits
-from octavo.ai.models import Prices, model_chain
+from octavo.ai.models import Model, Price, Prices, model_chain
 from octavo.ai.vectors import cut_windows, pack, pool, unpack
 from octavo.core.errors import BadSetting
 from octavo.core.settings import Settings, load_settings
@@ -44,7 +47,7 @@ def test_models_stand_in_the_order_of_their_providers() -> None:
             "The provider of openai:gpt-5 is missing from OCTAVO_PROVIDERS",
         ),
         ({"embedding_model": "openai:text-embedding-3-small"}, "is missing from OCTAVO_PROVIDERS"),
-        ({"gemini_model": "gemini-99"}, "The price of gemini:gemini-99 is unknown. Add it to OCTAVO_PRICES"),
+        ({"prices_file": "/nowhere/prices.json"}, "OCTAVO_PRICES_FILE: /nowhere/prices.json cannot be read"),
         ({"provider_limits": "gemini=0/5"}, "is invalid. Example: gemini=1000/1000000"),
         ({"provider_limits": "gemni=5/5"}, "is invalid. Example: gemini=1000/1000000"),
     ],
@@ -92,17 +95,59 @@ def test_rates_are_read() -> None:
         ("openai", "gpt-5-mini-2025-08-07", TokenUsage(1_000_000, 0), "0.25"),
         ("anthropic", "claude-haiku-4-5-20251001", TokenUsage(0, 1_000_000), "5"),
         ("gemini", "gemini-embedding-001", TokenUsage(1_000_000), "0.15"),
-        ("compatible", "anything", TokenUsage(1_000_000, 1_000_000), "0"),
         ("openai", "gpt-99", TokenUsage(1_000_000, 1_000_000), "11"),
     ],
 )
 def test_a_call_costs_the_price_of_its_tokens(provider: str, model: str, usage: TokenUsage, cost: str) -> None:
-    assert Prices(["gpt-99=1/10"]).find(provider, model).cost(usage) == Decimal(cost)
+    price = Prices(["gpt-99=1/10"]).find(Model(provider, model))
+    assert price is not None
+    assert price.cost(usage) == Decimal(cost)
 
 
 def test_a_model_that_only_begins_like_another_has_no_price() -> None:
-    with pytest.raises(BadSetting):
-        Prices().find("openai", "gpt-5-giant")
+    assert Prices().find(Model("openai", "gpt-5-giant")) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "prices", "price"),
+    [
+        ("http://127.0.0.1:11434/v1", "", "0"),
+        ("http://localhost:11434/v1", "", "0"),
+        ("http://[::1]:11434/v1", "", "0"),
+        ("http://localhost:4000/v1", "llama=1/2", "3"),  # forwards to a paid service
+        ("https://models.example.org/v1", "", None),
+        ("http://10.0.0.7:11434/v1", "", None),
+        ("http://10.0.0.7:11434/v1", "llama=0/0", "0"),
+        ("http://localhost.example.org/v1", "", None),
+    ],
+)
+def test_a_compatible_server_is_free_only_on_this_machine_or_if_the_settings_say_so(
+    url: str, prices: str, price: str | None
+) -> None:
+    settings = settings_of(compatible_url=url, compatible_model="llama", providers="compatible", prices=prices)
+    found = Prices.of(settings).find(Model("compatible", "llama"))
+    assert (found and found.input + found.output) == (price and Decimal(price))
+    check_models(settings)  # an unknown price does not keep Octavo from starting
+    missing = Prices.of(settings).missing(model_chain(settings))
+    assert list(map(str, missing)) == ([] if price else ["compatible:llama"])
+
+
+def test_newer_prices_are_read_from_a_file_whenever_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "prices.json"
+
+    def write(price: float, changed: int) -> None:
+        file.write_text(json.dumps({"models": {"openai": {"gpt-99": {"input": price, "output": 2}}}}))
+        os.utime(file, (changed, changed))
+
+    write(1.5, 1)
+    prices = Prices(file=file)
+    new = Model("openai", "gpt-99-2027-01-01")
+    assert prices.find(new) == Price(Decimal("1.5"), Decimal(2), Decimal("1.5"))
+    write(2.5, 2)
+    assert prices.find(new) == Price(Decimal("2.5"), Decimal(2), Decimal("2.5"))
+    file.write_text("{")  # half written
+    assert prices.find(new) == Price(Decimal("2.5"), Decimal(2), Decimal("2.5"))
+    assert prices.find(Model("openai", "gpt-5-mini")) == Prices().find(Model("openai", "gpt-5-mini"))
 
 
 def test_long_texts_are_cut_at_words_and_nothing_is_lost() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from octavo.ai.models import Prices
+from octavo.ai.models import Model, Prices
 from octavo.core.errors import BadModelKey, OverBudget
 from octavo.core.settings import PROVIDERS, Settings, load_settings, variable_name
 
@@ -28,13 +28,13 @@ def test_the_table_has_every_provider_with_what_it_needs() -> None:
         assert re.findall(r"OCTAVO_\w+", needs) == [variable_name(need) for need in PROVIDERS[name]]
         if name in {"gemini", "openai", "anthropic"}:
             assert model.strip() == f"`{Settings.model_fields[f'{name}_model'].default}`"
-            Prices().find(name, model.strip(" `"))
+            assert Prices().find(Model(name, model.strip(" `")))
 
 
 def test_the_examples_are_settings_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block by itself, as somebody would paste it."""
     blocks = re.findall(r"(?:^    export .*\n)+", PAGE, re.MULTILINE)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         with monkeypatch.context() as shell:
             for name, value in EXPORT.findall(block):

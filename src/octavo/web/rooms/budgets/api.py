@@ -31,7 +31,7 @@ from octavo.ai.model_settings import (
     remove_provider,
     save_stored,
 )
-from octavo.ai.models import parse_model
+from octavo.ai.models import Model, Prices, model_chain, parse_model
 from octavo.core.errors import BadInput, BadSetting
 from octavo.core.pagination import Page
 from octavo.core.settings import Settings
@@ -57,6 +57,12 @@ from octavo.web.http.parameters import WHOLE, problems
 router = APIRouter(prefix="/api/v1", tags=["budgets"])
 MOST_WORDS = 1_000_000_000
 Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=False)]
+
+
+class PriceNeeded(BadInput):
+    """The price of this model is unknown. Enter it, or 0/0 if the model is free."""
+
+    code = "PRICE_NEEDED"
 
 
 class BudgetsRequest(BaseModel):
@@ -203,6 +209,7 @@ class ProviderRequest(BaseModel):
     url: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^https?://[^\s\x00-\x1f\x7f]+$")] | None = None
     model: ModelName | None = None
     context: Annotated[int, Field(ge=LEAST_CONTEXT, le=MOST_CONTEXT), WHOLE] | None = None
+    price: Annotated[str, Field(max_length=40, pattern=r"^\d{1,9}(\.\d{1,9})?/\d{1,9}(\.\d{1,9})?$")] | None = None
 
     @field_validator("key")
     @classmethod
@@ -336,7 +343,7 @@ async def try_provider(
     async with services.database.connection() as connection:
         stored = await read_stored(connection)
     changed = change_provider(services.models.base, stored, provider, _own(provider, wanted))
-    candidate = _checked(services.models.base, changed)
+    candidate = _checked(services.models.base, changed, stored)
     return await test_model(candidate, services.database, ModelCaller(caller.owner_id), provider)
 
 
@@ -344,20 +351,31 @@ async def _save(
     services: Services, caller: Caller, change: Callable[[StoredSettings], StoredSettings], detail: Mapping[str, JSON]
 ) -> None:
     async with services.database.transaction() as connection:
-        changed = change(await lock_stored(connection))
-        _checked(services.models.base, changed)
+        stored = await lock_stored(connection)
+        changed = change(stored)
+        _checked(services.models.base, changed, stored)
         await save_stored(connection, changed, caller.owner_id, detail)
     await services.models.refresh(now=True)
 
 
-def _checked(base: Settings, stored: StoredSettings) -> Settings:
-    """Return the settings that would be in force. Raises `BadInput` if they cannot work."""
-    candidate = apply(base, stored)
+def _checked(base: Settings, changed: StoredSettings, stored: StoredSettings) -> Settings:
+    """Return the settings that would be in force. Raises `BadInput` if they cannot work or a price is missing."""
+    candidate = apply(base, changed)
     try:
         check_models(candidate)
     except BadSetting as error:
         raise BadInput(error.detail or error.line) from None
+    before = _missing_prices(apply(base, stored))
+    if unknown := [model for model in _missing_prices(candidate) if model not in before]:
+        raise PriceNeeded(f"Model: {unknown[0]}.")
     return candidate
+
+
+def _missing_prices(settings: Settings) -> list[Model]:
+    try:
+        return Prices.of(settings).missing(model_chain(settings))
+    except BadSetting:
+        return []
 
 
 async def _check_url(services: Services, wanted: ProviderRequest) -> None:

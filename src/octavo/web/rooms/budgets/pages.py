@@ -26,6 +26,7 @@ from octavo.web.rooms.budgets.api import (
     BudgetsRequest,
     DocumentBudgetRequest,
     ModelsRequest,
+    PriceNeeded,
     ProviderRequest,
     budgets_of,
     change,
@@ -178,6 +179,7 @@ MODEL_VALUES = {
     "url": "Enter an address such as http://127.0.0.1:11434/v1.",
     "model": "Enter the name of a model, without spaces or commas.",
     "context": f"Enter a whole number from {LEAST_CONTEXT:,} to {MOST_CONTEXT:,}.",
+    "price": "Enter two prices in US dollars, such as 0.15/0.60, or 0/0 if the model is free.",
 }
 
 
@@ -243,6 +245,8 @@ async def save_values(
         try:
             test = await try_provider(services, caller, name, wanted) if action == "test" else None
             await save_provider(services, caller, name, wanted)
+        except PriceNeeded as error:
+            wrong, status = {"price": error.line}, error.status
         except OctavoError as error:
             wrong, status = {"": error.line}, error.status
         else:
@@ -320,7 +324,12 @@ def _choices(found: ModelsInForce) -> list[str]:
 
 def _changes(current: ModelProvider, written: dict[str, str]) -> dict[str, Any]:
     """Return the values that differ from the current ones. An empty field restores the default, or keeps the key."""
-    now = {"url": current.url or "", "model": current.model or "", "context": str(current.context or "")}
+    now = {
+        "url": current.url or "",
+        "model": current.model or "",
+        "context": str(current.context or ""),
+        "price": current.price or "",
+    }
     if current.name != "compatible":
         del now["context"]
     changes: dict[str, Any] = {
