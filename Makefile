@@ -14,7 +14,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench extraction-report lock audit docs pictures clean
+.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench extraction-report lock audit docs docs-site pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
+
+docs-site: $(VENV)/.dev ## build the documentation site in build/site, and check its links
+	$(BIN)/python tools/make_site.py build/site
 
 pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation again
 	$(BIN)/python -m tests.support.pictures docs/images
