@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,14 @@ import pytest
 
 from octavo.cli import main
 from octavo.client import Client, RemoteProblem
+from octavo.core.http import write_event
 from octavo.records.search import AnswerSources, FoundPassages, Statement, ThreadReference
 from tests.support.fake_ai import Asked, FakeOpenAI, Trouble
 from tests.support.fake_ai.server import SECRET
 from tests.support.passwords import PASSWORD
 from tests.support.postgres import Server
 from tests.support.processes import PATIENCE_SECONDS, wait_until
+from tests.support.sites import Answer
 from tests.support.web import WebProcess, running_web
 
 LEASE = "# Lease\n\nThe monthly fee for the flat is 100 euros.\n\nThe lease ends in May.\n"
@@ -49,6 +52,7 @@ Net amount       593.36
 VAT 21%          124.61
 Total EUR        717.97
 """
+EVENTS = {"Content-Type": "text/event-stream"}
 TIDES = "# Tides\n\nThe moon causes the tides of the sea.\n\nBread is baked in the morning.\n"
 
 
@@ -263,6 +267,37 @@ def test_what_goes_wrong_with_a_model_is_the_last_event(place: Place) -> None:
     events = place.ask("What do the minutes say of the meeting?", document_ids=[place.documents["minutes"]])
     assert [(kind, data.get("code")) for kind, data in events][1:] == [("passages", None), ("error", "AI_BAD_KEY")]
     assert SECRET not in str(events)
+
+
+def test_a_draft_is_sent_while_the_model_writes_if_it_is_asked_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = threading.Event()
+    answer = says(("The fee is 120 euros.", [(0, "120 euros")]), ("It is paid monthly.", []))
+
+    def write_slowly(asked: Asked) -> Iterator[bytes]:
+        said = place.openai.say(answer(asked), place.openai.charge(asked.model, 100, 50), None)
+        events = [write_event(one if isinstance(one, str) else json.dumps(one)) for one in place.openai.stream(said)]
+        yield from events[:-4]
+        assert written.wait(PATIENCE_SECONDS)
+        yield from events[-4:]
+
+    def converse(asked: Asked) -> Answer:
+        return Answer(headers=EVENTS, pieces=write_slowly(asked))
+
+    monkeypatch.setattr(place.openai, "converse", converse)
+    wanted = {"question": "What does the flat cost in a month?", "drafts": True}
+    names, held = list[str](), ""
+    with place.owner.stream("POST", "/api/v1/ask", json=wanted) as stream:
+        for piece in stream.iter_text():
+            *blocks, held = (held + piece).split("\n\n")
+            for name, data in map(read_event, blocks):
+                names.append(name)
+                if name == "draft":
+                    assert data["text"].startswith("The fee is 120 euros.")
+                    written.set()
+    assert names[:3] == ["thread", "passages", "draft"]
+    assert [name for name in names if name != "draft"][2:] == ["text", "text", "citations"]
 
 
 def test_passages_come_before_the_answer_and_disconnecting_stops_the_cost(place: Place) -> None:

@@ -15,7 +15,7 @@ from octavo.ai.calls import AS_CONFIGURED, LOCAL, Caller, FailedModel, ModelAnsw
 from octavo.ai.faults import AWAY, Fault, ProviderFault, TokenUsage, most_recoverable
 from octavo.ai.ledger import MAX_WAIT_SECONDS
 from octavo.ai.models import CallLimits, Model, ModelChain, parse_model, shared_limits
-from octavo.ai.providers import Embedder, Provider, VisionLimits
+from octavo.ai.providers import Embedder, OnText, Provider, VisionLimits
 from octavo.ai.providers.gemini import ACTIVE_SECONDS, FILE_SECONDS
 from octavo.ai.tasks.task import In, Out, Task, UnusableAnswer
 from octavo.ai.vectors import (
@@ -98,8 +98,12 @@ class Gateway:
         given: In,
         caller: Caller,
         offline: OfflineUse = AS_CONFIGURED,
+        on_text: OnText | None = None,
     ) -> ModelAnswer[Out]:
         """Run a task with the first configured model that can do it.
+
+        While a model writes, `on_text` is called with its unchecked answer so far. If another call is needed, for
+        example because the answer is invalid, the text begins again.
 
         Calling again is safe: an account pays for identical requests only once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.
@@ -126,7 +130,7 @@ class Gateway:
         for model in self._models(task, offline):
             try:
                 if model.provider != LOCAL:
-                    return await self._ask_remote(task, given, request, call, model, _failed_models(faults))
+                    return await self._ask_remote(task, given, request, call, model, _failed_models(faults), on_text)
             except LocalOnly:
                 return await _ask_offline(task, given, ())
             except ProviderFault as fault:
@@ -157,6 +161,7 @@ class Gateway:
         call: BilledCall[Out],
         model: Model,
         failed: tuple[FailedModel, ...],
+        on_text: OnText | None,
     ) -> ModelAnswer[Out]:
         """Call one model. If its answer is invalid, call it once more with the reason for the rejection."""
         remote = self._require_remote()
@@ -164,7 +169,7 @@ class Gateway:
         call = replace(call, expected=replace(call.expected, input=request.tokens_for(model.provider)))
 
         async def send(attempt: ModelRequest, seconds: float) -> CallResult[Out]:
-            reply = await provider.generate(model.name, attempt, call.caller.owner_id, seconds)
+            reply = await provider.generate(model.name, attempt, call.caller.owner_id, seconds, on_text)
             try:
                 output = task.read(reply.text, given)
             except UnusableAnswer as reason:

@@ -16,7 +16,17 @@ from octavo.ai.gateway import Gateway, RemoteModels
 from octavo.ai.ledger import Ledger, RateLimit
 from octavo.ai.model_settings import apply, read_stored, read_version
 from octavo.ai.models import CallLimits, Model, ModelChain, Prices, model_chain
-from octavo.ai.providers import Anthropic, Compatible, Gemini, GeminiFiles, HttpClient, OpenAI, Provider, VisionLimits
+from octavo.ai.providers import (
+    Anthropic,
+    Compatible,
+    Gemini,
+    GeminiFiles,
+    HttpClient,
+    OnText,
+    OpenAI,
+    Provider,
+    VisionLimits,
+)
 from octavo.ai.tasks.task import In, Out, Task
 from octavo.ai.vectors import Vectors
 from octavo.core.errors import BadSetting, DatabaseUnavailable
@@ -165,10 +175,15 @@ class LiveGateway(Gateway):
         return self._models_in_force.gateway.vision_limits(task)
 
     async def ask(
-        self, task: Task[In, Out], given: In, caller: Caller, offline: OfflineUse = AS_CONFIGURED
+        self,
+        task: Task[In, Out],
+        given: In,
+        caller: Caller,
+        offline: OfflineUse = AS_CONFIGURED,
+        on_text: OnText | None = None,
     ) -> ModelAnswer[Out]:
         await self._models_in_force.refresh()
-        return await self._models_in_force.gateway.ask(task, given, caller, offline)
+        return await self._models_in_force.gateway.ask(task, given, caller, offline, on_text)
 
     async def embed(self, texts: Sequence[str], caller: Caller, model: str | None = None) -> ModelAnswer[Vectors]:
         await self._models_in_force.refresh()

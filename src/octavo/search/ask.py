@@ -14,6 +14,7 @@ from uuid import UUID
 
 from octavo.ai.calls import LOCAL, Caller
 from octavo.ai.gateway import Gateway
+from octavo.ai.providers import OnText
 from octavo.ai.tasks.answer_question import ANSWER_QUESTION, OfflineAnswer, QuestionToAnswer
 from octavo.ai.tasks.rewrite_question import REWRITE_QUESTION, EarlierTurn, FollowUp, rewrite_offline
 from octavo.core.errors import BadInput, NotFound, OctavoError
@@ -217,10 +218,11 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 # Answering ----------------------------------------------------------------------------------------------------------
 
 
-async def answer(gateway: Gateway, question: Question) -> Answer:
+async def answer(gateway: Gateway, question: Question, on_text: OnText | None = None) -> Answer:
     """Answer a question from known facts or, within the account's budget, with a model.
 
-    If neither is possible, the answer consists of quoted sentences that were found without a model.
+    If neither is possible, the answer consists of quoted sentences that were found without a model. While a model
+    writes, `on_text` is called with its unchecked answer so far.
     """
     if question.known:
         return question.known
@@ -228,7 +230,7 @@ async def answer(gateway: Gateway, question: Question) -> Answer:
         return _nothing(LOCAL, 0.0)
     passages = [ChunkText(one.content, (one.title, *one.heading_path)) for one in question.sources]
     caller = Caller(question.owner, generation=question.generation)
-    answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), caller)
+    answered = await gateway.ask(ANSWER_QUESTION, QuestionToAnswer(question.text, passages), caller, on_text=on_text)
     output, cost = answered.output, float(answered.cost_usd)
     short, note = (output.short, output.note) if isinstance(output, OfflineAnswer) else (None, None)
     if not output.statements:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.support import sites
-from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble
+from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble, in_parts
 from tests.support.sites import Answer
 
 ENDINGS = {Trouble.BLOCKED: "refusal", Trouble.TRUNCATED: "max_tokens"}
@@ -35,6 +35,7 @@ class FakeAnthropic(FakeProvider):
                 pictures=sum(block["type"] == "image" for block in content),
                 files=tuple(block["source"]["data"] for block in content if block["type"] == "document"),
                 body=body,
+                streamed=bool(body.get("stream")),
             )
         )
 
@@ -48,6 +49,18 @@ class FakeAnthropic(FakeProvider):
             "stop_reason": ENDINGS[trouble] if trouble else "end_turn",
             "usage": {"input_tokens": bill.read, "output_tokens": bill.written, "cache_read_input_tokens": 0},
         }
+
+    def stream(self, said: dict[str, Any]) -> list[dict[str, Any] | str]:
+        counts = said["usage"]
+        start: dict[str, Any] = {
+            "type": "message_start",
+            "message": {**said, "content": [], "usage": {**counts, "output_tokens": 1}},
+        }
+        deltas = [{"type": "text_delta", "text": part} for part in in_parts(said["content"][0]["text"])]
+        events = [{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas]
+        end = {"type": "message_delta", "delta": {"stop_reason": said["stop_reason"]},
+               "usage": {"output_tokens": counts["output_tokens"]}}  # fmt: skip
+        return [start, {"type": "ping"}, *events, end, {"type": "message_stop"}]
 
     def refuse(self, trouble: Trouble) -> Answer:
         status, kind, message = REFUSALS[trouble]

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from tests.support import sites
-from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble, as_json, embedding_of
+from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble, as_json, embedding_of, in_parts
 from tests.support.sites import Answer
 
 ENDINGS = {Trouble.BLOCKED: "SAFETY", Trouble.TRUNCATED: "MAX_TOKENS"}
@@ -47,14 +47,14 @@ class FakeGemini(FakeProvider):
     def route(self, request: sites.Asked) -> Answer:
         model, _, method = request.path.removeprefix("/v1beta/models/").partition(":")
         match method:
-            case "generateContent":
-                return self._generate(model, json.loads(request.body))
+            case "generateContent" | "streamGenerateContent":
+                return self._generate(model, json.loads(request.body), streamed=method != "generateContent")
             case "batchEmbedContents":
                 return self._embed(model, json.loads(request.body))
             case _:
                 return self._keep_files(request)
 
-    def _generate(self, model: str, body: dict[str, Any]) -> Answer:
+    def _generate(self, model: str, body: dict[str, Any], *, streamed: bool) -> Answer:
         parts = body["contents"][0]["parts"]
         files = tuple(part["fileData"]["fileUri"] for part in parts if "fileData" in part)
         if any(uri.removeprefix(self.url + "/v1beta/") not in self.files for uri in files):
@@ -68,6 +68,7 @@ class FakeGemini(FakeProvider):
                 pictures=sum("inlineData" in part for part in parts),
                 files=files,
                 body=body,
+                streamed=streamed,
             )
         )
 
@@ -112,6 +113,14 @@ class FakeGemini(FakeProvider):
                 "totalTokenCount": bill.read + bill.written,
             },
         }
+
+    def stream(self, said: dict[str, Any]) -> list[dict[str, Any] | str]:
+        (candidate,) = said["candidates"]
+        texts = in_parts(candidate["content"]["parts"][0]["text"]) or [""]
+        contents = [{"role": "model", "parts": [{"text": text}]} for text in texts]
+        *events, last = [{"candidates": [{"content": one, "index": 0}]} for one in contents]
+        last["candidates"][0]["finishReason"] = candidate["finishReason"]
+        return [*events, {**last, "usageMetadata": said["usageMetadata"]}]
 
     def error(self, status: int, body: dict[str, Any]) -> Answer:
         return replace(super().error(status, body), headers={"Content-Type": "application/json"})

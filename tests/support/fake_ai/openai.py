@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.support import sites
-from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble, as_json, embedding_of
+from tests.support.fake_ai.server import Asked, Bill, FakeProvider, Trouble, as_json, embedding_of, in_parts
 from tests.support.sites import Answer
 
 DIMENSIONS = 6
@@ -39,6 +39,7 @@ class FakeOpenAI(FakeProvider):
                 pictures=sum(part["type"] == "image_url" for part in user["content"]),
                 files=tuple(part["file"]["file_data"] for part in user["content"] if part["type"] == "file"),
                 body=body,
+                streamed=bool(body.get("stream")),
             )
         )
 
@@ -69,6 +70,15 @@ class FakeOpenAI(FakeProvider):
             "choices": [{"index": 0, "message": message, "finish_reason": ending, "logprobs": None}],
             "usage": {**usage, "prompt_tokens_details": {"cached_tokens": 0}},
         }
+
+    def stream(self, said: dict[str, Any]) -> list[dict[str, Any] | str]:
+        (choice,) = said["choices"]
+        head = {"id": said["id"], "object": "chat.completion.chunk", "model": said["model"]}
+        parts: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+        parts += [{"content": part} for part in in_parts(choice["message"]["content"])]
+        events = [{**head, "choices": [{"index": 0, "delta": part, "finish_reason": None}]} for part in parts]
+        end: dict[str, Any] = {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]}
+        return [*events, end, {**head, "choices": [], "usage": said["usage"]}, "[DONE]"]
 
     def refuse(self, trouble: Trouble) -> Answer:
         status, code, message = REFUSALS[trouble]

@@ -7,7 +7,7 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -16,6 +16,7 @@ from typing import Any, Self
 from octavo.ai.answer_schemas import Schema
 from octavo.ai.faults import TokenUsage
 from octavo.ai.models import Model, Prices
+from octavo.core.http import write_event
 from tests.support import sites
 from tests.support.sites import Answer, Site
 
@@ -54,6 +55,7 @@ class Asked:
     pictures: int = 0
     files: tuple[str, ...] = ()
     body: dict[str, Any] = field(default_factory=dict[str, Any])
+    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class FakeProvider(ABC):
         self.bills: list[Bill] = []
         self.answer: Callable[[Asked], str] = good_answer
         self.retry_after: str | None = "17"
+        self.streams = True
         self._site.asked.clear()
 
     def __enter__(self) -> Self:
@@ -146,7 +149,8 @@ class FakeProvider(ABC):
 
     def _say(self, asked: Asked, text: str, trouble: Trouble | None = None) -> Answer:
         read = (len(asked.instructions) + len(asked.text)) // CHARACTERS_A_TOKEN + 258 * asked.pictures
-        return as_json(self.say(text, self.charge(asked.model, read, len(text) // CHARACTERS_A_TOKEN), trouble))
+        said = self.say(text, self.charge(asked.model, read, len(text) // CHARACTERS_A_TOKEN), trouble)
+        return as_events(self.stream(said)) if asked.streamed and self.streams else as_json(said)
 
     def charge(self, model: str, read: int, written: int = 0) -> Bill:
         bill = Bill(model, read, written)
@@ -172,12 +176,25 @@ class FakeProvider(ABC):
         """An answer in this provider's form; with trouble, one that ends for that reason."""
 
     @abstractmethod
+    def stream(self, said: dict[str, Any]) -> list[dict[str, Any] | str]:
+        """The same answer as events."""
+
+    @abstractmethod
     def refuse(self, trouble: Trouble) -> Answer:
         """A refusal in this provider's form."""
 
 
 def as_json(body: object) -> Answer:
     return Answer(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+
+def as_events(events: Iterable[dict[str, Any] | str]) -> Answer:
+    pieces = [write_event(one if isinstance(one, str) else json.dumps(one)) for one in events]
+    return Answer(200, headers={"Content-Type": "text/event-stream"}, pieces=pieces)
+
+
+def in_parts(text: str, most: int = 40) -> list[str]:
+    return [text[start : start + most] for start in range(0, len(text), most)]
 
 
 def embedding_of(text: str, dimensions: int) -> list[float]:

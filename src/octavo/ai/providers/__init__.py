@@ -8,7 +8,7 @@ from octavo.ai.providers.anthropic import Anthropic
 from octavo.ai.providers.gemini import Gemini, GeminiFiles
 from octavo.ai.providers.http_client import HttpClient
 from octavo.ai.providers.openai import Compatible, OpenAI
-from octavo.ai.providers.provider import Embedder, EmbeddingReply, ModelReply, Provider, VisionLimits
+from octavo.ai.providers.provider import Embedder, EmbeddingReply, ModelReply, OnText, Provider, VisionLimits
 
 __all__ = [
     "Anthropic",
@@ -19,6 +19,7 @@ __all__ = [
     "GeminiFiles",
     "HttpClient",
     "ModelReply",
+    "OnText",
     "OpenAI",
     "Provider",
     "VisionLimits",

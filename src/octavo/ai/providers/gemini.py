@@ -16,8 +16,9 @@ from pydantic.alias_generators import to_camel
 
 from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
-from octavo.ai.providers.http_client import HttpClient, HttpReply
-from octavo.ai.providers.provider import EmbeddingReply, ModelReply, VisionLimits, unit_vector
+from octavo.ai.providers.http_client import HttpClient, HttpReply, OnEvent
+from octavo.ai.providers.provider import EmbeddingReply, ModelReply, OnText, VisionLimits, follow_text, unit_vector
+from octavo.core.http import ServerSentEvent
 from octavo.database import Database, load_queries
 
 QUERIES = load_queries("ai")
@@ -41,7 +42,7 @@ THINKING: dict[str, dict[str, Any]] = {
 class ApiModel(BaseModel):
     """Base class of all response types. Google omits empty fields, so they have defaults."""
 
-    model_config = ConfigDict(alias_generator=to_camel)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class ContentPart(ApiModel):
@@ -93,19 +94,23 @@ class Gemini:
 
     vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=3072, pages=1000)
 
-    async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
+    async def generate(
+        self, model: str, request: ModelRequest, owner: UUID, seconds: float, on_text: OnText | None = None
+    ) -> ModelReply:
         """Call the model. If Google no longer has a file, upload it again and repeat the call."""
         try:
-            return await self._generate(model, request, owner, seconds)
+            return await self._generate(model, request, owner, seconds, on_text)
         except ProviderFault as fault:
             if fault.fault is not Fault.FILE_GONE:
                 raise
         for part in request.parts:
             if isinstance(part, FileReference):
                 await self.files.forget(owner, part)
-        return await self._generate(model, request, owner, seconds)
+        return await self._generate(model, request, owner, seconds, on_text)
 
-    async def _generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
+    async def _generate(
+        self, model: str, request: ModelRequest, owner: UUID, seconds: float, on_text: OnText | None
+    ) -> ModelReply:
         form = {"responseMimeType": "application/json", "responseJsonSchema": request.schema} if request.schema else {}
         thinking = next((how for prefix, how in THINKING.items() if model.startswith(prefix)), None)
         body = {
@@ -117,7 +122,9 @@ class Gemini:
                 **({"thinkingConfig": thinking} if thinking else {}),
             },
         }
-        return _read_reply((await self._post(f"{model}:generateContent", body, seconds)).read_as(GenerateReply))
+        method = "streamGenerateContent?alt=sse" if on_text else "generateContent"
+        reply = await self._post(f"{model}:{method}", body, seconds, follow_text(on_text, _text_of_event))
+        return _read_reply(_join(reply.read_events_as(GenerateReply)) if reply.events else reply.read_as(GenerateReply))
 
     async def embed(self, model: str, texts: Sequence[str], seconds: float) -> EmbeddingReply:
         requests = [
@@ -134,9 +141,11 @@ class Gemini:
         tokens_in = answer.usage_metadata.prompt_token_count or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
         return EmbeddingReply([unit_vector(one.values) for one in answer.embeddings], TokenUsage(input=tokens_in))
 
-    async def _post(self, method: str, body: dict[str, Any], seconds: float) -> HttpReply:
+    async def _post(
+        self, method: str, body: dict[str, Any], seconds: float, on_event: OnEvent | None = None
+    ) -> HttpReply:
         headers = {"x-goog-api-key": self.key}
-        return await self.http.post(FAMILY, f"{self.url}/v1beta/models/{method}", body, headers, seconds)
+        return await self.http.post(FAMILY, f"{self.url}/v1beta/models/{method}", body, headers, seconds, on_event)
 
     async def _part(self, part: Part, owner: UUID) -> dict[str, Any]:
         match part:
@@ -151,6 +160,29 @@ class Gemini:
                 return {"fileData": {"mimeType": part.media_type, "fileUri": uploaded.uri}}
 
 
+def _text_of_event(event: ServerSentEvent) -> str:
+    return _text_of(GenerateReply.model_validate_json(event.data))
+
+
+def _text_of(reply: GenerateReply) -> str:
+    return "".join(part.text for one in reply.candidates[:1] for part in one.content.parts if not part.thought)
+
+
+def _join(replies: Sequence[GenerateReply]) -> GenerateReply:
+    """Join the events of a streamed answer. Each event has the next part, and the token counts so far."""
+    blocked = next((one for one in replies if one.prompt_feedback.block_reason), None)
+    if blocked:
+        return blocked
+    reason = next((one.candidates[0].finish_reason for one in reversed(replies) if one.candidates), "")
+    if not reason:
+        raise ProviderFault(Fault.CUT_OFF, usage=None)
+    text = "".join(map(_text_of, replies))
+    content = Content(parts=[ContentPart(text=text)])
+    return GenerateReply(
+        candidates=[Candidate(content=content, finish_reason=reason)], usage_metadata=replies[-1].usage_metadata
+    )
+
+
 def _read_reply(answer: GenerateReply) -> ModelReply:
     counts = answer.usage_metadata
     tokens_out = counts.candidates_token_count + counts.thoughts_token_count
@@ -162,7 +194,7 @@ def _read_reply(answer: GenerateReply) -> ModelReply:
     candidate = answer.candidates[0]
     if fault := classify_finish(FAMILY, candidate.finish_reason):
         raise ProviderFault(fault, usage)
-    return ModelReply("".join(part.text for part in candidate.content.parts if not part.thought), usage)
+    return ModelReply(_text_of(answer), usage)
 
 
 # Files -------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from octavo import __version__
 from octavo.ai.faults import Fault, ProviderFault, classify_error
-from octavo.core.http import read_http_date, read_retry_after
+from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events, read_http_date, read_retry_after
 
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 100
@@ -24,13 +24,26 @@ MAX_RETRY_AFTER = 3600.0
 # Gemini reports the delay in the body.
 _RETRY_DELAY = re.compile(r'"retryDelay":\s*"([\d.]+)s"')
 
+# The last event of an OpenAI stream.
+END_OF_STREAM = "[DONE]"
+
 Form = TypeVar("Form", bound=BaseModel)
+
+
+OnEvent = Callable[[ServerSentEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
+    """A provider's response. If the provider streamed it, `events` contains all events, and the body is empty."""
+
     headers: Mapping[str, str]
     body: bytes
+    events: tuple[ServerSentEvent, ...] = ()
+
+    def read_events_as(self, form: type[Form]) -> list[Form]:
+        """Parse the data of all events, in the same way as `read_as`."""
+        return [HttpReply({}, one.data.encode()).read_as(form) for one in self.events if one.data != END_OF_STREAM]
 
     def read_as(self, form: type[Form]) -> Form:
         """Parse the body as JSON.
@@ -58,21 +71,39 @@ class HttpClient:
         await self._client.aclose()
 
     async def post(
-        self, provider: str, url: str, body: object, headers: Mapping[str, str], seconds: float
+        self,
+        provider: str,
+        url: str,
+        body: object,
+        headers: Mapping[str, str],
+        seconds: float,
+        on_event: OnEvent | None = None,
     ) -> HttpReply:
-        """Send a POST request with a JSON body. `provider` selects the patterns that classify an error response."""
+        """Send a POST request with a JSON body. `provider` selects the patterns that classify an error response.
+
+        If the response is streamed, `on_event` is called with each event.
+        """
         all_headers = {"content-type": "application/json", **headers}
-        return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds)
+        return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds, on_event)
 
     async def send(
-        self, provider: str, method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float
+        self,
+        provider: str,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        seconds: float,
+        on_event: OnEvent | None = None,
     ) -> HttpReply:
         try:
             async with (
                 asyncio.timeout(seconds),
                 self._client.stream(method, url, content=body, headers=dict(headers)) as response,
             ):
-                content = await _read(response)
+                if on_event and response.is_success and EVENT_STREAM in response.headers.get("content-type", ""):
+                    return HttpReply(response.headers, b"", await _read_stream(response, on_event))
+                content = b"".join([part async for part in _read(response)])
         except TimeoutError:
             raise ProviderFault(Fault.TIMED_OUT, usage=None) from None
         except (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError):
@@ -86,15 +117,21 @@ class HttpClient:
         raise ProviderFault(fault, retry_after=_retry_after(response.headers, text), status=response.status_code)
 
 
-async def _read(response: httpx.Response) -> bytes:
-    parts: list[bytes] = []
+async def _read(response: httpx.Response) -> AsyncGenerator[bytes]:
     size = 0
     async for part in response.aiter_bytes():
-        parts.append(part)
         size += len(part)
         if size > MAX_BYTES:
             raise ProviderFault(Fault.MALFORMED, usage=None)
-    return b"".join(parts)
+        yield part
+
+
+async def _read_stream(response: httpx.Response, on_event: OnEvent) -> tuple[ServerSentEvent, ...]:
+    events: list[ServerSentEvent] = []
+    async for event in read_events(_read(response)):
+        events.append(event)
+        on_event(event)
+    return tuple(events)
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:

@@ -11,10 +11,19 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
+from octavo.ai.calls import (
+    CHARACTERS_PER_TOKEN,
+    FileReference,
+    InstructionText,
+    ModelRequest,
+    Part,
+    Picture,
+    QuotedText,
+)
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
-from octavo.ai.providers.http_client import HttpClient
-from octavo.ai.providers.provider import EmbeddingReply, ModelReply, VisionLimits, unit_vector
+from octavo.ai.providers.http_client import END_OF_STREAM, HttpClient
+from octavo.ai.providers.provider import EmbeddingReply, ModelReply, OnText, VisionLimits, follow_text, unit_vector
+from octavo.core.http import ServerSentEvent
 
 FAMILY = "openai"
 # Models that reason. Their reasoning is billed as output, so it is kept short.
@@ -50,6 +59,18 @@ class Completion(BaseModel):
     usage: Counts = Counts()
 
 
+class StreamedChoice(BaseModel):
+    delta: Message = Message()
+    finish_reason: str | None = None
+
+
+class CompletionChunk(BaseModel):
+    """An event of a streamed answer. The last one with choices has the finish reason; usage may follow."""
+
+    choices: list[StreamedChoice] = []
+    usage: Counts | None = None
+
+
 class Row(BaseModel):
     index: int
     embedding: list[float]
@@ -76,14 +97,21 @@ class Compatible:
     # Some servers cut a prompt that is too long without an error.
     cuts_silently: ClassVar[bool] = True
 
-    async def generate(self, model: str, request: ModelRequest, owner: UUID, seconds: float) -> ModelReply:
+    async def generate(
+        self, model: str, request: ModelRequest, owner: UUID, seconds: float, on_text: OnText | None = None
+    ) -> ModelReply:
         del owner
         body = {**self.dialect, "model": model, "messages": await _messages(request), **self._limits(model, request)}
         if request.schema:
             form = {"name": request.purpose, "schema": request.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        reply = await self.http.post(FAMILY, f"{self.url}/chat/completions", body, self._headers(), seconds)
-        read = _read_reply(reply.read_as(Completion))
+        if on_text:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        address, following = f"{self.url}/chat/completions", follow_text(on_text, _text_of_event)
+        reply = await self.http.post(FAMILY, address, body, self._headers(), seconds, following)
+        read = _read_reply(
+            _join(reply.read_events_as(CompletionChunk), request) if reply.events else reply.read_as(Completion)
+        )
         if self.cuts_silently and (fault := self._find_cut(request, read.usage)):
             raise ProviderFault(fault, read.usage)
         return read
@@ -158,6 +186,27 @@ async def _part(part: Part) -> dict[str, Any]:
         case FileReference():
             data = _data_url(part.media_type, await part.read())
             return {"type": "file", "file": {"filename": "document.pdf", "file_data": data}}
+
+
+def _text_of_event(event: ServerSentEvent) -> str:
+    if event.data == END_OF_STREAM:
+        return ""
+    chunk = CompletionChunk.model_validate_json(event.data)
+    return "".join(one.delta.content or "" for one in chunk.choices[:1])
+
+
+def _join(chunks: Sequence[CompletionChunk], request: ModelRequest) -> Completion:
+    """Join the events of a streamed answer. If the server does not report its usage, it is estimated."""
+    choices = [one for chunk in chunks for one in chunk.choices[:1]]
+    reason = next((one.finish_reason for one in reversed(choices) if one.finish_reason), None)
+    if reason is None:
+        raise ProviderFault(Fault.CUT_OFF, usage=None)
+    text = "".join(one.delta.content or "" for one in choices)
+    refusal = "".join(one.delta.refusal or "" for one in choices) or None
+    usage = next((chunk.usage for chunk in reversed(chunks) if chunk.usage), None)
+    estimate = Counts(prompt_tokens=request.input_tokens, completion_tokens=len(text) // CHARACTERS_PER_TOKEN)
+    message = Message(content=text, refusal=refusal)
+    return Completion(choices=[Choice(message=message, finish_reason=reason)], usage=usage or estimate)
 
 
 def _data_url(media_type: str, data: bytes) -> str:

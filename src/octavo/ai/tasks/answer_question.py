@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
@@ -62,6 +64,21 @@ def build_parts(given: QuestionToAnswer) -> list[Part]:
     for number, chunk in enumerate(given.chunks):
         parts.append(QuotedText(f"passage-{number}", f"{' > '.join(chunk.headings)}\n\n{chunk.content}"))
     return [*parts, InstructionText(f"The question:\n{given.question}")]
+
+
+_STATEMENT = re.compile(r'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
+
+
+def read_draft(written: str) -> str:
+    """Return the statements of an answer that a model is still writing as JSON, one per line, without citations."""
+    return "\n".join(map(_unescape, _STATEMENT.findall(written)))
+
+
+def _unescape(text: str) -> str:
+    try:
+        return json.loads(f'"{text}"', strict=False)
+    except ValueError:  # an incomplete escape at the end
+        return _unescape(text[: text.rindex("\\")]) if "\\" in text else text
 
 
 def check_citations(given: QuestionToAnswer, answer: CitedAnswer) -> CitedAnswer:

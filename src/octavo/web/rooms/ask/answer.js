@@ -43,12 +43,13 @@ async function start(wanted, before) {
   stop.hidden = false;
   try {
     const headers = { "content-type": "application/json", accept: "text/event-stream" };
-    const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify(wanted), signal: mine.signal });
+    const answer = await fetch("/api/v1/ask", { method: "POST", headers, body: JSON.stringify({ ...wanted, drafts: true }), signal: mine.signal });
     if (!answer.ok || !answer.body) return view.refuse((await answer.json()).detail);
     if (!before) form.elements.question.value = "";
     for await (const [name, data] of read(answer.body)) {
       if (name === "thread") view.name(data);
       else if (name === "passages") view.show(data);
+      else if (name === "draft") view.write(data);
     }
     await view.finish("The answer was interrupted. Ask again.");
   } catch {
@@ -114,6 +115,12 @@ class TurnView {
     if (meant) this.said.before(make("p", { class: "understood small quiet" }, "Understood as: ", make("span", { dir: "auto" }, meant)));
     const found = passages.slice(0, 3).map((one) => make("li", { class: "card source" }, make("div", { class: "hit" }, passage(one))));
     if (found.length) this.turn.append(make("h3", {}, "Passages found"), make("ol", { class: "sources" }, ...found));
+  }
+
+  /** The answer so far, before its quotes are checked. @param {{ text: string }} data */
+  write({ text }) {
+    const lines = text.split("\n").map((line) => make("p", { dir: "auto" }, line));
+    this.said.replaceChildren(make("p", { class: "quiet small" }, "Writing. Quotes are checked at the end."), ...lines);
   }
 
   /** The stored turn, also if it was stopped or failed. @param {string} otherwise if it is not stored */

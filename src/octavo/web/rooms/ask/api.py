@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 from uuid import UUID
 
 from fastapi import APIRouter, Query
@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from octavo.ai.providers import OnText
+from octavo.ai.tasks.answer_question import read_draft
 from octavo.core.errors import OctavoError
 from octavo.core.http import EVENT_STREAM, write_event
 from octavo.core.pagination import Page
@@ -44,6 +46,7 @@ from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import Cursor, Limit, problems
 from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
 
+Out = TypeVar("Out")
 router = APIRouter(prefix="/api/v1", tags=["search"])
 MOST_CHARACTERS = 1000
 MOST_CHOSEN = 100
@@ -59,13 +62,14 @@ EVENT = {
     "type": "object",
     "required": ["event", "data"],
     "properties": {
-        "event": {"enum": ["thread", "passages", "text", "citations", "error"]},
+        "event": {"enum": ["thread", "passages", "draft", "text", "citations", "error"]},
         "data": {"type": "string", "description": "JSON."},
     },
 }
 STREAM = {
     200: {
-        "description": "`thread` and `passages` first; then `text` for each statement, and `citations`; or `error`.",
+        "description": "`thread` and `passages` first; `draft` while a model writes; then `text` for each statement, "
+        "and `citations`; or `error`.",
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
@@ -73,6 +77,8 @@ MARKDOWN = {200: {"description": "Markdown", "content": {MARKDOWN_TYPE: {"schema
 
 
 HEARTBEAT_SECONDS = 15.0
+# How often the answer so far is sent while a model writes.
+DRAFT_SECONDS = 0.25
 
 
 class ScopeRequest(BaseModel):
@@ -98,7 +104,8 @@ class AskRequest(BaseModel):
 
     `scope` limits the documents; `document_ids` is a short form of it. Without them, a new thread uses all documents,
     and a follow-up question those of the previous question; `"scope": null` goes back to all documents. `again` is the
-    id of the last turn of the thread: its question is answered again, and its answer replaced.
+    id of the last turn of the thread: its question is answered again, and its answer replaced. With `drafts`, `draft`
+    events show what a model has written so far.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -108,6 +115,7 @@ class AskRequest(BaseModel):
     thread_id: UUID | None = None
     scope: ScopeRequest | None = None
     again: UUID | None = None
+    drafts: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -175,18 +183,20 @@ async def find_for_turn(services: Services, opened: OpenTurn) -> UnderstoodTurn:
     return UnderstoodTurn(found, meant.text if meant.text.split() != turn.question.split() else None)
 
 
-async def answer_turn(services: Services, opened: OpenTurn, found: UnderstoodTurn) -> Answer:
+async def answer_turn(
+    services: Services, opened: OpenTurn, found: UnderstoodTurn, on_text: OnText | None = None
+) -> Answer:
     """Answer the question of a turn and store the answer.
 
     If the rewritten question has no answer, the question is answered as it was asked.
     """
-    said, understood_as = await answer_in_turn(services, found.question), found.understood_as
+    said, understood_as = await answer_in_turn(services, found.question, on_text), found.understood_as
     if not said.found and understood_as:
         turn = opened.turn
         alone = await find_sources(
             services.database, services.models.gateway, opened.owner, turn.question, opened.filters
         )
-        second = await answer_in_turn(services, replace(alone, generation=turn.attempt - 1))
+        second = await answer_in_turn(services, replace(alone, generation=turn.attempt - 1), on_text)
         cost = said.cost_usd + second.cost_usd
         said, understood_as = (second, None) if second.found else (said, understood_as)
         said = replace(said, cost_usd=cost)
@@ -202,16 +212,22 @@ async def give_up(services: Services, opened: OpenTurn, error: OctavoError) -> N
         await fail_turn(connection, opened.turn, error)
 
 
-async def answer_events(services: Services, opened: OpenTurn) -> AsyncGenerator[bytes]:
+async def answer_events(services: Services, opened: OpenTurn, draft: Draft | None = None) -> AsyncGenerator[bytes]:
     """Yield the events of an answer: `thread`, `passages`, one `text` for each statement, and `citations`.
 
-    If answering fails, an `error` event is the last one.
+    If answering fails, an `error` event is the last one. If `draft` is not None, `draft` events contain the answer so
+    far while a model writes.
     """
     yield frame("thread", asdict(ThreadReference(opened.turn.thread_id, opened.turn.id)))
     try:
         found = await find_for_turn(services, opened)
         yield frame("passages", asdict(FoundPassages(list(found.question.snippets), found.understood_as)))
-        answer = await answer_turn(services, opened, found)
+        answering_turn = answer_turn(services, opened, found, draft.write if draft else None)
+        async with cancelled_at_the_end(answering_turn) as answering:
+            while not (await asyncio.wait([answering], timeout=DRAFT_SECONDS if draft else None))[0]:
+                if draft and (text := draft.take()):
+                    yield frame("draft", {"text": text})
+            answer = answering.result()
     except OctavoError as error:
         await give_up(services, opened, error)
         problem = {"status": error.status, "code": error.code, "title": error.title, "detail": error.detail}
@@ -224,6 +240,36 @@ async def answer_events(services: Services, opened: OpenTurn) -> AsyncGenerator[
         answer.citations, answer.found, answer.made_by, answer.cost_usd, answer=answer.short, note=answer.note
     )
     yield frame("citations", asdict(sources))
+
+
+class Draft:
+    """The answer so far, while a model writes it. Its citations are not checked yet, and are left out."""
+
+    def __init__(self) -> None:
+        self._written = ""
+        self._taken = ""
+
+    def write(self, written: str) -> None:
+        self._written = written
+
+    def take(self) -> str | None:
+        """Return the text so far, or None if it has not changed since the last call."""
+        text = read_draft(self._written)
+        if text == self._taken:
+            return None
+        self._taken = text
+        return text
+
+
+@asynccontextmanager
+async def cancelled_at_the_end(work: Coroutine[Any, Any, Out]) -> AsyncGenerator[asyncio.Task[Out]]:
+    """Run a coroutine as a task. If it is still running at the end, it is cancelled."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def frame(name: str, data: dict[str, Any]) -> bytes:
@@ -283,10 +329,12 @@ async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> A
     (`note`). Its `answer` is the answer in a few words, or null. The `answer` of a citation is the part of the quote
     that answers the question.
 
-    The whole answer is generated and stored before the first statement is sent. Without a model, it consists of
-    sentences from the documents, and an answer in a few words is found only in English texts.
+    With `drafts`, `draft` events contain the text that a model has written so far, without citations. A draft replaces
+    the one before it. The statements are sent when the whole answer is checked and stored. Without a model, the answer
+    consists of sentences from the documents, and an answer in a few words is found only in English texts.
     """
-    return AnswerStream(answer_events(services, await open_turn(services, caller.owner_id, wanted)))
+    opened = await open_turn(services, caller.owner_id, wanted)
+    return AnswerStream(answer_events(services, opened, Draft() if wanted.drafts else None))
 
 
 @router.get("/threads", responses=problems(401, 422))
@@ -334,7 +382,7 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
     return ConcurrencyLimit(PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS)
 
 
-async def answer_in_turn(services: Services, asking: AskedQuestion) -> Answer:
+async def answer_in_turn(services: Services, asking: AskedQuestion, on_text: OnText | None = None) -> Answer:
     """Answer a question. Parallel answers are limited, because answering without a model uses this machine's CPU."""
     async with services.shared(answer_limit).take():
-        return await answer(services.models.gateway, asking)
+        return await answer(services.models.gateway, asking, on_text)
