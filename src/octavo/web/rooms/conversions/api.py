@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterable, Mapping, Sequence
-from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -31,7 +30,7 @@ from octavo.facts.words import Box
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Caller
-from octavo.records.conversions import BatchView, ConversionView, FoundValue
+from octavo.records.conversions import BatchView, ConversionView, FoundValue, PageWord, RevisionView
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
@@ -134,23 +133,6 @@ class CorrectionRequest(BaseModel):
     rows: list[OneRow] = Field(default=[], max_length=500)
     accept: list[Text] = Field(default=[], max_length=100)
     restore: list[Name] = Field(default=[], max_length=500)
-
-
-class RevisionView(BaseModel):
-    """A revision of the values. `person` is who made the revision, and `changes` lists what they changed."""
-
-    number: int
-    made_by: str
-    user_id: UUID | None
-    person: str | None
-    created_at: datetime
-    changes: list[dict[str, Any]] | None
-    values: list[FoundValue]
-
-
-class PageWord(BaseModel):
-    text: str
-    box: tuple[float, float, float, float]
 
 
 @router.post(
