@@ -41,6 +41,7 @@ from octavo.web.http.downloads import attachment, is_known
 from octavo.web.http.multipart import FormReader
 from octavo.web.http.parameters import (
     RAW,
+    WHOLE,
     Cursor,
     IdPart,
     IfMatch,
@@ -57,7 +58,7 @@ XML_TYPE, JSON_TYPE = "application/xml", "application/json"
 _JSON_BYTES = 64 << 10
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Text = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
-Side = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+Side = Annotated[float, Field(strict=True, ge=0, le=100_000, allow_inf_nan=False)]
 State = JobStatus | Literal["needs_review"]
 
 
@@ -93,7 +94,7 @@ class OneCorrection(BaseModel):
 
     name: Name
     value: Text | None
-    page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    page: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] | None = None
     box: tuple[Side, Side, Side, Side] | None = None
 
     def as_correction(self) -> Correction:
@@ -112,8 +113,8 @@ class OneRow(BaseModel):
 
     table: Name
     action: Literal["add", "remove", "move"]
-    row: Annotated[int, Field(ge=1, le=99_999)] | None = None
-    to: Annotated[int, Field(ge=1, le=99_999)] | None = None
+    row: Annotated[int, Field(ge=1, le=99_999), WHOLE] | None = None
+    to: Annotated[int, Field(ge=1, le=99_999), WHOLE] | None = None
     values: dict[Name, Text] | None = None
 
     def as_change(self) -> RowChange:
