@@ -5,37 +5,20 @@ Reads their state, and ends a pause early on request.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from octavo.ai.calls import LOCAL
 from octavo.core.errors import NotFound
 from octavo.core.settings import Settings
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.records.jobs import Circuit
 
 QUERIES = load_queries("circuits")
 CONVERSION = "conversion"
 # The database function `fail_call` has the same number.
 MODEL_FAILURES = 5
-Policy = Literal["next model", "wait", "fail"]
 # The codes of the errors of a conversion service, and of models, begin with these letters.
 _SERVICE_CODES, _MODEL_CODES = "GW_", "AI_"
-
-
-@dataclass(frozen=True, slots=True)
-class Circuit:
-    """A circuit breaker. After `limit` failures in a row, no calls are sent until `open_until`.
-
-    Then one call is sent as a test. `policy` specifies what jobs do in the meantime: call the next model, wait or fail.
-    """
-
-    name: str
-    failures: int
-    limit: int
-    policy: Policy
-    open_until: datetime | None
-    half_open: bool
 
 
 def gate_of_service(address: str) -> str:

@@ -23,6 +23,7 @@ from octavo.records.analyses import (
     ItemView,
     LoggedError,
     ResultView,
+    SegmentView,
 )
 from octavo.records.jobs import JobError
 
@@ -30,25 +31,6 @@ QUERIES = load_queries("analyses")
 MOST_ERRORS = 20
 _INVALID_CURSOR = "Invalid cursor. Use the next_cursor of the previous page."
 _COUNTED = [one.name for one in fields(Counts)]
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentView:
-    """A segment of an analysis: the units (pages or chunks) `first` to `last`.
-
-    The `context` units before `first` are shown to the model only as context. `split` is true if smaller segments have
-    replaced this segment. `answered_by` names the models that answered prompts for this segment.
-    """
-
-    id: UUID
-    parent_id: UUID | None
-    first: int
-    last: int
-    context: int
-    tokens: int
-    ready: bool
-    split: bool
-    answered_by: list[str]
 
 
 @dataclass(frozen=True, slots=True)

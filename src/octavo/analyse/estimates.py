@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from octavo.core.formatting import count_of
-from octavo.records.analyses import Analysis, Health, Percent
+from octavo.records.analyses import AnalysesHealth, Analysis, Percent
 from octavo.records.jobs import Eta
 
 # After this time without progress the analysis counts as stuck, even if jobs are still being retried.
@@ -68,16 +68,16 @@ def eta_of(counts: Counts) -> Eta | None:
     return Eta(round(rounds * counts.low_seconds, 1), round(rounds * counts.high_seconds, 1))
 
 
-def health_of(counts: Counts) -> Health:
+def health_of(counts: Counts) -> AnalysesHealth:
     """Return a message about the most serious problem of an analysis or, if it has no problem, about its progress."""
     if counts.status == "completed":
         gaps = counts.error_message is not None
-        return Health(ok=not gaps, message=counts.error_message or "All prompts have been answered.")
+        return AnalysesHealth(ok=not gaps, message=counts.error_message or "All prompts have been answered.")
     if counts.status == "stopped":
-        return Health(ok=True, message="Stopped by you. Resume the analysis to answer the remaining prompts.")
+        return AnalysesHealth(ok=True, message="Stopped by you. Resume the analysis to answer the remaining prompts.")
     problem = next((message for applies, message in _problems(counts) if applies), None)
     state = f"{counts.running} running." if counts.running else "Waiting in the queue."
-    return Health(ok=problem is None, message=problem or state)
+    return AnalysesHealth(ok=problem is None, message=problem or state)
 
 
 OFFLINE = "Offline: passages only"

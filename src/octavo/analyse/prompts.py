@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from uuid import UUID
 
 from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts
 from octavo.core.errors import NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.records.analyses import Prompt
+from octavo.records.analyses import Prompt, PromptVersion
 
 QUERIES = load_queries("prompts")
 MOST_PROMPTS = 500
 DEFAULT_ORDER = 100
-
-
-@dataclass(frozen=True, slots=True)
-class PromptVersion:
-    version: int
-    title: str
-    content: str
-    system: str
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

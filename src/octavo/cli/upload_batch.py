@@ -161,7 +161,7 @@ class UploadBatch:
         """Send all files, up to `at_once` in parallel. Stops early at an error that affects all of them."""
         self.left = len(files)
         if len(files) > BY_HAND:
-            client.join_import(new_id())
+            await client.join_import(new_id())
         limits = (await client.read_settings()).limits
         waiting = iter(files)
         workers = min(at_once, limits.concurrent_uploads, len(files))

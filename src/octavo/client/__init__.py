@@ -1,8 +1,10 @@
 """A typed client for the HTTP API, used by programs and the command line. It needs only the address of a server."""
 
-from octavo.client.client import Client, Filters, SearchFilters
-from octavo.client.errors import RemoteProblem, Unreachable
-from octavo.client.events import Event
+from octavo.client.client import Client, SyncClient
+from octavo.client.documents import Filters
+from octavo.client.jobs import Event
+from octavo.client.search import SearchFilters
+from octavo.client.transport import RemoteProblem, Unreachable
 from octavo.records.account import KeyView as Key
 from octavo.records.account import Limits, NewKey, Published
 from octavo.records.documents import Chunk, Document, Outcome, Retried
@@ -23,5 +25,6 @@ __all__ = [
     "RemoteProblem",
     "Retried",
     "SearchFilters",
+    "SyncClient",
     "Unreachable",
 ]

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from octavo.client.transport import Record, Request, Transport, read_page, read_record
+from octavo.client.calls import MOST_LISTED, Call, Calls, given, wait_until
+from octavo.client.transport import Repeat
 from octavo.core.pagination import Page
-from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView
+from octavo.records.analyses import Analysis, ItemView, Prompt, PromptVersion, ResultView, SegmentView
 
 Mode = Literal["parallel", "sequential"]
-MOST_LISTED = 500
 
 
-class AnalysisCalls:
+class AnalysisCalls(Calls):
     """API calls that run prompts on whole documents, and manage the saved prompts."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    @Call
+    async def list_prompts(self) -> Sequence[Prompt]:
+        return (await self._list(Prompt, "/prompts")).items
 
-    async def list_prompts(self) -> list[Prompt]:
-        return (await self._list(Prompt, "/prompts", limited=False)).items
-
+    @Call
     async def add_prompt(self, title: str, content: str, **more: object) -> Prompt:
         """Add a prompt. `more` can contain the fields `system`, `execution_order` and `active`."""
-        request = Request("POST", "/prompts", json={"title": title, "content": content, **more})
-        return read_record(Prompt, await self._transport.call(request))
+        return await self._post(Prompt, "/prompts", {"title": title, "content": content, **more})
 
+    @Call
+    async def show_prompt(self, prompt: UUID) -> Prompt:
+        return await self._get(Prompt, f"/prompts/{prompt}")
+
+    @Call
+    async def list_prompt_versions(self, prompt: UUID) -> Sequence[PromptVersion]:
+        """List all versions of a prompt, newest first."""
+        return (await self._list(PromptVersion, f"/prompts/{prompt}/versions")).items
+
+    @Call
     async def change_prompt(self, prompt: UUID, **changes: object) -> Prompt:
-        request = Request("PATCH", f"/prompts/{prompt}", repeatable=True, json=changes)
-        return read_record(Prompt, await self._transport.call(request))
+        return await self._patch(Prompt, f"/prompts/{prompt}", changes)
 
+    @Call
     async def delete_prompt(self, prompt: UUID) -> None:
-        await self._transport.call(Request("DELETE", f"/prompts/{prompt}", repeatable=True))
+        await self._delete(f"/prompts/{prompt}")
 
+    @Call
     async def start(
         self,
         document: UUID,
@@ -44,71 +53,85 @@ class AnalysisCalls:
         at_once: int | None = None,
     ) -> Analysis:
         """Run these prompts, or all active ones, on a document whose text is ready."""
-        body: dict[str, Any] = {"document_id": str(document), "mode": mode}
-        body |= {"prompt_ids": [str(one) for one in prompts]} if prompts is not None else {}
-        body |= {"at_once": at_once} if at_once is not None else {}
-        return read_record(Analysis, await self._transport.call(Request("POST", "/analyses", json=body)))
+        ids = [str(one) for one in prompts] if prompts is not None else None
+        body = given(document_id=str(document), mode=mode, prompt_ids=ids, at_once=at_once)
+        return await self._post(Analysis, "/analyses", body)
 
+    @Call
     async def show(self, analysis: UUID) -> Analysis:
-        return read_record(Analysis, await self._transport.get(f"/analyses/{analysis}"))
+        return await self._get(Analysis, f"/analyses/{analysis}")
 
+    @Call
+    async def wait(self, analysis: UUID, *, timeout_seconds: float | None = None) -> Analysis:
+        """Wait until an analysis is complete, failed or stopped. Raises TimeoutError after `timeout_seconds`."""
+        return await wait_until(lambda: self.show(analysis), lambda found: found.is_over, timeout_seconds)
+
+    @Call
     async def list(
-        self, *, id_part: str | None = None, cursor: str | None = None, limit: int = MOST_LISTED
+        self,
+        *,
+        id_part: str | None = None,
+        document: UUID | None = None,
+        cursor: str | None = None,
+        limit: int = MOST_LISTED,
     ) -> Page[Analysis]:
         """List analyses, newest first. `id_part`: the beginning or end of an id."""
-        given = {"id": id_part, "cursor": cursor, "limit": str(limit)}
-        query = {name: value for name, value in given.items() if value is not None}
-        return read_page(Analysis, await self._transport.get("/analyses", query))
+        return await self._list(Analysis, "/analyses", id=id_part, document_id=document, cursor=cursor, limit=limit)
 
+    @Call
+    async def list_segments(self, analysis: UUID) -> Sequence[SegmentView]:
+        """List the ranges of pages into which the document was divided."""
+        return (await self._list(SegmentView, f"/analyses/{analysis}/segments")).items
+
+    @Call
     async def list_items(self, analysis: UUID) -> Sequence[ItemView]:
         """List all items of an analysis, in the order in which they run.
 
         An item is one prompt on one range of pages.
         """
-        page = await self._list(ItemView, f"/analyses/{analysis}/items")
+        path = f"/analyses/{analysis}/items"
+        page = await self._list(ItemView, path, limit=MOST_LISTED)
         items = page.items
         while page.next_cursor:
-            page = await self._list(ItemView, f"/analyses/{analysis}/items", page.next_cursor)
+            page = await self._list(ItemView, path, limit=MOST_LISTED, cursor=page.next_cursor)
             items += page.items
         return items
 
+    @Call
     async def list_results(self, analysis: UUID) -> Sequence[ResultView]:
-        return (await self._list(ResultView, f"/analyses/{analysis}/results", limited=False)).items
+        return (await self._list(ResultView, f"/analyses/{analysis}/results")).items
 
+    @Call
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
         """Run one item (a prompt on one range of pages), all items of one prompt, or all items again."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
-        return await self._change(Request("POST", f"/analyses/{analysis}/rerun", json=body))
+        return await self._post(Analysis, f"/analyses/{analysis}/rerun", body)
 
+    @Call
     async def change_prompts(self, analysis: UUID, prompts: Sequence[UUID]) -> Analysis:
         """Replace the prompts of an analysis. Only newly added prompts are run."""
-        body = {"prompt_ids": [str(one) for one in prompts]}
-        return await self._change(Request("PUT", f"/analyses/{analysis}/prompts", repeatable=True, json=body))
+        return await self._put(Analysis, f"/analyses/{analysis}/prompts", {"prompt_ids": [str(one) for one in prompts]})
 
+    @Call
     async def export(self, analysis: UUID, form: str = "markdown") -> bytes:
         """Return the answers as a file in the format `form`: markdown, json or csv."""
-        path, query = f"/analyses/{analysis}/export", {"format": form}
-        response = await self._transport.send(Request("GET", path, repeatable=True, query=query))
-        return response.content if response else b""
+        return await self._read(f"/analyses/{analysis}/export", format=form)
 
+    @Call
     async def stop(self, analysis: UUID) -> Analysis:
-        return await self._change(Request("POST", f"/analyses/{analysis}/stop"))
+        """Stop an analysis. `retry` continues it."""
+        return await self._post(Analysis, f"/analyses/{analysis}/stop", repeat=Repeat.NEVER)
 
+    @Call
     async def cancel(self, analysis: UUID) -> Analysis:
-        return await self.stop(analysis)
+        """Stop an analysis, under the name that jobs have for it."""
+        return await self._post(Analysis, f"/analyses/{analysis}/cancel", repeat=Repeat.NEVER)
 
+    @Call
     async def retry(self, analysis: UUID) -> Analysis:
         """Continue with the items that failed or were stopped."""
-        return await self._change(Request("POST", f"/analyses/{analysis}/retry"))
+        return await self._post(Analysis, f"/analyses/{analysis}/retry")
 
+    @Call
     async def delete(self, analysis: UUID) -> None:
-        await self._transport.call(Request("DELETE", f"/analyses/{analysis}", repeatable=True))
-
-    async def _change(self, request: Request) -> Analysis:
-        return read_record(Analysis, await self._transport.call(request))
-
-    async def _list(
-        self, record: type[Record], path: str, cursor: str | None = None, *, limited: bool = True
-    ) -> Page[Record]:
-        query = {"limit": str(MOST_LISTED)} if limited else {}
-        return read_page(record, await self._transport.get(path, query | ({"cursor": cursor} if cursor else {})))
+        await self._delete(f"/analyses/{analysis}")

@@ -6,24 +6,32 @@ import builtins
 from collections.abc import Mapping, Sequence
 from os import fsencode
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 from uuid import UUID
 
-from octavo.client.transport import Request, Transport, read_page, read_record
+from octavo.client.calls import Call, Calls, given, wait_until
+from octavo.client.transport import NotOctavo, Repeat, Request, read_record
 from octavo.client.uploads import FileBody
 from octavo.core.pagination import Page
-from octavo.records.conversions import BatchView, ConversionView, MappingSummary, MappingView
+from octavo.records.conversions import (
+    ENDED,
+    BatchView,
+    ConversionView,
+    MappingSummary,
+    MappingView,
+    PageWord,
+    RevisionView,
+)
+from octavo.records.documents import BulkAnswer
 
 Form = Literal["xml", "plain", "json"]
 
 
-class ConversionCalls:
+class ConversionCalls(Calls):
     """API calls that convert business documents to XML, and manage mappings, the rules of a conversion."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
+    @Call
     async def convert(self, path: Path, name: str, mapping: str | None = None) -> ConversionView:
         """Send a PDF for conversion. A retry after a broken connection returns the conversion of the first attempt.
 
@@ -38,19 +46,25 @@ class ConversionCalls:
         request = Request(
             "POST",
             "/conversions",
-            repeatable=True,
+            Repeat.SAFE,
             query={"mapping": mapping} if mapping else {},
             headers=headers,
             body=lambda: FileBody(path, size, None),
         )
         return read_record(ConversionView, await self._transport.call(request))
 
+    @Call
     async def convert_document(self, document: UUID, mapping: str | None = None) -> ConversionView:
         """Convert a PDF in the library without sending it again."""
-        given = {"mapping": mapping} if mapping else {}
-        request = Request("POST", f"/documents/{document}/convert", repeatable=True, json=given)
-        return read_record(ConversionView, await self._transport.call(request))
+        path = f"/documents/{document}/convert"
+        return await self._post(ConversionView, path, given(mapping=mapping or None), repeat=Repeat.SAFE)
 
+    @Call
+    async def convert_again(self, conversion: UUID, mapping: str | None = None) -> ConversionView:
+        """Convert the same file again, optionally with another mapping. The earlier conversion is kept."""
+        return await self._post(ConversionView, f"/conversions/{conversion}/again", given(mapping=mapping))
+
+    @Call
     async def convert_many(
         self,
         documents: Sequence[UUID] | None = None,
@@ -60,58 +74,133 @@ class ConversionCalls:
         """Queue the conversion of many documents, selected by id or by filters."""
         which = {"ids": [str(one) for one in documents]} if documents is not None else {"filter": dict(filters or {})}
         body = {**which, "action": "convert", "edit": {"mapping": mapping} if mapping else {}}
-        made = await self._transport.call(Request("POST", "/documents/bulk", json=body))
-        return await self.show_batch(UUID(made["batch_id"]))
+        made = await self._post(BulkAnswer, "/documents/bulk", body)
+        if made.batch_id is None:
+            raise NotOctavo("The batch of conversions has no id.")
+        return await self.show_batch(made.batch_id)
 
+    @Call
     async def show_batch(self, batch: UUID) -> BatchView:
-        return read_record(BatchView, await self._transport.get(f"/conversion-batches/{batch}"))
+        return await self._get(BatchView, f"/conversion-batches/{batch}")
 
+    @Call
     async def list(
         self,
         *,
         status: str | None = None,
         batch: UUID | None = None,
+        document: UUID | None = None,
         id_part: str | None = None,
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[ConversionView]:
         """List your conversions, newest first, without their values. `id_part`: the beginning or end of an id."""
-        given = {"status": status, "id": id_part, "batch": str(batch) if batch else None, "cursor": cursor}
-        given["limit"] = str(limit)
-        query = {name: value for name, value in given.items() if value is not None}
-        return read_page(ConversionView, await self._transport.get("/conversions", query))
+        return await self._list(
+            ConversionView,
+            "/conversions",
+            status=status,
+            id=id_part,
+            batch=batch,
+            document_id=document,
+            cursor=cursor,
+            limit=limit,
+        )
 
-    async def correct(self, conversion: UUID, values: Mapping[str, str | None]) -> ConversionView:
-        """Correct values by name; None clears a value."""
-        body = {"values": [{"name": name, "value": value} for name, value in values.items()]}
-        request = Request("PATCH", f"/conversions/{conversion}", json=body)
+    @Call
+    async def show(self, conversion: UUID) -> ConversionView:
+        return await self._get(ConversionView, f"/conversions/{conversion}")
+
+    @Call
+    async def wait(self, conversion: UUID, *, timeout_seconds: float | None = None) -> ConversionView:
+        """Wait until a conversion is complete or failed. Raises TimeoutError after `timeout_seconds`."""
+        return await wait_until(lambda: self.show(conversion), lambda found: found.status in ENDED, timeout_seconds)
+
+    @Call
+    async def correct(
+        self,
+        conversion: UUID,
+        values: Mapping[str, str | None],
+        *,
+        rows: Sequence[Mapping[str, Any]] = (),
+        accept: Sequence[str] = (),
+        restore: Sequence[str] = (),
+    ) -> ConversionView:
+        """Correct values by name; None clears a value.
+
+        `rows` adds, removes or moves rows of tables, `accept` lists failed checks to ignore, and `restore` lists fields
+        to reset to their extracted value.
+        """
+        body = {
+            "values": [{"name": name, "value": value} for name, value in values.items()],
+            "rows": [{**one} for one in rows],
+            "accept": [*accept],
+            "restore": [*restore],
+        }
+        request = Request("PATCH", f"/conversions/{conversion}", Repeat.NEVER, json=body)
         return read_record(ConversionView, await self._transport.call(request))
 
+    @Call
     async def delete(self, conversion: UUID) -> None:
-        await self._transport.send(Request("DELETE", f"/conversions/{conversion}"))
+        await self._delete(f"/conversions/{conversion}")
 
+    @Call
+    async def list_words(self, conversion: UUID, page: int = 1) -> Sequence[PageWord]:
+        """List the words of a page with their positions."""
+        return (await self._list(PageWord, f"/conversions/{conversion}/words", page=page)).items
+
+    @Call
+    async def list_revisions(self, conversion: UUID) -> Sequence[RevisionView]:
+        """List all revisions of the values."""
+        return (await self._list(RevisionView, f"/conversions/{conversion}/revisions")).items
+
+    @Call
+    async def page_picture(self, conversion: UUID, number: int, *, width: int | None = None) -> bytes:
+        """Return a page as a PNG picture."""
+        return await self._read(f"/conversions/{conversion}/pages/{number}.png", width=width)
+
+    @Call
+    async def download(self, conversion: UUID, form: Form = "xml") -> bytes:
+        return await self._read(f"/conversions/{conversion}/download", form=form)
+
+    @Call
+    async def download_source(self, conversion: UUID, to: Path) -> int:
+        """Download the converted PDF. Returns its size."""
+        return await self._save(to, f"/conversions/{conversion}/source")
+
+    @Call
     async def samples(self) -> bytes:
         """Return all corrections as JSON Lines, each with the values before and after it."""
-        response = await self._transport.send(Request("GET", "/training-samples", repeatable=True))
-        return response.content if response else b""
+        return await self._read("/training-samples")
 
-    async def show(self, conversion: UUID) -> ConversionView:
-        return read_record(ConversionView, await self._transport.get(f"/conversions/{conversion}"))
+    @Call
+    async def model_checks(self) -> bytes:
+        """Return where models and rules disagreed, as JSON Lines."""
+        return await self._read("/model-checks")
 
-    async def download(self, conversion: UUID, form: Form = "xml") -> bytes:
-        request = Request("GET", f"/conversions/{conversion}/download", repeatable=True, query={"form": form})
-        response = await self._transport.send(request)
-        return response.content if response else b""
+    # Mappings ------------------------------------------------------------------------------------------------------
 
+    @Call
     async def list_mappings(self) -> builtins.list[MappingSummary]:
-        return read_page(MappingSummary, await self._transport.get("/mappings")).items
+        return (await self._list(MappingSummary, "/mappings")).items
 
+    @Call
     async def show_mapping(self, name: str) -> MappingView:
-        return read_record(MappingView, await self._transport.get(f"/mappings/{quote(name, safe='')}"))
+        return await self._get(MappingView, f"/mappings/{quote(name, safe='')}")
 
-    async def delete_mapping(self, name: str) -> None:
-        await self._transport.send(Request("DELETE", f"/mappings/{quote(name, safe='')}"))
+    @Call
+    async def mapping_schema(self, name: str) -> bytes:
+        """Return the XML schema of the documents that a mapping produces."""
+        return await self._read(f"/mappings/{quote(name, safe='')}/schema")
 
+    @Call
     async def add_mapping(self, file: str, text: str) -> MappingView:
-        request = Request("POST", "/mappings", repeatable=True, json={"file": file, "text": text})
-        return read_record(MappingView, await self._transport.call(request))
+        return await self._post(MappingView, "/mappings", {"file": file, "text": text}, repeat=Repeat.SAFE)
+
+    @Call
+    async def check_mapping(self, file: str, text: str) -> MappingSummary:
+        """Check a mapping without adding it."""
+        return await self._post(MappingSummary, "/mappings/check", {"file": file, "text": text}, repeat=Repeat.SAFE)
+
+    @Call
+    async def delete_mapping(self, name: str) -> None:
+        await self._delete(f"/mappings/{quote(name, safe='')}")

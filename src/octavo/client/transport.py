@@ -6,21 +6,26 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cache
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, Self, TypeVar, cast
+from pathlib import Path
+from typing import Any, BinaryIO, Self, TypeVar, cast
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from octavo.client.errors import BadAddress, BadKey, NotOctavo, RemoteProblem, Unreachable
+from octavo.core.errors import BadInput, ErrorClass, OctavoError, StorageFailed
 from octavo.core.http import read_http_date, read_retry_after
 from octavo.core.pagination import Page
 
 PREFIX = "/api/v1"
+# Paths without the prefix.
+SERVER_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 SESSION_COOKIE = "octavo_session"
 _KEY = re.compile(r"[\x21-\x7e]+")
 CONNECT_SECONDS = 10.0
@@ -32,28 +37,116 @@ LONGEST_WAIT_SECONDS = 60.0
 ALL_WAITS_SECONDS = 300.0
 # With these errors nothing was sent, so any call can be repeated.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-RETRIED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+IDEMPOTENCY_KEY = "idempotency-key"
+# The first request with the same Idempotency-Key is still running.
+KEY_IN_USE = "IDEMPOTENCY_KEY_IN_USE"
 
 # A parameter with several values is repeated.
 Query = Mapping[str, str | list[str]]
 Record = TypeVar("Record")
+OnProgress = Callable[[int], None]
+
+
+# Errors -------------------------------------------------------------------------------------------------------------
+
+
+class RemoteProblem(OctavoError):
+    """The server refused the request."""
+
+    def __init__(self, status: int, code: str, title: str, detail: str | None = None) -> None:
+        # The server repeats the title where it has no detail.
+        super().__init__(detail if detail != title else None)
+        self.title = title
+        self.args = (self.line,)
+        self.__dict__.update(status=status, code=code)  # set on this instance, not on the class
+
+
+class BadAddress(BadInput):
+    """A server address must look like https://docs.example.org or http://127.0.0.1:8400."""
+
+    code = "BAD_ADDRESS"
+
+
+class BadKey(BadInput):
+    """This is not an API key. Create one with `octavo keys add`."""
+
+    code = "BAD_KEY"
+
+
+class Unreachable(OctavoError):
+    """The server could not be reached."""
+
+    code = "NETWORK"
+    error_class = ErrorClass.NETWORK
+    status = 502
+
+
+class NotOctavo(OctavoError):
+    """This is not a response from Octavo. Check the address and the server's version."""
+
+    code = "NOT_OCTAVO"
+    status = 502
+
+
+class FileChanged(BadInput):
+    """The file became shorter while it was being sent. Add it again."""
+
+    code = "FILE_CHANGED"
+
+
+class Damaged(OctavoError):
+    """The file was damaged in transit: the server received different bytes. Add it again."""
+
+    code = "DAMAGED"
+    error_class = ErrorClass.TRANSIENT
+    status = 502
+
+
+# Requests -----------------------------------------------------------------------------------------------------------
+
+
+class Repeat(Enum):
+    """Whether a request can be sent again if its answer was lost."""
+
+    SAFE = "twice has the same effect as once"
+    KEY = "the server recognises the second request by its Idempotency-Key"
+    NEVER = "it would be executed twice"
+
+
+DEFAULT_REPEAT = {"POST": Repeat.KEY}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One API call.
+    """One API call. `body` creates the content for each attempt.
 
-    `repeatable`: whether sending it twice has the same effect as sending it once. `body` creates the content for each
-    attempt.
+    By default, a POST is sent with an Idempotency-Key, and all other requests can be repeated.
     """
 
     method: str
     path: str
-    repeatable: bool = False
+    repeat: Repeat | None = None
     query: Query = field(default_factory=dict[str, str | list[str]])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: object = None
     body: Callable[[], AsyncIterable[bytes]] | None = None
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.repeat is not Repeat.NEVER
+
+    def with_key(self) -> Request:
+        """Return the request with a new Idempotency-Key, if it needs one. All attempts have the same key."""
+        if (self.repeat or DEFAULT_REPEAT.get(self.method)) is not Repeat.KEY:
+            return self
+        return replace(self, headers={**self.headers, IDEMPOTENCY_KEY: str(uuid4())})
+
+    def from_byte(self, start: int, etag: str | None) -> Request:
+        """Return the request for the rest of a file that is partly downloaded. Without an ETag, the whole file."""
+        more = {"accept-encoding": "identity"}
+        if start and etag:
+            more |= {"range": f"bytes={start}-", "if-range": etag}
+        return replace(self, headers={**self.headers, **more})
 
 
 class Transport:
@@ -70,10 +163,9 @@ class Transport:
         http: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.address = read_address(address)
-        self._retry_policy = retry_policy
+        self.retry_policy = retry_policy
         self._hint = hint
         self._http = httpx.AsyncClient(
-            base_url=self.address + PREFIX,
             headers={"accept": "application/json", **headers},
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             timeout=httpx.Timeout(RESPONSE_SECONDS, connect=CONNECT_SECONDS, pool=None),
@@ -96,15 +188,12 @@ class Transport:
         response = await self.send(request)
         return read_json(response) if response else None
 
-    async def get(self, path: str, query: Query | None = None) -> Any:  # noqa: ANN401 - any JSON
-        return await self.call(Request("GET", path, repeatable=True, query=query or {}))
-
     async def send(self, request: Request) -> httpx.Response | None:
         """Send the request, with retries, and return the raw response.
 
         Returns None if a repeated DELETE finds that an earlier attempt has already deleted the object.
         """
-        retries = self._retry_policy.begin()
+        request, retries = request.with_key(), self.retry_policy.begin()
         while True:
             response = await self._try(request, retries)
             if response is None:
@@ -113,9 +202,47 @@ class Transport:
                 return response
             if request.method == "DELETE" and retries.repeated and response.status_code == HTTPStatus.NOT_FOUND:
                 return None  # an earlier attempt deleted it, and only its response was lost
-            wait = seconds_to_wait(request, response)
-            if wait is None or not await retries.wait(wait):
+            if not await may_retry(request, response, retries):
                 raise read_problem(response)
+
+    async def save(self, request: Request, to: Path, on_progress: OnProgress | None = None) -> int:
+        """Write a response to a file, and return its size. The file appears when it is complete.
+
+        After a broken connection, the download is resumed where it stopped. If the server does not support that, it
+        starts again. `on_progress` is called with the number of bytes received so far.
+        """
+        part = to.with_name(f"{to.name}.part")
+        try:
+            with await asyncio.to_thread(part.open, "wb") as file:
+                size = await self._receive(request, file, on_progress)
+            await asyncio.to_thread(part.replace, to)
+        except OSError as error:
+            raise StorageFailed(f"{to}: {error.strerror}.") from error
+        finally:
+            await asyncio.to_thread(part.unlink, missing_ok=True)
+        return size
+
+    async def _receive(self, request: Request, file: BinaryIO, on_progress: OnProgress | None) -> int:
+        retries, etag = self.retry_policy.begin(), None
+        while True:
+            begin = file.tell()
+            try:
+                async with self.open(request.from_byte(begin, etag), silence_seconds=RESPONSE_SECONDS) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        if await may_retry(request, response, retries):
+                            continue
+                        raise read_problem(response)
+                    if response.status_code != HTTPStatus.PARTIAL_CONTENT:
+                        file.seek(0)
+                        file.truncate()
+                    etag = response.headers.get("etag")
+                    return await write_pieces(response, file, on_progress)
+            except Unreachable:
+                if file.tell() > begin:
+                    retries = self.retry_policy.begin()
+                if not await retries.pause():
+                    raise
 
     @asynccontextmanager
     async def open(self, request: Request, *, silence_seconds: float) -> AsyncGenerator[httpx.Response]:
@@ -123,7 +250,12 @@ class Transport:
         timeout = httpx.Timeout(silence_seconds, connect=CONNECT_SECONDS)
         try:
             async with self._http.stream(
-                request.method, request.path, headers=dict(request.headers), json=request.json, timeout=timeout
+                request.method,
+                self._url(request),
+                params=dict(request.query) or None,
+                headers=dict(request.headers),
+                json=request.json,
+                timeout=timeout,
             ) as response:
                 yield response
         except httpx.RequestError as error:
@@ -136,7 +268,7 @@ class Transport:
         """
         sent = self._http.build_request(
             request.method,
-            request.path,
+            self._url(request),
             params=dict(request.query) or None,
             headers=dict(request.headers),
             json=request.json,
@@ -145,9 +277,12 @@ class Transport:
         try:
             return await self._http.send(sent)
         except httpx.RequestError as error:
-            if (request.repeatable or isinstance(error, NOT_SENT)) and await retries.pause():
+            if (request.is_repeatable or isinstance(error, NOT_SENT)) and await retries.pause():
                 return None
             raise Unreachable(self._explain(error)) from error
+
+    def _url(self, request: Request) -> str:
+        return f"{self.address}{'' if request.path in SERVER_PATHS else PREFIX}{request.path}"
 
     def _explain(self, error: httpx.RequestError) -> str:
         if isinstance(error, httpx.ConnectError):
@@ -159,14 +294,33 @@ class Transport:
         return f"{reason} {self._hint}"
 
 
-def seconds_to_wait(request: Request, response: httpx.Response) -> float | None:
-    """Return how many seconds to wait before a retry; None if a retry is not safe or not useful."""
-    rate_limited = response.status_code == HTTPStatus.TOO_MANY_REQUESTS  # so it was not executed
-    if response.status_code not in RETRIED_STATUSES or not (rate_limited or request.repeatable):
-        return None
+async def write_pieces(response: httpx.Response, file: BinaryIO, on_progress: OnProgress | None) -> int:
+    async for piece in response.aiter_bytes():
+        await asyncio.to_thread(file.write, piece)
+        if on_progress:
+            on_progress(file.tell())
+    return file.tell()
+
+
+async def may_retry(request: Request, response: httpx.Response, retries: Retries) -> bool:
+    """Wait before a retry: as long as the server requests, or with growing pauses.
+
+    Returns False if a retry is not safe, would not help, or is not allowed any more.
+    """
+    if not is_temporary(request, response):
+        return False
     clock = read_http_date(response.headers.get("date", ""))
-    wanted = read_retry_after(response.headers.get("retry-after"), clock)
-    return 1.0 if wanted is None else wanted
+    seconds = read_retry_after(response.headers.get("retry-after"), clock)
+    return await (retries.pause() if seconds is None else retries.wait(seconds))
+
+
+def is_temporary(request: Request, response: httpx.Response) -> bool:
+    """Whether a retry can succeed and is safe. A request that exceeded a rate limit was not executed."""
+    if response.status_code == HTTPStatus.CONFLICT and IDEMPOTENCY_KEY in request.headers:
+        return getattr(read_problem(response), "code", None) == KEY_IN_USE
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        return True
+    return response.status_code == HTTPStatus.SERVICE_UNAVAILABLE and request.is_repeatable
 
 
 def read_json(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON

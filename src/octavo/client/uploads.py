@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from mimetypes import guess_type
@@ -13,18 +13,26 @@ from typing import Any, BinaryIO, Literal
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from octavo.client.errors import Damaged, FileChanged
-from octavo.client.transport import Request, Transport, read_record
+from octavo.client.calls import MOST_LISTED, Call, Calls, given
+from octavo.client.transport import (
+    Damaged,
+    FileChanged,
+    OnProgress,
+    Repeat,
+    Request,
+    Transport,
+    read_record,
+)
 from octavo.core.errors import StorageFailed
+from octavo.core.pagination import Page
 from octavo.core.types import Extraction
-from octavo.records.documents import Outcome, Received, Ticket
+from octavo.records.documents import Outcome, Received, Ticket, UploadState, UploadView
 
 PIECE_BYTES = 256 << 10
 # Up to this size a file is sent in one call; a larger one in three, each of which can be retried alone.
 ONE_CALL_BYTES = 8 << 20
 
 Policy = Literal["reuse", "new", "reject"]
-OnProgress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +96,19 @@ class FileBody:
         return piece
 
 
-class UploadCalls:
+class UploadCalls(Calls):
     """API calls that add documents."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._import: dict[str, str] = {}
 
-    def join_import(self, import_id: UUID) -> None:
+    @Call
+    async def join_import(self, import_id: UUID) -> None:
         """Add all further documents as parts of this import, which runs after documents that are added by hand."""
         self._import = {"import_id": str(import_id)}
 
+    @Call
     async def add_file(
         self,
         path: Path,
@@ -119,8 +129,8 @@ class UploadCalls:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
             file = File(path, path.name if name is None else name, size)
             more = {"source": source, "version_of": str(version_of) if version_of else None}
-            given = {name: value for name, value in more.items() if value is not None}
-            return await self._add(file, duplicates, extraction, given, on_progress)
+            fields = {name: value for name, value in more.items() if value is not None}
+            return await self._add(file, duplicates, extraction, fields, on_progress)
         except OSError as error:  # from reading the file; network errors have other types here
             raise StorageFailed(f"{path}: {error.strerror}.") from error
 
@@ -148,6 +158,7 @@ class UploadCalls:
             raise Damaged(file.name)
         return outcome
 
+    @Call
     async def add_link(
         self,
         url: str,
@@ -159,6 +170,7 @@ class UploadCalls:
         """Add a web page or a video by its URL; `source` says where the link comes from."""
         return await self._add_fields({"url": url, "source": source}, duplicates, extraction)
 
+    @Call
     async def add_text(
         self,
         text: str,
@@ -176,14 +188,15 @@ class UploadCalls:
     ) -> Outcome:
         """Add a link or text.
 
-        Fields that are None are left out. Failed calls are retried only if `duplicates` is `reuse`; otherwise a retry
-        could create a second document.
+        Fields that are None are left out. With `reuse`, a retry finds the document of the first attempt; otherwise the
+        server recognises it by its Idempotency-Key.
         """
-        given = {name: value for name, value in fields.items() if value is not None}
-        body = {**given, "duplicates": duplicates, **unless_plain(extraction)}
-        request = Request("POST", self._path("/documents"), repeatable=duplicates == "reuse", json=body)
+        body = {**given(**fields), "duplicates": duplicates, **unless_plain(extraction)}
+        repeat = Repeat.SAFE if duplicates == "reuse" else Repeat.KEY
+        request = Request("POST", self._path("/documents"), repeat, json=body)
         return read_record(Outcome, await self._transport.call(request))
 
+    @Call
     async def begin_upload(
         self,
         file: File,
@@ -203,9 +216,10 @@ class UploadCalls:
             **unless_plain(extraction),
             **(more or {}),
         }
-        request = Request("POST", self._path("/uploads"), repeatable=True, json=announced)
+        request = Request("POST", self._path("/uploads"), Repeat.SAFE, json=announced)
         return read_record(Ticket, await self._transport.call(request))
 
+    @Call
     async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
         """Send the content to the server. Signed storage links are not used, because they may point to another host."""
         body, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
@@ -214,9 +228,22 @@ class UploadCalls:
             raise Damaged(file.name)
         return received
 
+    @Call
     async def finalize_upload(self, upload: UUID) -> Outcome:
-        request = Request("POST", f"/uploads/{upload}/finalize", repeatable=True)
+        request = Request("POST", f"/uploads/{upload}/finalize", Repeat.SAFE)
         return read_record(Outcome, await self._transport.call(request))
+
+    @Call
+    async def list_uploads(
+        self, state: UploadState = "rejected", *, cursor: str | None = None, limit: int = MOST_LISTED
+    ) -> Page[UploadView]:
+        """List uploads in one state, newest first. Refused uploads have the reason in `error`."""
+        return await self._list(UploadView, "/uploads", state=state, cursor=cursor, limit=limit)
+
+    @Call
+    async def download_upload(self, upload: UUID, to: Path) -> int:
+        """Download the content of an upload that was not accepted, or not yet. Returns its size."""
+        return await self._save(to, f"/uploads/{upload}/content")
 
     def _path(self, path: str, fields: Mapping[str, str] | None = None) -> str:
         query = urlencode({**(fields or {}), **self._import})
@@ -234,7 +261,7 @@ class UploadCalls:
             return body
 
         about = {"content-type": file.content_type, "content-length": str(file.size)}
-        request = Request(method, path, repeatable=True, headers={**about, **headers}, body=new_body)
+        request = Request(method, path, Repeat.SAFE, headers={**about, **headers}, body=new_body)
         return await self._transport.call(request), body.sha256
 
 

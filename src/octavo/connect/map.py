@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.records.search import Engine
+from octavo.records.search import ConnectionMap, Edge, Engine, Node
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,33 +35,6 @@ SMALLEST, LARGEST = 6.0, 15.0
 LETTER_WIDTH, LETTER_HEIGHT, GAP = 7.0, 16.0, 5.0
 MOST_LETTERS = 28
 Rectangle = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A document on the map. `x` and `y` are its position on a canvas of 1000 by 700."""
-
-    document_id: UUID
-    title: str
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """All connections of one type between two documents. `strength` is the strength of the strongest connection."""
-
-    source: UUID
-    target: UUID
-    engine: Engine
-    connections: int
-    strength: float
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionMap:
-    nodes: list[Node]
-    edges: list[Edge]
 
 
 @dataclass(frozen=True, slots=True)

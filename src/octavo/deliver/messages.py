@@ -5,67 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 from uuid import UUID
 
-EventType = Literal[
-    "document.created",
-    "document.queued",
-    "document.processing",
-    "document.stage",
-    "document.progress",
-    "document.retry",
-    "document.paused",
-    "document.completed",
-    "document.failed",
-    "document.cancelled",
-    "document.rejected",
-    "document.deduplicated",
-    "document.downloaded",
-    "document.edited",
-    "document.deleted",
-    "document.restored",
-    "document.purged",
-    "document.expired",
-    "document.abandoned",
-    "job.created",
-    "job.queued",
-    "job.processing",
-    "job.stage",
-    "job.progress",
-    "job.retry",
-    "job.paused",
-    "job.completed",
-    "job.failed",
-    "job.cancelled",
-    "job.discarded",
-    "job.dead_letter",
-    "analysis.created",
-    "analysis.queued",
-    "analysis.analyzing",
-    "analysis.initializing",
-    "analysis.uploading",
-    "analysis.processing",
-    "analysis.consolidating",
-    "analysis.item",
-    "analysis.result",
-    "analysis.completed",
-    "analysis.failed",
-    "analysis.abandoned",
-    "conversion.completed",
-    "conversion.needs_review",
-    "conversion.failed",
-    "conversion.downloaded",
-    "conversion.expired",
-    "conversion.batch",
-    "conversion.deleted",
-    "analysis.stopped",
-    "analysis.stalled",
-    "import.completed",
-]
+from octavo.records.deliveries import EventType
+
 # Shown in the application only: a failed delivery never causes another one.
 FAILING = "webhook.failing"
-NoticeType = EventType | Literal["webhook.failing", "import.progress"]
 EVENT_TYPES: tuple[EventType, ...] = get_args(EventType)
 # The notifications inside the application. Documents that are ready have none: an import has one for all its documents.
 NEWS: tuple[EventType, ...] = (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.pagination import make_cursor, read_cursor
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.messages import NoticeType, Subject, describe, path_of
+from octavo.deliver.messages import Subject, describe, path_of
+from octavo.records.deliveries import Notification, NotificationPage
 
 QUERIES = load_queries("deliveries")
 KEPT_DAYS = 90
@@ -21,38 +20,6 @@ class NotAnError(BadInput):
 
     code = "NOT_AN_ERROR"
     status = 409
-
-
-@dataclass(frozen=True, slots=True)
-class Notification:
-    """A notification inside the application.
-
-    `title` is the title that the document had when the event happened, or the name of the converted file.
-    """
-
-    id: UUID
-    type: NoticeType
-    level: Literal["news", "error"]
-    process_id: UUID
-    document_id: UUID | None
-    title: str | None
-    sentence: str
-    link: str | None
-    error_code: str | None
-    created_at: datetime
-    read_at: datetime | None
-    resolved_at: datetime | None
-    resolved_by: UUID | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationPage:
-    """A page of notifications. `unread` counts all unread notifications, not only those on this page."""
-
-    items: list[Notification]
-    next_cursor: str | None
-    unread: int
 
 
 async def list_notifications(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from octavo.deliver.http_channels import new_secret
 from octavo.deliver.messages import ERRORS, REQUESTED, EventType
 from octavo.jobs.queue import enqueue
 from octavo.owners import Caller
+from octavo.records.deliveries import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
 
 QUERIES = load_queries("deliveries")
 MOST_SUBSCRIBERS = 20
@@ -29,53 +29,6 @@ SHOWN_CHARACTERS = 4
 OLD_SECRET_SECONDS = 24 * 3600
 GONE = "It was a test, or its event was deleted."
 PAUSED = "The recipient is paused. Resume it first."
-
-ChannelName = Literal["webhook", "mail", "slack"]
-
-
-@dataclass(frozen=True, slots=True)
-class Subscriber:
-    """A recipient of events. `waiting` is the number of pending deliveries.
-
-    Only a shortened chat address is shown, because anybody who knows the full address can post to the chat.
-    `failing_since` is the time of the first failure after the last success. A `personal` recipient is a member's own
-    mail address; it gets only events of analyses that this member started.
-    """
-
-    id: UUID
-    channel: ChannelName
-    address: str
-    events: list[EventType]
-    active: bool
-    stopped_because: str | None
-    created_at: datetime
-    waiting: int
-    failing_since: datetime | None
-    personal: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NewSubscriber(Subscriber):
-    """A recipient that was just added. This is the only response that contains the secret of a webhook."""
-
-    secret: str | None = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryAttempt:
-    """One attempt to send a delivery. `answer` is the status code of the receiver, if it responded."""
-
-    id: UUID
-    at: datetime
-    type: str
-    event_id: int | None
-    process_id: UUID | None
-    job_id: UUID
-    attempt: int
-    status: Literal["delivered", "failed"]
-    answer: int | None
-    seconds: float
-    error_code: str | None
 
 
 async def add_subscriber(

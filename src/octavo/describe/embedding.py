@@ -24,6 +24,7 @@ from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.jobs.job_run import Run
 from octavo.jobs.queue import enqueue
 from octavo.language.insights import ChunkText
+from octavo.records.documents import EmbeddingProgress
 
 QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"
@@ -124,19 +125,6 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
     job_input: dict[str, JSON] = {"model": requested} if requested else {}
     await enqueue(connection, [job_after(Cause.VECTORS_REQUESTED, owner, job_input, document=row[0]) for row in rows])
     return len(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingProgress:
-    """The progress of the switch to the embedding model `model`.
-
-    `done` is the number of documents that are already searched with vectors of this model. The other documents are
-    still searched with vectors of an earlier model.
-    """
-
-    model: str
-    documents: int
-    done: int
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:

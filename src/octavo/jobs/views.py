@@ -7,7 +7,6 @@ administrators may see.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 from uuid import UUID
@@ -16,39 +15,13 @@ from octavo.core.errors import NotFound
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.records.jobs import Eta, JobError, JobView, Progress, StageView, WaitingBecause
+from octavo.records.jobs import Eta, EventView, JobError, JobView, Progress, StageView, WaitingBecause, WorkerView
 
 QUERIES = load_queries("job_views")
 DEFAULT_LIMIT = 50
 MOST_LIMIT = 500
 # The view counts positions only up to this number.
 COUNTED_PLACES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class EventView:
-    id: int
-    at: datetime
-    kind: str
-    process_id: UUID
-    document_id: UUID | None
-    detail: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerView:
-    """A worker. `alive` is False if its last heartbeat is too old. Such workers are listed for an hour."""
-
-    id: UUID
-    host: str
-    pid: int
-    kinds: list[str]
-    slots: int
-    running: int
-    alive: bool
-    started_at: datetime
-    heartbeat_at: datetime
-    expires_at: datetime
 
 
 # Reading -----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 import psycopg
@@ -13,26 +11,10 @@ from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, load_queries
 from octavo.library.errors import NameTaken
+from octavo.records.documents import Collection, Tag
 
 QUERIES = load_queries("documents")
 EVENTS = load_queries("events")
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """A collection. Its documents move to the trash `keep_days` days after their last change. None keeps them."""
-
-    id: UUID
-    name: str
-    created_at: datetime
-    keep_days: int | None
-    documents: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    name: str
-    documents: int
 
 
 async def list_collections(connection: Connection, owner: UUID) -> list[Collection]:

@@ -13,6 +13,7 @@ import structlog
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, OctavoError
 from octavo.core.formatting import format_bytes
 from octavo.database import Connection, Database, require_current
+from octavo.records.jobs import Check
 from octavo.storage import Bucket
 
 log = structlog.get_logger()
@@ -20,13 +21,6 @@ TIMEOUT_SECONDS = 3
 # Connections that are all in use for this long are stuck, not busy.
 EXHAUSTED_SECONDS = 5
 PROBE_KEY = "probe/readiness"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    name: str
-    ok: bool
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from octavo.records.account import KeyScope as Scope
-
-Role = Literal["owner", "member", "reader"]
+from octavo.records.account import Role
 
 LEVELS: dict[Scope, int] = {"read": 0, "write": 1, "admin": 2}
 MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "admin"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
@@ -11,26 +9,9 @@ from octavo.core.ids import hash_token
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.accounts import find_account
 from octavo.owners.callers import Caller, Role
+from octavo.records.account import Member, OwnerChoice
 
 QUERIES = load_queries("members")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    user_id: UUID
-    email: str
-    role: Role
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerChoice:
-    """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
-
-    owner_id: UUID
-    kind: str
-    role: Role
-    email: str | None
 
 
 async def list_members(connection: Connection, owner_id: UUID) -> list[Member]:

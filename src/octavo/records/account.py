@@ -9,6 +9,7 @@ from uuid import UUID
 
 from octavo.core.types import Extraction
 
+Role = Literal["owner", "member", "reader"]
 KeyScope = Literal["read", "write", "admin"]
 BudgetScope = Literal["document", "owner", "month"]
 
@@ -79,6 +80,38 @@ class UserAccount:
     bytes: int
     spent_usd: float
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    user_id: UUID
+    email: str
+    role: Role
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerChoice:
+    """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
+
+    owner_id: UUID
+    kind: str
+    role: Role
+    email: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors."""
+
+    owner_id: UUID
+    kind: str
+    email: str | None
+    role: Role
+    scope: KeyScope
+    admin: bool
+    owners: list[OwnerChoice]
+    note: str | None
 
 
 # Costs -------------------------------------------------------------------------------------------------------------

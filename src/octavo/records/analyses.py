@@ -48,7 +48,7 @@ class Percent:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class AnalysesHealth:
     ok: bool
     message: str
 
@@ -92,7 +92,7 @@ class Analysis:
     workers: int
     retries: int
     paused: int
-    health: Health
+    health: AnalysesHealth
     last_heartbeat: datetime | None
     error: JobError | None
     errors: list[LoggedError]
@@ -193,3 +193,31 @@ class ResultView:
     answered_by: list[str]
     parts: list[AnsweredPart]
     gaps: list[Gap]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentView:
+    """A segment of an analysis: the units (pages or chunks) `first` to `last`.
+
+    The `context` units before `first` are shown to the model only as context. `split` is true if smaller segments have
+    replaced this segment. `answered_by` names the models that answered prompts for this segment.
+    """
+
+    id: UUID
+    parent_id: UUID | None
+    first: int
+    last: int
+    context: int
+    tokens: int
+    ready: bool
+    split: bool
+    answered_by: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVersion:
+    version: int
+    title: str
+    content: str
+    system: str
+    created_at: datetime

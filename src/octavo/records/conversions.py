@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -135,3 +136,20 @@ class MappingSummary(BaseModel):
 
 class MappingView(MappingSummary):
     text: str
+
+
+class RevisionView(BaseModel):
+    """A revision of the values. `person` is who made the revision, and `changes` lists what they changed."""
+
+    number: int
+    made_by: str
+    user_id: UUID | None
+    person: str | None
+    created_at: datetime
+    changes: list[dict[str, Any]] | None
+    values: list[FoundValue]
+
+
+class PageWord(BaseModel):
+    text: str
+    box: tuple[float, float, float, float]

@@ -144,6 +144,36 @@ class SavedView:
 
 
 @dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection. Its documents move to the trash `keep_days` days after their last change. None keeps them."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    keep_days: int | None
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    name: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingProgress:
+    """The progress of the switch to the embedding model `model`.
+
+    `done` is the number of documents that are already searched with vectors of this model. The other documents are
+    still searched with vectors of an earlier model.
+    """
+
+    model: str
+    documents: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
 class Concept:
     text: str
     importance: float
@@ -182,6 +212,14 @@ class Chunk:
     seconds: float | None
     url: str | None
     boxes: list[PageBox]
+
+
+@dataclass(frozen=True, slots=True)
+class SignedLink:
+    """A link that downloads one file without signing in, until the link expires."""
+
+    url: str
+    expires_in_seconds: int
 
 
 # Highlights -------------------------------------------------------------------------------------------------------

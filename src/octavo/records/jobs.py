@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from octavo.core.types import JobStatus, Lane
+
+CircuitPolicy = Literal["next model", "wait", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,69 @@ class LiveEvent:
     document_id: UUID | None
     state_after: str | None
     detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EventView:
+    id: int
+    at: datetime
+    kind: str
+    process_id: UUID
+    document_id: UUID | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerView:
+    """A worker. `alive` is False if its last heartbeat is too old. Such workers are listed for an hour."""
+
+    id: UUID
+    host: str
+    pid: int
+    kinds: list[str]
+    slots: int
+    running: int
+    alive: bool
+    started_at: datetime
+    heartbeat_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """A circuit breaker. After `limit` failures in a row, no calls are sent until `open_until`.
+
+    Then one call is sent as a test. `policy` specifies what jobs do in the meantime: call the next model, wait or fail.
+    """
+
+    name: str
+    failures: int
+    limit: int
+    policy: CircuitPolicy
+    open_until: datetime | None
+    half_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperationsHealth:
+    """The health of the installation. `jobs` is the number of jobs by state, for the states that may need attention."""
+
+    ready: bool
+    checks: list[Check]
+    live_workers: int
+    jobs: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCount:
+    changed: int
 
 
 # Words for stages ---------------------------------------------------------------------------------------------------

@@ -354,3 +354,37 @@ class ConnectionPage:
     next_cursor: str | None
     comparison: ComparisonStatus
     coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarTag:
+    name: str
+    score: float
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A document on the map. `x` and `y` are its position on a canvas of 1000 by 700."""
+
+    document_id: UUID
+    title: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """All connections of one type between two documents. `strength` is the strength of the strongest connection."""
+
+    source: UUID
+    target: UUID
+    engine: Engine
+    connections: int
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionMap:
+    nodes: list[Node]
+    edges: list[Edge]

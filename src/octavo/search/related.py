@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.records.search import RelatedDocument
+from octavo.records.search import RelatedDocument, SimilarTag
 from octavo.search.chunk_search import ChunkFilter, nearest
 from octavo.search.query import Filters
 
@@ -22,13 +21,6 @@ SCORED_CHUNKS = 3
 # Below this similarity texts are unrelated; with the offline model, unrelated texts seldom reach it.
 LEAST_SIMILARITY = 0.35
 MOST_RELATED = 10
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarTag:
-    name: str
-    score: float
-    documents: int
 
 
 async def related_documents(

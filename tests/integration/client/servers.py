@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 PIECE_BYTES = 64 << 10
 # Instead of an answer: the connection ends after the request was read.
 HANG_UP = b""
+# Before an answer: the connection ends after it, even if it is not complete.
+CUT = b"CUT "
 
 
 def answer(status: int, body: object = None, **headers: str) -> bytes:
@@ -49,9 +51,9 @@ class Script:
         self.requests.append(head[0].removesuffix(" HTTP/1.1"))
         self.headers.append(headers)
         reply = self.answers[min(len(self.requests), len(self.answers)) - 1]
-        writer.write(reply)
+        writer.write(reply.removeprefix(CUT))
         await writer.drain()
-        return reply != HANG_UP
+        return reply != HANG_UP and not reply.startswith(CUT)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from octavo.client import Client, RemoteProblem, Unreachable
-from octavo.client.events import read_data
+from octavo.client.jobs import read_data
 from octavo.client.transport import RetryPolicy
 from octavo.core.http import ServerSentEvent, read_event, read_events
 from tests.integration.client.servers import HANG_UP, answer, serving

@@ -8,15 +8,21 @@ from uuid import uuid4
 import pytest
 
 from octavo.client import Client, Filters, RemoteProblem, Unreachable
-from octavo.client.errors import Damaged, FileChanged, NotOctavo
-from octavo.client.transport import RetryPolicy
+from octavo.client.transport import Damaged, FileChanged, NotOctavo, RetryPolicy
 from octavo.core.errors import StorageFailed
-from tests.integration.client.servers import HANG_UP, answer, serving
+from tests.integration.client.servers import CUT, HANG_UP, answer, serving
 from tests.support.instance import free_port
 
 EMPTY: dict[str, object] = {"items": [], "next_cursor": None}
 PROBLEM = {"type": "about:blank", "title": "Too much.", "status": 429, "code": "RATE_LIMIT", "detail": "Go away."}
 UNCHECKED = {"bytes": None, "sha256": None}
+COLLECTION = {
+    "id": str(uuid4()),
+    "name": "Taxes",
+    "created_at": "2026-01-01T00:00:00Z",
+    "keep_days": None,
+    "documents": 0,
+}
 IDS = {name: str(uuid4()) for name in ("upload_id", "document_id", "process_id")}
 
 
@@ -116,15 +122,23 @@ async def test_all_waits_together_have_an_end() -> None:
     assert sum(sleeps.slept) <= 300
 
 
+async def test_a_server_that_names_no_time_is_asked_again_with_growing_pauses() -> None:
+    sleeps = Sleeps()
+    async with serving(answer(503, PROBLEM)) as server, client_of(server.address, sleeps) as client:
+        with pytest.raises(RemoteProblem):
+            await client.list_keys()
+    assert (sleeps.slept, len(server.requests)) == ([0.1, 0.2], 3)
+
+
 async def test_what_must_not_be_done_twice_waits_only_when_it_was_not_done() -> None:
     async with serving(answer(503, PROBLEM, retry_after="1")) as server, client_of(server.address) as client:
         with pytest.raises(RemoteProblem):
-            await client.make_key("laptop", "read")
-    assert server.requests == ["POST /api/v1/keys"]
+            await client.test_provider("openai")
+    assert server.requests == ["POST /api/v1/models/openai/test"]
     script = (answer(429, PROBLEM, retry_after="1"), answer(503, PROBLEM))
     async with serving(*script) as server, client_of(server.address) as client:
         with pytest.raises(RemoteProblem):
-            await client.make_key("laptop", "read")
+            await client.test_provider("openai")
     assert len(server.requests) == 2
 
 
@@ -142,8 +156,29 @@ async def test_what_may_be_done_twice_is_made_again_after_a_broken_connection() 
 async def test_what_must_not_be_done_twice_is_not() -> None:
     async with serving(HANG_UP, answer(201, {})) as server, client_of(server.address) as client:
         with pytest.raises(Unreachable, match="broke"):
-            await client.make_key("laptop", "read")
+            await client.test_provider("openai")
     assert len(server.requests) == 1
+    assert "idempotency-key" not in server.headers[0]
+
+
+async def test_all_attempts_to_make_something_have_the_same_key() -> None:
+    running = answer(409, PROBLEM | {"code": "IDEMPOTENCY_KEY_IN_USE"}, retry_after="2")
+    busy, sleeps = answer(503, PROBLEM, retry_after="1"), Sleeps()
+    script = (HANG_UP, running, busy, answer(201, COLLECTION))
+    async with serving(*script) as server, client_of(server.address, sleeps) as client:
+        assert (await client.add_collection("Taxes")).name == "Taxes"
+        await client.add_collection("Taxes")
+    assert sleeps.slept == [0.1, 2, 1]
+    keys = [headers["idempotency-key"] for headers in server.headers]
+    assert (len(set(keys[:4])), len(set(keys))) == (1, 2)
+
+
+async def test_another_conflict_is_not_repeated() -> None:
+    taken = answer(409, PROBLEM | {"code": "NAME_TAKEN"}, retry_after="2")
+    async with serving(taken) as server, client_of(server.address) as client:
+        with pytest.raises(RemoteProblem) as refused:
+            await client.add_collection("Taxes")
+    assert (refused.value.code, len(server.requests)) == ("NAME_TAKEN", 1)
 
 
 async def test_a_deletion_whose_answer_was_lost_is_done() -> None:
@@ -184,6 +219,56 @@ async def test_no_proxy_gets_between_on_this_machine(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     async with serving(answer(200, EMPTY)) as server, client_of(server.address) as client:
         assert (await client.list_keys()).items == []
+
+
+# Downloads ---------------------------------------------------------------------------------------------------------
+
+
+def part(status: int, text: str, whole: int, **headers: str) -> bytes:
+    """The beginning of a response that promises more than it sends."""
+    return answer(status, text, etag='"v1"', **headers).replace(
+        f"content-length: {len(text)}".encode(), f"content-length: {whole}".encode()
+    )
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    return {one.name: one.read_text() for one in folder.iterdir()}
+
+
+async def test_a_broken_download_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    file, sleeps, seen = tmp_path / "x.bin", Sleeps(), list[int]()
+    script = (CUT + part(200, "abc", 9), CUT + part(206, "def", 6), answer(206, "ghi", etag='"v1"'))
+    async with serving(*script) as server, client_of(server.address, sleeps) as client:
+        assert await client.download_source(uuid4(), file, on_progress=seen.append) == 9
+    assert [(one.get("range"), one.get("if-range")) for one in server.headers] == [
+        (None, None),
+        ("bytes=3-", '"v1"'),
+        ("bytes=6-", '"v1"'),
+    ]
+    assert (sleeps.slept, seen[-1]) == ([0.1, 0.1], 9)
+    assert files_in(tmp_path) == {"x.bin": "abcdefghi"}
+
+
+async def test_a_file_that_changed_in_between_is_downloaded_from_its_beginning(tmp_path: Path) -> None:
+    file = tmp_path / "x.bin"
+    script = (CUT + part(200, "old text", 20), answer(200, "new", etag='"v2"'))
+    async with serving(*script) as server, client_of(server.address) as client:
+        assert await client.download_markdown(uuid4(), file) == 3
+    assert file.read_text() == "new"
+
+
+async def test_a_download_that_fails_leaves_no_file_and_keeps_an_older_one(tmp_path: Path) -> None:
+    file = tmp_path / "x.bin"
+    file.write_text("older")
+    async with serving(CUT + part(200, "", 9)) as server, client_of(server.address) as client:
+        with pytest.raises(Unreachable):
+            await client.download_source(uuid4(), file)
+    async with serving(answer(404, PROBLEM)) as server, client_of(server.address) as client:
+        with pytest.raises(RemoteProblem):
+            await client.download_source(uuid4(), file)
+        with pytest.raises(StorageFailed):
+            await client.download_source(uuid4(), tmp_path / "none" / "x")
+    assert files_in(tmp_path) == {"x.bin": "older"}
 
 
 # Files -------------------------------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from octavo.analyse.export import as_csv, as_markdown
 from octavo.records.analyses import (
+    AnalysesHealth,
     Analysis,
     AnsweredPart,
     CitationView,
     Done,
-    Health,
     ItemsDone,
     Percent,
     ResultView,
@@ -43,7 +43,7 @@ ANALYSIS = Analysis(
     workers=0,
     retries=0,
     paused=0,
-    health=Health(ok=True, message=""),
+    health=AnalysesHealth(ok=True, message=""),
     last_heartbeat=None,
     error=None,
     errors=[],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.client.errors import BadAddress, BadKey
-from octavo.client.transport import is_loopback, read_address, read_key
+from octavo.client.transport import BadAddress, BadKey, is_loopback, read_address, read_key
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from pydantic import ValidationError
 
 from octavo.convert.conversions import ModelCost
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.facts.words import Box, Place
+from octavo.web.rooms.conversions.api import CorrectionRequest
 from octavo.web.rooms.conversions.fields import Cell, ReviewFields, describe_model
 
 MODEL = "gemini:gemini-2.5-flash"
@@ -59,3 +63,18 @@ def test_why_nobody_answered_is_said_with_its_code() -> None:
 
 def test_where_nothing_was_asked_nothing_is_said() -> None:
     assert describe_model(Conversion("invoice_v1", ()).model_lookup, laid(None), FREE) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"values": [{"name": "total", "value": "1", "page": 1, "box": [0, 0, 9, True]}]},
+        {"values": [{"name": "total", "value": "1", "page": True}]},
+        {"rows": [{"table": "items", "action": "move", "row": True, "to": 1}]},
+        {"rows": [{"table": "items", "action": "move", "row": 1, "to": True}]},
+    ],
+)
+def test_true_is_not_a_number_of_a_correction(body: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        CorrectionRequest.model_validate_json(json.dumps(body))
+    CorrectionRequest.model_validate_json(json.dumps(body).replace("true", "9"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from fastapi import Request
@@ -10,10 +9,11 @@ from pydantic import SecretStr
 
 from octavo.core.errors import NotAllowed, SignUpClosed, Unauthenticated, WrongCredentials
 from octavo.database import Connection
-from octavo.owners import Caller, Role, Scope, accounts, read_session
+from octavo.owners import Caller, accounts, read_session
 from octavo.owners.accounts import Account, find_account, hash_password, read_account, verify_password
-from octavo.owners.members import OwnerChoice, list_owners, switch_owner
+from octavo.owners.members import list_owners, switch_owner
 from octavo.owners.sessions import end_session
+from octavo.records.account import Me
 from octavo.web.context.callers import address_of, forget_session, remember_session, session_secret
 from octavo.web.context.services import Services
 
@@ -21,20 +21,6 @@ ONLY_THIS_BROWSER = (
     "Your documents are tied to this browser. Create an account to reach them from other devices, and to keep them "
     "if this browser's cookies are deleted."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Me:
-    """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors."""
-
-    owner_id: UUID
-    kind: str
-    email: str | None
-    role: Role
-    scope: Scope
-    admin: bool
-    owners: list[OwnerChoice]
-    note: str | None
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterable, Mapping, Sequence
-from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -31,7 +30,7 @@ from octavo.facts.words import Box
 from octavo.intake import IntakeLimits
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Caller
-from octavo.records.conversions import BatchView, ConversionView, FoundValue
+from octavo.records.conversions import BatchView, ConversionView, FoundValue, PageWord, RevisionView
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
@@ -42,6 +41,7 @@ from octavo.web.http.downloads import attachment, is_known
 from octavo.web.http.multipart import FormReader
 from octavo.web.http.parameters import (
     RAW,
+    WHOLE,
     Cursor,
     IdPart,
     IfMatch,
@@ -58,7 +58,7 @@ XML_TYPE, JSON_TYPE = "application/xml", "application/json"
 _JSON_BYTES = 64 << 10
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Text = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
-Side = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+Side = Annotated[float, Field(strict=True, ge=0, le=100_000, allow_inf_nan=False)]
 State = JobStatus | Literal["needs_review"]
 
 
@@ -94,7 +94,7 @@ class OneCorrection(BaseModel):
 
     name: Name
     value: Text | None
-    page: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    page: Annotated[int, Field(ge=1, le=1_000_000), WHOLE] | None = None
     box: tuple[Side, Side, Side, Side] | None = None
 
     def as_correction(self) -> Correction:
@@ -113,8 +113,8 @@ class OneRow(BaseModel):
 
     table: Name
     action: Literal["add", "remove", "move"]
-    row: Annotated[int, Field(ge=1, le=99_999)] | None = None
-    to: Annotated[int, Field(ge=1, le=99_999)] | None = None
+    row: Annotated[int, Field(ge=1, le=99_999), WHOLE] | None = None
+    to: Annotated[int, Field(ge=1, le=99_999), WHOLE] | None = None
     values: dict[Name, Text] | None = None
 
     def as_change(self) -> RowChange:
@@ -134,23 +134,6 @@ class CorrectionRequest(BaseModel):
     rows: list[OneRow] = Field(default=[], max_length=500)
     accept: list[Text] = Field(default=[], max_length=100)
     restore: list[Name] = Field(default=[], max_length=500)
-
-
-class RevisionView(BaseModel):
-    """A revision of the values. `person` is who made the revision, and `changes` lists what they changed."""
-
-    number: int
-    made_by: str
-    user_id: UUID | None
-    person: str | None
-    created_at: datetime
-    changes: list[dict[str, Any]] | None
-    values: list[FoundValue]
-
-
-class PageWord(BaseModel):
-    text: str
-    box: tuple[float, float, float, float]
 
 
 @router.post(

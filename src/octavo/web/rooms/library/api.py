@@ -29,7 +29,7 @@ from octavo.library.documents import (
 )
 from octavo.library.facts import list_facts
 from octavo.library.files import count_download, find_file
-from octavo.records.documents import Chunk, Document, FactView, Retried
+from octavo.records.documents import Chunk, Document, FactView, Retried, SignedLink
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.intake import check_extraction
@@ -153,13 +153,6 @@ class DownloadHeaders:
 
 
 RangeHeaders = Annotated[DownloadHeaders, Depends()]
-
-
-class SignedLink(BaseModel):
-    """A link that downloads one file without signing in, until the link expires."""
-
-    url: str
-    expires_in_seconds: int
 
 
 @router.get("", responses=problems(401, 422))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
@@ -16,19 +15,13 @@ from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.notifications import Notification, NotificationPage
 from octavo.deliver.subscribers import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
 from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.records.deliveries import ReadCount, TestJob
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import Cursor, IfMatch, Limit, check_match, etag_of, lock_edit, problems
 
 router = APIRouter(prefix="/api/v1/notifications", tags=["notifications"])
-
-
-@dataclass(frozen=True, slots=True)
-class ReadCount:
-    """The result of marking notifications as read. `marked` is the number of notifications that were unread."""
-
-    marked: int
 
 
 @router.get("", responses=problems(401, 422))
@@ -91,13 +84,6 @@ class WebhookEdit(BaseModel):
     address: Address | None = None
     events: Events | None = None
     active: StrictBool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TestJob:
-    """The job that sends the event; its status shows the result."""
-
-    job_id: UUID
 
 
 @webhooks_router.get("", responses=problems(401))

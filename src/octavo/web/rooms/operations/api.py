@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
@@ -24,8 +23,7 @@ from octavo.jobs.queue import (
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
 from octavo.ops import dead_letters as dead_letter_jobs
 from octavo.ops.dead_letters import AfterDiscard
-from octavo.ops.health import Check
-from octavo.records.jobs import ImportState, JobView
+from octavo.records.jobs import ChangeCount, ImportState, JobView, OperationsHealth
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
@@ -58,21 +56,6 @@ class DiscardRequest(BaseModel):
 
 class DiscardManyRequest(ManyJobs, DiscardRequest):
     """Jobs to discard. If one of them cannot be discarded, none is discarded."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeCount:
-    changed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """The health of the installation. `jobs` is the number of jobs by state, for the states that may need attention."""
-
-    ready: bool
-    checks: list[Check]
-    live_workers: int
-    jobs: dict[str, int]
 
 
 @router.get("/dead-letters")
@@ -128,12 +111,12 @@ async def workers(services: ServicesOf) -> Page[WorkerView]:
 
 
 @router.get("/health")
-async def health(services: ServicesOf) -> Health:
+async def health(services: ServicesOf) -> OperationsHealth:
     """Return the readiness checks, the number of live workers and the number of jobs by state."""
     checks = await services.readiness()
     async with services.database.connection() as connection:
         live = sum(worker.alive for worker in await list_workers(connection))
-        return Health(all(check.ok for check in checks), checks, live, await count_jobs(connection))
+        return OperationsHealth(all(check.ok for check in checks), checks, live, await count_jobs(connection))
 
 
 @router.get("/circuits")

@@ -1,0 +1,185 @@
+"""API calls for the account: its people, API keys, budgets, costs and models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from octavo.client.calls import MOST_LISTED, Call, Calls, given
+from octavo.client.transport import Repeat, Request, read_page
+from octavo.core.pagination import Page
+from octavo.records.account import (
+    Access,
+    BudgetsInForce,
+    DocumentBudget,
+    DocumentEstimate,
+    KeyScope,
+    KeyView,
+    Me,
+    Member,
+    ModelServer,
+    ModelsInForce,
+    ModelTest,
+    NewKey,
+    Published,
+    RemoteProvider,
+    Role,
+    Usage,
+    UserAccount,
+)
+
+
+class AccountCalls(Calls):
+    """API calls for people, keys, costs and models."""
+
+    @Call
+    async def read_settings(self) -> Published:
+        """Return the version of the server, and the limits that apply to you."""
+        return await self._get(Published, "/settings")
+
+    # People --------------------------------------------------------------------------------------------------------
+
+    @Call
+    async def read_access(self) -> Access:
+        return await self._get(Access, "/session")
+
+    @Call
+    async def show_me(self) -> Me:
+        """Return who you are, and the accounts for which you can act."""
+        return await self._get(Me, "/session")
+
+    @Call
+    async def sign_up(self, email: str, password: str) -> Me:
+        """Create an account. This client is then signed in to it."""
+        return await self._post(Me, "/account", {"email": email, "password": password}, repeat=Repeat.NEVER)
+
+    @Call
+    async def sign_in(self, email: str, password: str) -> Me:
+        """Sign in. This client then acts for the account."""
+        return await self._post(Me, "/session", {"email": email, "password": password}, repeat=Repeat.NEVER)
+
+    @Call
+    async def sign_out(self) -> None:
+        """End this client's session."""
+        await self._delete("/session")
+
+    @Call
+    async def change_password(self, password: str, new_password: str) -> None:
+        """Change your password. All other sessions end."""
+        body = {"password": password, "new_password": new_password}
+        await self._transport.call(Request("PUT", "/account/password", Repeat.NEVER, json=body))
+
+    @Call
+    async def switch_owner(self, owner: UUID) -> Me:
+        """Act for another account to which you belong."""
+        return await self._post(Me, "/session/owner", {"owner_id": str(owner)}, repeat=Repeat.SAFE)
+
+    @Call
+    async def list_members(self) -> list[Member]:
+        return (await self._list(Member, "/members")).items
+
+    @Call
+    async def add_member(self, email: str, role: Role = "member") -> Member:
+        """Let a person with an account of this server act for your account."""
+        return await self._post(Member, "/members", {"email": email, "role": role})
+
+    @Call
+    async def edit_member(self, user: UUID, role: Role) -> Member:
+        return await self._patch(Member, f"/members/{user}", {"role": role})
+
+    @Call
+    async def delete_member(self, user: UUID) -> None:
+        await self._delete(f"/members/{user}")
+
+    @Call
+    async def list_users(self, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[UserAccount]:
+        """List all accounts of the installation (administrators only)."""
+        return await self._list(UserAccount, "/admin/users", cursor=cursor, limit=limit)
+
+    # Keys ----------------------------------------------------------------------------------------------------------
+
+    @Call
+    async def list_keys(self) -> Page[KeyView]:
+        return await self._list(KeyView, "/keys")
+
+    @Call
+    async def make_key(self, name: str, scope: KeyScope, expires_in_days: int | None = None) -> NewKey:
+        """Create an API key. It is returned only once."""
+        return await self._post(NewKey, "/keys", {"name": name, "scope": scope, "expires_in_days": expires_in_days})
+
+    @Call
+    async def revoke_key(self, key: UUID) -> None:
+        await self._delete(f"/keys/{key}")
+
+    # Costs ---------------------------------------------------------------------------------------------------------
+
+    @Call
+    async def read_usage(self, month: str | None = None) -> Usage:
+        """Return the cost of model calls in a month, such as `2026-11`; by default in the current month."""
+        return await self._get(Usage, "/usage", month=month)
+
+    @Call
+    async def read_budgets(self) -> BudgetsInForce:
+        return await self._get(BudgetsInForce, "/settings/budgets")
+
+    @Call
+    async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
+        """Set budgets in US dollars. Only administrators can do this.
+
+        `document`: per document. `owner`: per account and month. `month`: per month for all accounts together. None
+        restores the default, and budgets that are not passed stay unchanged.
+        """
+        return await self._put(BudgetsInForce, "/settings/budgets", changes)
+
+    @Call
+    async def read_document_budget(self, document: UUID) -> DocumentBudget:
+        return await self._get(DocumentBudget, f"/documents/{document}/budget")
+
+    @Call
+    async def set_document_budget(self, document: UUID, usd: float | None) -> DocumentBudget:
+        """Set the budget of one document in US dollars; None restores the default."""
+        return await self._put(DocumentBudget, f"/documents/{document}/budget", {"usd": usd})
+
+    @Call
+    async def estimate_document(self, document: UUID, prompts: int = 1) -> DocumentEstimate:
+        """Estimate the cost of model calls for a document. Nothing is spent."""
+        return await self._get(DocumentEstimate, f"/documents/{document}/estimate", prompts=prompts)
+
+    @Call
+    async def estimate(self, words: int, pages: int = 0, prompts: int = 1) -> DocumentEstimate:
+        """Estimate the cost of model calls for a document that has not been added yet."""
+        return await self._get(DocumentEstimate, "/estimate", words=words, pages=pages, prompts=prompts)
+
+    # Models --------------------------------------------------------------------------------------------------------
+
+    @Call
+    async def read_models(self) -> ModelsInForce:
+        return await self._get(ModelsInForce, "/models")
+
+    @Call
+    async def choose_models(self, changes: Mapping[str, Any]) -> ModelsInForce:
+        """Choose the `order` of the providers, and the models of `tasks` and of the `embedding` (administrators only).
+
+        A task that is set to None uses the first provider that can do it.
+        """
+        return await self._put(ModelsInForce, "/models", changes)
+
+    @Call
+    async def set_provider(self, provider: RemoteProvider, changes: Mapping[str, Any]) -> ModelsInForce:
+        """Set the `key`, `url`, `model` or `context` of a provider; None restores the default (administrators only)."""
+        return await self._put(ModelsInForce, f"/models/{provider}", changes)
+
+    @Call
+    async def remove_provider(self, provider: RemoteProvider) -> None:
+        await self._delete(f"/models/{provider}")
+
+    @Call
+    async def test_provider(self, provider: RemoteProvider, changes: Mapping[str, Any] | None = None) -> ModelTest:
+        """Call the provider's model once, optionally with changed settings. Its cost counts towards the budget."""
+        return await self._post(ModelTest, f"/models/{provider}/test", given(**(changes or {})), repeat=Repeat.NEVER)
+
+    @Call
+    async def find_model_servers(self) -> Page[ModelServer]:
+        """Look for model servers on the machine on which Octavo runs."""
+        return read_page(ModelServer, await self._transport.call(Request("POST", "/model-servers", Repeat.SAFE)))
