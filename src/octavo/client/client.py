@@ -234,6 +234,11 @@ class Client(UploadCalls):
         body = {"filter": {**filters}, "action": "edit", "edit": {**changes}}
         return await self._call(BulkAnswer, Request("POST", "/documents/bulk", json=body))
 
+    async def delete_matching(self, filters: Mapping[str, object]) -> BulkAnswer:
+        """Move all documents that match these filters to the trash."""
+        body = {"filter": {**filters}, "action": "delete"}
+        return await self._call(BulkAnswer, Request("POST", "/documents/bulk", json=body))
+
     async def undo_change(self, change: UUID) -> int:
         """Undo an edit or a deletion of many documents. Returns the number of restored documents."""
         body = await self._transport.call(Request("POST", f"/documents/bulk/{change}/undo", repeatable=True))
