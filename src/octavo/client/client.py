@@ -106,6 +106,7 @@ class Filters:
     state: str | None = None
     size_min: int | None = None
     size_max: int | None = None
+    import_id: UUID | None = None
     sort: str | None = None
 
 

@@ -131,7 +131,8 @@ def work_of(member: Visitor) -> dict[str, str]:
     one, other = (member.add(f"{number}.md", f"# Bridge\n\n{text * 3}") for number, text in enumerate((SAFE, UNSAFE)))
     quote = {"quote": "Engineers consider the bridge safe.", "colour": "pink", "note": "Ask the engineers."}
     member.ask("POST", f"/documents/{one}/highlights", json=quote)
-    thread = member.ask("POST", "/ask", json={"question": "Is the bridge safe?"})["thread_id"]
+    member.api.post("/ask", data={"question": "Is the bridge safe?"})
+    thread = member.ask("GET", "/threads")["items"][0]["id"]
     analysis = member.ask("POST", "/analyses", json={"document_id": one})["id"]
     pdf = {"x-upload-filename": "bill.pdf", "content-type": "application/pdf"}
     made = member.ask("POST", "/conversions?mapping=invoice_v1", content=invoice().write(), headers=pdf)["id"]
