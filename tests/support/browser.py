@@ -401,6 +401,12 @@ def no_sideways_scroll(page: Page) -> None:
     assert wide == [], f"{page.url} is wider than the window: {wide}"
 
 
+def picture(page: Page, name: str) -> None:
+    """Save a picture of the page in the folder that SCREENSHOTS names, for people who want to see it."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/{name}.png")
+
+
 @contextmanager
 def slow_line(page: Page, bytes_per_second: int) -> Generator[None]:
     """What is sent meanwhile goes no faster than this."""

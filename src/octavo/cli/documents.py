@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.cli.costs import DryRun, PlannedDocument, plan_documents, print_plan
+from octavo.cli.edit import delete_matching, read_filter
 from octavo.cli.local import is_folder, run_restore
 from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
+from octavo.cli.options import DOCUMENT_HELP, AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
 from octavo.cli.output import (
     local_time,
     make_facts,
@@ -207,7 +208,15 @@ def read_fact(text: str) -> tuple[str, str | None]:
 
 @app.command()
 def rm(
-    documents: Documents,
+    documents: Annotated[list[str] | None, typer.Argument(metavar="ID", help=DOCUMENT_HELP)] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Move all documents that match to the trash, instead of naming them, such as tag=draft. Can be "
+            "repeated. The names are those of the filters of `octavo ls`.",
+        ),
+    ] = None,
     purge: Annotated[
         bool, typer.Option("--purge", help="Delete the documents permanently, even if they are not in the trash.")
     ] = False,
@@ -217,6 +226,12 @@ def rm(
     as_json: AsJson = False,
 ) -> None:
     """Move documents to the trash or, with --purge, delete them permanently."""
+    if bool(documents) == bool(where):
+        raise BadInput("Name documents, or select them with --where.")
+    if where and purge:
+        raise BadInput("--purge deletes named documents only. Move the matching ones to the trash first.")
+    if where or not documents:
+        return delete_matching(Target(server, key), dict(map(read_filter, where or ())), as_json=as_json)
     if purge and not yes:
         confirm_purge(len(documents), as_json)
     if purge:

@@ -79,7 +79,8 @@ def edit(  # noqa: PLR0917 - each is an option of the command
         ),
     ] = None,
     undo: Annotated[
-        str | None, typer.Option(metavar="UNDO_ID", help="Undo an edit of many documents, up to a week later.")
+        str | None,
+        typer.Option(metavar="UNDO_ID", help="Undo an edit or a deletion of many documents, up to a week later."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="New title.")] = None,
     author: Annotated[str | None, typer.Option(help="New author.")] = None,
@@ -131,13 +132,23 @@ def edit_matching(target: Target, filters: Mapping[str, str], changes: Mapping[s
     async def run(client: Client) -> BulkAnswer:
         return await client.edit_matching(filters, changes)
 
-    answer = call(target, run)
+    return report_matching(call(target, run), "Edited", as_json=as_json)
+
+
+def delete_matching(target: Target, filters: Mapping[str, str], *, as_json: bool) -> None:
+    async def run(client: Client) -> BulkAnswer:
+        return await client.delete_matching(filters)
+
+    return report_matching(call(target, run), "Moved to the trash:", as_json=as_json)
+
+
+def report_matching(answer: BulkAnswer, done: str, *, as_json: bool) -> None:
     if as_json:
         return print_json(answer)
     undo = f" Undo with `octavo edit --undo {answer.undo_id}`." if answer.undo_id else ""
-    typer.echo(f"Edited {count_of(answer.changed, 'document')}.{undo}")
+    typer.echo(f"{done} {count_of(answer.changed, 'document')}.{undo}")
     if answer.error:
-        raise BadInput(f"The other documents were not edited. {answer.error.message} ({answer.error.code})")
+        raise BadInput(f"The other documents were not changed. {answer.error.message} ({answer.error.code})")
     return None
 
 

@@ -66,6 +66,7 @@ class Filters:
     state: str | None = None
     size_min: int | None = None
     size_max: int | None = None
+    import_id: UUID | None = None
     sort: str | None = None
 
 
@@ -202,6 +203,11 @@ class DocumentCalls(Calls):
         """Edit all documents that match these filters. Their names are those of `list_documents`."""
         body = {"filter": {**filters}, "action": "edit", "edit": {**changes}}
         return await self._post(BulkAnswer, "/documents/bulk", body)
+
+    @Call
+    async def delete_matching(self, filters: Mapping[str, object]) -> BulkAnswer:
+        """Move all documents that match these filters to the trash."""
+        return await self._post(BulkAnswer, "/documents/bulk", {"filter": {**filters}, "action": "delete"})
 
     @Call
     async def undo_change(self, change: UUID) -> int:

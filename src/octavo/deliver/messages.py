@@ -35,8 +35,15 @@ DEFAULT_EVENTS: tuple[EventType, ...] = ("document.completed", "import.completed
 TEST = "webhook.test"
 
 TITLE_CHARACTERS = 120
-# The pages that list what these events are about.
-LISTS = {"document.rejected": "/uploads", "import.progress": "/library", "import.completed": "/library"}
+# The pages of events, by the beginning of the type. The id is that of the process.
+_PATHS = (
+    ("analysis.", "/analyses/{id}"),
+    ("import.", "/library?import_id={id}"),
+    ("conversion.batch", "/conversions?batch={id}"),
+    ("conversion.", "/conversions/{id}"),
+    (FAILING, "/settings/webhooks/{id}"),
+    ("document.rejected", "/uploads"),
+)
 _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 # If a model fails, the document can still be read but has no description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
@@ -145,16 +152,11 @@ def _name(about: Subject) -> str:
 
 def path_of(about: Subject) -> str | None:
     """Return the path of the page that an event links to; None if there is no such page."""
-    if about.process_id and about.type.startswith("analysis."):
-        return f"/analyses/{about.process_id}"
-    if about.process_id and about.type == "conversion.batch":
-        return f"/conversions?batch={about.process_id}"
-    if about.process_id and about.is_conversion:
-        return f"/conversions/{about.process_id}"
-    if about.process_id and about.type == FAILING:
-        return f"/settings/webhooks/{about.process_id}"
-    if about.type in LISTS:
-        return LISTS[about.type]
+    path = next((path for kind, path in _PATHS if about.type.startswith(kind)), None)
+    if about.process_id and path is None and about.is_conversion:
+        path = "/conversions/{id}"
+    if path and (about.process_id or "{id}" not in path):
+        return path.format(id=about.process_id)
     return f"/documents/{about.document_id}" if about.document_id else None
 
 

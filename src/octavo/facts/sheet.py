@@ -30,6 +30,8 @@ NAMES = (
     *("kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency"),
     *("language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party"),
 )
+# The facts in a composed title.
+COMPOSED = ("number", "sender", "date", "amount", "currency")
 # How a fact was found. `metadata`: in the metadata or name of the file. `layout`: by its position on the page.
 METADATA, LAYOUT, RULE = "metadata", "layout", "rule"
 # Only the beginning and the end of a long text are read.
@@ -131,25 +133,28 @@ def _title(source: FactSource, kind: KindChoice, title: Title | None, known: Map
 
 
 def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
-    """Compose a title from facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97"."""
-    if kind not in _NUMBERED:
+    text = compose_title(kind, {name: known[name].value for name in COMPOSED if name in known})
+    used = [known[name] for name in ("number", "sender", "amount", "date") if name in known]
+    if text is None:
         return None
-    number, sender, date, amount = (known.get(name) for name in ("number", "sender", "date", "amount"))
-    if not (number or sender) or not (number or date or amount):
+    sure = min(one.confidence for one in used)
+    return replace(used[0], name="title", value=text, confidence=sure, source=RULE, status=FOUND)
+
+
+def compose_title(kind: str, values: Mapping[str, str]) -> str | None:
+    """Compose a title from facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97".
+
+    Only a title that was composed has the source `rule`.
+    """
+    number, sender, date, amount = (values.get(name) for name in ("number", "sender", "date", "amount"))
+    if kind not in _NUMBERED or not (number or sender) or not (number or date or amount):
         return None
-    name = kind.value.replace("_", " ").capitalize()
-    parts = [f"{name} {number.value}" if number else name]
-    parts += [one.value for one in (sender, date) if one]
+    name = kind.replace("_", " ").capitalize()
+    parts = [f"{name} {number}" if number else name, *(one for one in (sender, date) if one)]
     if amount:
-        currency = known["currency"].value if "currency" in known else ""
-        parts.append(f"{_SIGNS.get(currency, currency)} {amount.value}".strip())
-    base = number or sender or amount
-    if base is None:
-        return None
-    sure = min(one.confidence for one in (number, sender, date, amount) if one)
-    return replace(
-        base, name="title", value=" · ".join(parts)[:_MOST_VALUE], confidence=sure, source=RULE, status=FOUND
-    )
+        currency = values.get("currency", "")
+        parts.append(f"{_SIGNS.get(currency, currency)} {amount}".strip())
+    return " · ".join(parts)[:_MOST_VALUE]
 
 
 def _title_of_letter(kind: Kind, known: Mapping[str, Fact]) -> str | None:

@@ -13,8 +13,10 @@ from uuid import UUID
 
 from octavo.core.errors import NotFound, OctavoError
 from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.facts.sheet import NAMES
 from octavo.library.changes import lock_documents, record_event, restore_documents
 from octavo.library.documents import Filters, select_documents
+from octavo.library.facts import compose_titles
 from octavo.storage import Bucket
 
 QUERIES = load_queries("changes")
@@ -164,6 +166,7 @@ async def _restore_values(connection: Connection, owner: UUID, change: UUID, doc
     values = {"change": change, "documents": undone}
     for query in (QUERIES.undo_said, QUERIES.undo_facts, QUERIES.undo_tags, QUERIES.undo_fields):
         await connection.execute(query, values)
+    await compose_titles(connection, undone, NAMES)
     await record_event(connection, "edited", undone, {"undo": True})
     return len(undone)
 

@@ -42,7 +42,8 @@ LIST_PARAMETERS = (
         "before",
         "after",
     ),
-    *("amount_min", "amount_max", "language", "size_min", "size_max", "after_at", "after_text", "after_id"),
+    *("amount_min", "amount_max", "language", "size_min", "size_max", "import_id", "after_at", "after_text"),
+    "after_id",
 )
 Tab = Literal["working", "needs_you", "failed", "stored_only"]
 State = Literal["pending", "completed", "failed", "working", "needs_you", "stored_only"]
@@ -59,7 +60,8 @@ class Filters:
     """Selects documents. `q` searches title, file name and author. `id` is the beginning or the end of an id.
 
     `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. `size_min` and `size_max`
-    are in bytes. Only the newest version of a document is listed, unless `versions`, `trashed` or `id` is set.
+    are in bytes. `import_id` is the id of an import, or the one that the client chose for it. Only the newest version
+    of a document is listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -80,6 +82,7 @@ class Filters:
     state: State | None = None
     size_min: int | None = None
     size_max: int | None = None
+    import_id: UUID | None = None
 
 
 async def list_documents(
@@ -128,7 +131,7 @@ async def count_documents(connection: Connection, owner: UUID, filters: Filters)
 # Filters that the query takes as they are.
 _SAME_NAME = (
     *("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),
-    *("size_min", "size_max"),
+    *("size_min", "size_max", "import_id"),
 )
 
 

@@ -8,7 +8,7 @@ from its best facts.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from octavo.core.types import JSON, first_day
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.facts.dates import read_date
 from octavo.facts.finding import Fact
-from octavo.facts.sheet import NAMES
+from octavo.facts.sheet import COMPOSED, NAMES, compose_title
 from octavo.facts.typed_values import FINDERS
 from octavo.facts.words import Notation, fold
 from octavo.library.collections import clean_label
@@ -109,7 +109,27 @@ async def save_facts(
     # A document that was processed before there were facts has fields without facts; processing replaces these.
     touched = NAMES if made_by == PROCESSING else sorted(names)
     await connection.execute(QUERIES.follow, {"documents": [document], "names": list(touched)})
+    await compose_titles(connection, [document], touched)
     return len(rows)
+
+
+async def compose_titles(connection: Connection, documents: Sequence[UUID], changed: Collection[str]) -> None:
+    """Compose the titles of documents again whose facts with these names have changed. Other titles stay."""
+    if not {*COMPOSED, "kind"}.intersection(changed):
+        return
+    found = await chosen_facts(connection, documents, (*COMPOSED, "kind"))
+    texts = {str(one): compose_title(*_as_values(facts)) for one, facts in found.items()}
+    titles = [{"document": one, "value": text, "normalized": fold(text)} for one, text in texts.items() if text]
+    rows = await fetch_rows(connection, QUERIES.replace_composed_titles, {"titles": Jsonb(titles)}) if titles else []
+    if rows:
+        values = {"documents": [row["document_id"] for row in rows], "names": ["title"]}
+        await connection.execute(QUERIES.follow, values)
+
+
+def _as_values(facts: Mapping[str, FactView]) -> tuple[str, dict[str, str]]:
+    """Return the kind and the values for a composed title. Dates, amounts and currencies are normalised."""
+    exact = {name: one.value if name in {"number", "sender"} else one.normalized or "" for name, one in facts.items()}
+    return exact.pop("kind", ""), exact
 
 
 def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
@@ -153,6 +173,7 @@ async def say_facts(connection: Connection, documents: Sequence[UUID], said: Map
             await connection.execute(QUERIES.keep_place, {"documents": list(documents), "name": name})
     if said:
         await connection.execute(QUERIES.follow, {"documents": list(documents), "names": list(said)})
+        await compose_titles(connection, documents, said)
 
 
 _DATE = "must be a date such as 2026-11-15."

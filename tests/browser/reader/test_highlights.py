@@ -101,6 +101,24 @@ def test_highlights_are_added_changed_and_deleted_without_scripts(place: Place, 
     expect(page.locator("#highlights")).to_contain_text("No highlights yet.")
 
 
+def test_a_highlight_deleted_on_the_page_of_all_highlights_is_restored(place: Place, open_browser: OpenBrowser) -> None:
+    session, document = add(place)
+    member = open_browser(session)
+    made = {"quote": QUOTE, "colour": "green", "note": "ask Tomas"}
+    member.ask("POST", f"/documents/{document}/highlights", json=made)
+    page = member.open("/highlights")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(QUOTE)).to_be_hidden()
+    assert member.ask("GET", "/highlights")["items"] == []
+    page.keyboard.press("u")
+    expect(page.get_by_text(QUOTE)).to_be_visible()
+    (restored,) = member.ask("GET", "/highlights")["items"]
+    assert {name: restored[name] for name in made} == made
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(QUOTE)).to_be_hidden()
+    assert member.ask("GET", "/highlights")["items"] == []
+
+
 def test_the_toolbar_and_the_panel_fit_on_a_phone(place: Place, open_browser: OpenBrowser) -> None:
     session, document = add(place)
     page = open_browser(session, size=PHONE).open(f"/documents/{document}")

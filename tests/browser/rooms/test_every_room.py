@@ -6,10 +6,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
+from tests.browser.reader.test_connections import SAFE, UNSAFE
 from tests.browser.rooms.work import fill_map, fill_rooms, make_dead_letters
 from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, no_sideways_scroll
+from tests.support.conversions import invoice
 
 SMALL, TOUCH = (320, 700), 44
+# What a desktop of 1440 by 900 shows at a zoom of 200 %.
+ZOOMED = (720, 450)
 NOBODYS = [
     "/sign-in",
     "/sign-up",
@@ -42,8 +46,9 @@ def look_at(page: Page) -> None:
 
     No script of a room looks at the width when it is loaded, so each page is loaded once.
     """
-    resize(page, SMALL)
-    no_sideways_scroll(page)
+    for size in (SMALL, ZOOMED):
+        resize(page, size)
+        no_sideways_scroll(page)
     for size in (PHONE, DESKTOP):
         resize(page, size)
         check_axe(page, dark_too=True)
@@ -82,6 +87,62 @@ def test_operations(place: Place, admin: Visitor) -> None:
     (letter,) = make_dead_letters(place, 1)
     for path in ["/operations", "/operations/jobs", "/operations/jobs?status=complete", f"/operations/jobs/{letter}"]:
         look_at(admin.open(path))
+
+
+def test_pages_that_other_tests_do_not_look_at_are_readable_at_a_zoom_of_200_percent(member: Visitor) -> None:
+    made = work_of(member)
+    for path in ("/highlights", made["thread"], made["beside"]):
+        look_at_all_sizes(member.open(path))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_every_page_is_readable_in_light_and_dark_on_a_phone_and_at_a_zoom_of_200_percent(
+    member: Visitor, admin: Visitor
+) -> None:
+    made = work_of(member)
+    document = made["document"]
+    fill_map(member, 12)
+    hook = fill_rooms(member)
+    paths = [
+        *("/library", "/library?view=cards", "/trash", "/search?q=bridge", "/ask", made["thread"], "/highlights"),
+        *("/connections", "/connections?view=list", made["beside"], document, f"{document}?panel=highlights"),
+        *(f"{document}?panel=connections", f"{document}/edit", f"{document}/history", f"{document}/link"),
+        *("/analyses", made["analysis"], f"/analyses/new?document={document.rpartition('/')[2]}", "/conversions"),
+        *(made["conversion"], "/uploads", "/notifications", "/settings/account", "/settings/keys", "/settings/prompts"),
+        *("/settings/mappings", f"/settings/webhooks/{hook}", "/settings/weights", "/settings/retention", "/api/docs"),
+    ]
+    assert len(paths) >= 25
+    for path in paths:
+        look_at_all_sizes(member.open(path))
+    for path in ("/settings/models", "/settings/users", "/operations", "/operations/jobs"):
+        look_at_all_sizes(admin.open(path))
+
+
+def look_at_all_sizes(page: Page) -> None:
+    look_at(page)
+    resize(page, ZOOMED)
+    check_axe(page, dark_too=True)
+    resize(page, DESKTOP)
+
+
+def work_of(member: Visitor) -> dict[str, str]:
+    """The addresses of two documents that contradict each other, a thread, an analysis and a conversion."""
+    one, other = (member.add(f"{number}.md", f"# Bridge\n\n{text * 3}") for number, text in enumerate((SAFE, UNSAFE)))
+    quote = {"quote": "Engineers consider the bridge safe.", "colour": "pink", "note": "Ask the engineers."}
+    member.ask("POST", f"/documents/{one}/highlights", json=quote)
+    member.api.post("/ask", data={"question": "Is the bridge safe?"})
+    thread = member.ask("GET", "/threads")["items"][0]["id"]
+    analysis = member.ask("POST", "/analyses", json={"document_id": one})["id"]
+    pdf = {"x-upload-filename": "bill.pdf", "content-type": "application/pdf"}
+    made = member.ask("POST", "/conversions?mapping=invoice_v1", content=invoice().write(), headers=pdf)["id"]
+    return {
+        "document": f"/documents/{one}",
+        "beside": f"/documents/{one}/beside/{other}",
+        "thread": f"/ask/{thread}",
+        "analysis": f"/analyses/{analysis}",
+        "conversion": f"/conversions/{made}",
+    }
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])

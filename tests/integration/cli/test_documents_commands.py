@@ -620,6 +620,19 @@ def test_all_documents_that_match_are_edited_and_the_edit_is_undone(console: Con
     assert "nonsense" in console.refuse("edit", "--where", "nonsense=1", "--title", "A")
 
 
+def test_all_documents_that_match_are_deleted_and_the_deletion_is_undone(console: Console) -> None:
+    one, other = console.add(write("one.txt"), write("other.txt"))
+    before = len(console.read("ls")["items"])
+    console.say("edit", one, other, "--tag", "draft")
+    said = console.say("rm", "--where", "tag=draft")
+    assert said.startswith("Moved to the trash: 2 documents. Undo with `octavo edit --undo ")
+    assert len(console.read("ls")["items"]) == before - 2
+    assert console.say("edit", "--undo", said.split("`")[1].split()[-1]) == "Restored 2 documents.\n"
+    assert len(console.read("ls", "--tag", "draft")["items"]) == 2
+    assert "Name documents, or select them with --where" in console.refuse("rm")
+    assert "--purge deletes named documents only" in console.refuse("rm", "--where", "tag=draft", "--purge", "--yes")
+
+
 def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:
     (one,) = console.add(write("one.txt"))
     assert "Nothing to change. Use --title" in console.refuse("edit", one)

@@ -64,7 +64,7 @@ async def test_an_import_has_one_notification_that_is_updated(
     (second,) = await shown(desk, owner)
     assert (second.id, second.level) == (first.id, "error")
     assert second.sentence == "Import: 4 added · 3 ready · 1 needs you."
-    assert second.link == "/library"
+    assert second.link == f"/library?import_id={second.process_id}"
     assert await shown(desk, engine.add_owner()) == []
 
 

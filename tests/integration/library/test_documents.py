@@ -46,6 +46,7 @@ async def test_filters_find_what_they_name(desk: Desk, owner: UUID) -> None:
     async with desk.database.transaction() as connection:
         edit = Edit(title="100 % _sure", tags=["Öl", "gas"], collection="Energy", author="Ada")
         await changes.edit_documents(connection, owner, [first], edit)
+    one, key = uuid4(), uuid4()
     wanted: list[tuple[Filters, list[UUID]]] = [
         (Filters(q="100 %"), [first]),
         (Filters(q="%"), [first]),
@@ -60,8 +61,13 @@ async def test_filters_find_what_they_name(desk: Desk, owner: UUID) -> None:
         (Filters(size_min=3, size_max=3), [second, first]),
         (Filters(size_min=4), []),
         (Filters(size_max=2), []),
+        (Filters(import_id=one), [first]),
+        (Filters(import_id=key), [first]),
+        (Filters(import_id=uuid4()), []),
     ]
     async with desk.database.connection() as connection:
+        await connection.execute("INSERT INTO imports (id, owner_id, key) VALUES (%s, %s, %s)", [one, owner, key])
+        await connection.execute("UPDATE documents SET import_id = %s WHERE id = %s", [one, first])
         for filters, expected in wanted:
             assert [one.id for one in (await list_documents(connection, owner, filters)).items] == expected, filters
 

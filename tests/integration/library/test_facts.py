@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
 from octavo.core.errors import BadInput
 from octavo.facts.finding import CHECKED, FOUND, Fact
 from octavo.facts.words import Box, Place
+from octavo.library.bulk import undo_change
 from octavo.library.changes import Edit, edit_documents
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.facts import DESCRIPTION, list_facts, save_facts
@@ -94,6 +95,29 @@ async def test_the_fields_of_a_document_are_facts_of_a_person(desk: Desk, owner:
         "SELECT detail FROM events WHERE document_id = %s AND kind = 'edited' ORDER BY id DESC LIMIT 1", document
     )
     assert "facts" not in detail
+
+
+async def test_a_composed_title_follows_corrections_and_their_undoing(desk: Desk, owner: UUID, document: UUID) -> None:
+    old, corrected = "Invoice A-17 · 2024-08-15 · € 12.50", "Invoice A-17 · 2024-08-15 · € 12.75"
+    parts = [("kind", "invoice"), ("number", "A-17"), ("date", "2024-08-15"), ("amount", "12.50"), ("currency", "EUR")]
+    await save(desk, document, [fact("title", old), *(fact(*part) for part in parts)])
+    await save(desk, document, [fact("amount", "12.75", "mapping", CHECKED, 0.95)], "mapping:invoice_v1")
+    assert (await shown(desk, owner, document))[0].title == corrected
+    change = uuid4()
+    async with desk.database.transaction() as connection:
+        await edit_documents(connection, owner, [document], Edit(document_date=date(2024, 9, 1)), change=change)
+    assert (await shown(desk, owner, document))[0].title == "Invoice A-17 · 2024-09-01 · € 12.75"
+    await undo_change(desk.database, owner, change)
+    assert (await shown(desk, owner, document))[0].title == corrected
+    await correct(desk, owner, document, title="Crane")
+    await correct(desk, owner, document, amount="1")
+    assert (await shown(desk, owner, document))[0].title == "Crane"
+
+
+async def test_a_title_on_the_page_is_not_replaced(desk: Desk, owner: UUID, document: UUID) -> None:
+    await save(desk, document, [fact("title", "Crane", "layout"), fact("kind", "invoice"), fact("number", "A-17")])
+    await correct(desk, owner, document, amount="1")
+    assert (await shown(desk, owner, document))[0].title == "Crane"
 
 
 @pytest.mark.parametrize(("name", "value"), [("date", "soon"), ("amount", "much"), ("currency", "money")])

@@ -39,6 +39,13 @@ def rewrite(question: str, before: str = LEASE, answer: str = "", titles: tuple[
         ("What was the revenue in 2022?", "And in 2023?", "What was the revenue in 2023?"),
         ("What was the revenue?", "And in March 2023?", "What was the revenue in March 2023?"),
         ("What is the notice period for the office?", "And for the vans?", "What is the notice period for the vans?"),
+        # Another thing takes the place of the last one, but a property is one of the last thing.
+        ("How much is the deposit of the van lease?", "What about the crane?", "How much is the deposit of the crane?"),
+        ("When does the van lease begin?", "How about the crane lease?", "When does the crane lease begin?"),
+        ("Who bought the mill in Lund?", "What about the old bakery?", "Who bought the old bakery?"),
+        ("What did the van cost in 2022?", "What about the crane?", "What did the crane cost in 2022?"),
+        ("What is the fee for the vans?", "What about the deposit?", "What is the deposit for the vans?"),
+        ("When does the lease begin?", "What about the notice?", "What about the notice of the lease?"),
         # A pronoun is replaced.
         (LEASE, "When does it begin?", "When does the crane lease begin?"),
         ("When does the lease end?", "Who signed it?", "Who signed the lease?"),

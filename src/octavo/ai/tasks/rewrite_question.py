@@ -128,15 +128,30 @@ _OWNER = re.compile(rf"(?P<name>{_NAME})['\u2019]s\b")
 _CASE = _compile(rf"(?P<word>{_CASE_WORD}|to|{_GERMAN}) (?P<what>.+)")
 _WITH_OWNER = _compile(r"\b(?:the|a|an|my|our) [\w-]+ of (?:(?:the|a|an|my|our) )?[\w-]+")
 _AT_TIME = _compile(rf" (?:in|on|since|until|by|before|after|at the end of) (?:{_TIME}).*")
+# What can be asked of a thing: "What about the deposit?" asks for the deposit of the thing in the previous question.
+_PROPERTIES = _compile(
+    r"(?:address|age|amount|area|author|balance|bonus|budget|buyer|capacity|charge|clause|colour|condition|contact|"
+    r"cost|currency|customer|date|day|deadline|delivery|deposit|depth|discount|distance|duration|duty|end|expense|"
+    r"expiry|extension|fee|fine|frequency|guarantee|height|hour|interest|interest rate|landlord|length|lessee|lessor|"
+    r"liability|limit|location|maintenance|manager|name|notice|number|obligation|option|order|owner|payment|penalty|"
+    r"percentage|period|phone|place|price|purpose|quantity|rate|reason|renewal|rent|repair|result|risk|rule|salary|"
+    r"scope|seller|sender|signature|size|start|status|sum|supplier|surface|tax|temperature|tenant|term|termination|"
+    r"time|title|total|type|value|vat|version|volume|warranty|weight|width|insurance)(?:s|es)?"
+)
+_THING = _compile(rf"(?:{_DETERMINER}) (?:[\w-]+ ){{0,2}}?(?P<noun>[\w-]+)")
 _PRONOUN = _compile(r"it|this|that|they|them|these|those|he|she|i|you|we|there")
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question without its first "And" or "What about". `is_part`: what remains is not a whole question."""
+    """A question without its first "And" or "What about".
+
+    `is_part`: what remains is not a whole question. `is_about`: it began with "What about".
+    """
 
     text: str
     is_part: bool
+    is_about: bool = False
 
 
 def rewrite_offline(given: FollowUp) -> RewrittenQuestion:
@@ -150,7 +165,8 @@ def rewrite_offline(given: FollowUp) -> RewrittenQuestion:
     about = _ABOUT.fullmatch(rest)
     is_part = bool(about or (led and not _SENTENCE.match(rest)))
     thing = about["rest"] if about else rest
-    asked = _Asked(_compile(r"(?:his|her|its|their) ").sub("the ", thing, count=1) if is_part else thing, is_part)
+    without_owner = _compile(r"(?:his|her|its|their) ").sub("the ", thing, count=1) if is_part else thing
+    asked = _Asked(without_owner, is_part, is_about=bool(about) and without_owner == thing)
     found = (rule(asked, given.earlier[-1]) for rule in _RULES)
     rewritten = next((one for one in found if one), None)
     if rewritten is None and (led or asked.is_part or _is_short(asked.text)):
@@ -237,6 +253,26 @@ def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
     return _finish(f"{previous[: names[-1].start()]}{wanted['name']}{previous[names[-1].end() :]}", same=False)
 
 
+def _by_thing(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
+    """Ask the same about another thing: "What about the crane?"."""
+    wanted = _THING.fullmatch(asked.text)
+    if not wanted or not asked.is_about or _PROPERTIES.fullmatch(wanted["noun"]):
+        return None
+    previous, thing = _AT_TIME.sub("", _plain(before.question)), _last_thing(before)
+    start, found, end = previous.rpartition(thing) if thing else ("", "", "")
+    return _finish(_at_same_time(f"{start}{asked.text}{end}", before), same=False) if found else None
+
+
+def _last_thing(before: EarlierTurn) -> str:
+    """Return the last thing with an article in the previous question: "the van lease"."""
+    case = _case(before).partition(" ")[2]
+    if re.match(rf"(?:{_DETERMINER})\b", case, re.IGNORECASE):
+        return case
+    question = _AT_TIME.sub("", _plain(before.question))
+    thing = _main_thing(question)
+    return thing if re.match(rf"(?:{_DETERMINER})\b", thing, re.IGNORECASE) else ""
+
+
 def _by_pronoun(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
     """Replace a pronoun with the person, thing or place that it means."""
     for pattern, find in ((_HE, _person), (_THEY, _things), (_IT, _thing), (_THERE, _place)):
@@ -259,6 +295,7 @@ _RULES: Sequence[Callable[[_Asked, EarlierTurn], RewrittenQuestion | None]] = (
     _by_time,
     _by_case,
     _by_name,
+    _by_thing,
     _by_pronoun,
 )
 

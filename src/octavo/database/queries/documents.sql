@@ -1,4 +1,4 @@
--- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, amount_min, amount_max, language, size_min, size_max, trashed, versions, sort, descending, after_at, after_text, after_id, most)
+-- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, amount_min, amount_max, language, size_min, size_max, import_id, trashed, versions, sort, descending, after_at, after_text, after_id, most)
 -- The only query that lists documents of an owner: newest first, oldest first, by title or by a fact. The planner removes unused
 -- conditions, so that each order can use its index. Sorted by a fact, documents without it come last.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
@@ -48,6 +48,7 @@ WHERE d.owner_id = :owner
   AND (:language::text IS NULL OR d.language = :language OR starts_with(d.language, :language || '-'))
   AND (:size_min::bigint IS NULL OR d.bytes >= :size_min)
   AND (:size_max::bigint IS NULL OR d.bytes <= :size_max)
+  AND (:import_id::uuid IS NULL OR d.import_id IN (SELECT i.id FROM imports i WHERE i.owner_id = :owner AND :import_id IN (i.id, i.key)))
   AND (:tag::text IS NULL OR EXISTS (
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))

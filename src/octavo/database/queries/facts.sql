@@ -39,6 +39,13 @@ WHERE p.document_id = f.document_id AND p.name = :name AND p.made_by = 'person';
 -- name: follow(documents, names)!
 SELECT follow_all_facts(:documents::uuid[], :names::text[]);
 
+-- name: replace_composed_titles(titles)
+-- Only titles that processing composed from other facts have this source.
+UPDATE facts f SET value = t.value, normalized = t.normalized
+FROM jsonb_to_recordset(:titles) AS t (document uuid, value text, normalized text)
+WHERE f.document_id = t.document AND f.name = 'title' AND f.made_by = 'processing' AND f.source = 'rule' AND f.value <> t.value
+RETURNING f.document_id;
+
 -- name: views(owner)
 SELECT id, name, filter, sort, created_at FROM views WHERE owner_id = :owner ORDER BY lower(name);
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.types import first_day
+from octavo.library.bulk import Chosen
 from octavo.library.documents import Filters
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.templates import back_to, render
@@ -86,14 +87,12 @@ def read_id(text: str) -> UUID:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """Documents selected on the library page: a list of documents, or all documents that the filters select.
+class Selection(Chosen):
+    """Documents selected on the library page.
 
     `fields` are the form fields that describe this selection, so that the next form can send it again.
     """
 
-    documents: list[UUID]
-    filters: Filters | None
     fields: list[tuple[str, str]]
 
 
@@ -105,7 +104,7 @@ def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
     sent = [(name, value) for name, value in given if value]
     ids = [read_id(value) for name, value in sent if name in {"document", "ids"}][:MOST_IDS]
     if ids and "all" not in dict(sent):
-        return Selection(ids, None, [("ids", str(one)) for one in ids])
+        return Selection(frozenset(ids), None, [("ids", str(one)) for one in ids])
     renamed = {"tab" if name == "status" else name: value for name, value in sent}
     known: dict[str, Any] = {name: value for name, value in renamed.items() if name in FILTER_NAMES}
     known |= {name: first_day(known[name]) or known[name] for name in ("before", "after") if name in known}
@@ -113,14 +112,14 @@ def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
         filters = FILTERS.validate_python(known)
     except ValidationError:
         raise BadInput("This filter is not valid.") from None
-    return Selection([], filters, [(name, value) for name, value in sent if name in FILTER_NAMES | {"status"}])
+    return Selection(frozenset(), filters, [(name, value) for name, value in sent if name in FILTER_NAMES | {"status"}])
 
 
 def read_selected(given: Iterable[tuple[str, str]]) -> Selection:
     """Read the selection from a form in which rows, or all that match, must have been selected."""
     sent = [(name, value) for name, value in given if value]
     selection = read_selection(sent)
-    if not selection.documents and "all" not in dict(sent):
+    if not selection.ids and "all" not in dict(sent):
         raise BadInput("Select documents first.")
     return selection
 

@@ -27,7 +27,7 @@ from octavo.core.formatting import count_of, format_eta, format_span
 from octavo.database import Connection
 from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
-from octavo.library.bulk import Act, BatchResult, BulkAction, Chosen
+from octavo.library.bulk import Act, BatchResult, BulkAction
 from octavo.library.documents import Filters, count_documents, list_documents, show_document
 from octavo.library.pictures import is_pictured
 from octavo.records.analyses import Analysis, CitationView, ItemView, Prompt, ResultView
@@ -185,7 +185,7 @@ async def _choose_for_many(
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         prompts = await list_prompts(connection, owner)
-        count = len(set(wanted.documents))
+        count = len(wanted.ids)
         if wanted.filters:
             count = await count_documents(connection, owner, wanted.filters)
     fields = [*wanted.fields, *([("all", "true")] if wanted.filters else [])]
@@ -237,9 +237,8 @@ async def start(  # noqa: PLR0917 - fields of a form
 
 
 async def _start_many(services: Services, owner: UUID, wanted: Selection, act: Act) -> None:
-    picked = Chosen(frozenset(wanted.documents), wanted.filters)
-    action = BulkAction(services.database, services.bucket, owner, act, skips=picked.by_filter)
-    result = await action.run(await picked.select(services.database, owner))
+    action = BulkAction(services.database, services.bucket, owner, act, skips=wanted.by_filter)
+    result = await action.run(await wanted.select(services.database, owner))
     if result.error:
         raise result.error
 

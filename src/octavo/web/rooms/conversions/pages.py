@@ -140,12 +140,13 @@ async def convert_selection(
 async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: Selection, mapping: str) -> str:
     """Queue the conversions. Returns the address of the page that shows them."""
     intake = conversion_intake(services, limits)
-    if len(wanted.documents) == 1:
-        begun = await intake.submit_document(owner, wanted.documents[0], mapping)
+    documents = sorted(wanted.ids)
+    if len(documents) == 1:
+        begun = await intake.submit_document(owner, documents[0], mapping)
         return f"/conversions/{begun.id}"
     stored = await intake.find_mapping(owner, mapping)
     async with services.database.transaction() as connection:
-        batch = await begin_batch(connection, owner, stored, documents=wanted.documents, filters=wanted.filters)
+        batch = await begin_batch(connection, owner, stored, documents=documents, filters=wanted.filters)
     return f"/conversions?batch={batch}"
 
 
@@ -160,8 +161,8 @@ async def _show_choice(
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         mappings = await list_mappings(connection, owner)
-        documents = await find_documents(connection, owner, wanted.documents) if wanted.documents else []
-        if len(documents) < len(set(wanted.documents)):
+        documents = await find_documents(connection, owner, sorted(wanted.ids)) if wanted.ids else []
+        if len(documents) < len(wanted.ids):
             raise NotFound
         count = len(documents) if wanted.filters is None else await count_documents(connection, owner, wanted.filters)
         one = documents[0] if len(documents) == 1 else None

@@ -286,7 +286,7 @@ async def _show_again(
         mappings = await list_mappings(connection, frame.caller.owner_id)
     shown: dict[str, Any] = {
         "again": found,
-        "wanted": Selection([], None, []),
+        "wanted": Selection(frozenset(), None, []),
         "count": 1,
         "mappings": {one.name: one.title for one in mappings if not one.error},
         "chosen": found.mapping,

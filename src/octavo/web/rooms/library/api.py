@@ -128,6 +128,7 @@ class FilterRequest(BaseModel):
     state: State | None = None
     size_min: FilterSize = None
     size_max: FilterSize = None
+    import_id: UUID | None = None
 
     def as_filters(self) -> Filters:
         given: dict[str, Any] = self.model_dump(exclude={"before", "after"})
@@ -176,6 +177,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     state: State | None = None,
     size_min: Size = None,
     size_max: Size = None,
+    import_id: UUID | None = None,
     sort: Sort = "newest",
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
@@ -200,6 +202,7 @@ async def documents(  # noqa: PLR0917 - query parameters
         state=state,
         size_min=size_min,
         size_max=size_max,
+        import_id=import_id,
     )
     async with services.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, sort=sort, cursor=cursor, limit=limit)

@@ -285,13 +285,12 @@ async def act_on_many(request: Request, services: ServicesOf, caller: WriteCalle
     sent = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
     fields, selection = dict(sent), read_selected(sent)
     action = fields.get("action", "")
-    chosen = Chosen(frozenset(selection.documents), selection.filters)
     if action == "download":
-        return await _download(request, services, caller.owner_id, chosen)
+        return await _download(request, services, caller.owner_id, selection)
     if action not in FORM_ACTIONS:
         raise BadInput("Choose an action: edit, retry, download or delete.")
     edit = read_edit(fields) if action == "edit" else None
-    await apply(services, caller.owner_id, chosen, FORM_ACTIONS[action], edit)
+    await apply(services, caller.owner_id, selection, FORM_ACTIONS[action], edit)
     return done(request, fields.get("back", LIBRARY))
 
 

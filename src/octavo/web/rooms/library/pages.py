@@ -82,6 +82,7 @@ class LibraryQuery(BaseModel):
     language: Text = ""
     size_min: Text = ""
     size_max: Text = ""
+    import_id: Text = ""
     sort: Sort = "newest"
     view: Annotated[Literal["", "cards"], BeforeValidator(lambda view: VIEWS.get(view, view))] = ""
     cursor: str | None = Field(default=None, max_length=3000)
@@ -102,6 +103,7 @@ class LibraryQuery(BaseModel):
             amount_max=read_amount(self.amount_max),
             size_min=read_size(self.size_min),
             size_max=read_size(self.size_max),
+            import_id=read_import(self.import_id),
         )
 
     @property
@@ -122,7 +124,9 @@ class LibraryQuery(BaseModel):
     def by_facts(self) -> list[str]:
         """The values of all active filters on facts, as readable text."""
         sizes = {"size_min": f"> {self.shown_size('size_min')}", "size_max": f"< {self.shown_size('size_max')}"}
-        return [sizes.get(name, value.replace("_", " ")) for name in FACTS if (value := str(getattr(self, name)))]
+        one_import = ["One import"] if self.filters.import_id else []
+        facts = [sizes.get(name, value.replace("_", " ")) for name in FACTS if (value := str(getattr(self, name)))]
+        return [*one_import, *facts]
 
     def shown_size(self, name: Literal["size_min", "size_max"]) -> str:
         """Return a size as people write it, if this is exact."""
@@ -155,6 +159,10 @@ def read_size(text: str) -> int | None:
     """Return a size in bytes: of 5 MB, 300 KB or 1024."""
     found = _SIZE.fullmatch(text.strip())
     return min(int(float(found[1]) * UNITS[found[2].lower()]), MOST_BYTES) if found else None
+
+
+def read_import(text: str) -> UUID | None:
+    return UUID(text) if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text) else None
 
 
 def read_amount(text: str) -> Decimal | None:

@@ -22,6 +22,8 @@ let asked = 0;
 let timer = 0;
 /** @type {Map<string, Range[]>} ranges of the words in each loaded chunk */
 let ranges = new Map();
+/** @type {Range | null} the current match, if it is loaded */
+let current = null;
 
 /** @param {string} words @returns {Promise<{items: Match[], total: number}>} */
 async function fetchMatches(words) {
@@ -47,7 +49,7 @@ async function search(choose) {
   if (number !== asked) return;
   ({ items: matches, total } = found);
   mark();
-  now = -1;
+  [now, current] = [-1, null];
   if (matches.length) go(choose(matches));
   else say();
 }
@@ -79,6 +81,7 @@ function go(at) {
   const before = matches.slice(0, now).filter((match) => match.chunk_id === chunk).length;
   const range = chunk && ranges.get(chunk)?.[before];
   (range ? range.startContainer.parentElement : shown).scrollIntoView({ block: "center" });
+  current = range || null;
   if (range && CSS.highlights) CSS.highlights.set("found-now", new Highlight(range));
 }
 
@@ -98,10 +101,12 @@ function open() {
   mark();
 }
 
+/** Selects the current match, as browsers do, so that it can be copied or highlighted. */
 function close() {
   bar.hidden = true;
   mark();
   one("#text").focus({ preventScroll: true });
+  if (current) getSelection()?.setBaseAndExtent(current.startContainer, current.startOffset, current.endContainer, current.endOffset);
   const query = new URLSearchParams(location.search);
   query.delete("find");
   history.replaceState(history.state, "", `${location.pathname}${query.size ? `?${query}` : ""}${location.hash}`);

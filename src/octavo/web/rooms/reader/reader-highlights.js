@@ -87,10 +87,22 @@ async function send(event) {
 
 // Selected text ---------------------------------------------------------------------------------------------------
 
-/** The selected text with the text before it, its chunk and its page; null if no text is selected. */
+/** The selected text with the text before it and its passage; null if no text is selected. */
 function selected() {
   const range = getSelection()?.rangeCount ? getSelection()?.getRangeAt(0) : null;
-  if (!range || range.collapsed || !leaves.contains(range.commonAncestorContainer)) return null;
+  return range && !range.collapsed && leaves.contains(range.commonAncestorContainer) ? read(range) : null;
+}
+
+/** The selected text, else the passage that was reached with a key. */
+function chosen() {
+  const passage = one(".passage.current", leaves);
+  const range = document.createRange();
+  if (passage) range.selectNodeContents(passage);
+  return selected() ?? (passage && read(range));
+}
+
+/** @param {Range} range */
+function read(range) {
   const passages = all(".passage[data-chunk]", leaves).filter((each) => range.intersectsNode(each));
   const [quote, before] = [range, rangeBefore(range, passages[0])].map((part) => textOf(part, passages));
   return letters(quote) ? { quote, before: before.slice(-CONTEXT), passage: passages[0] } : null;
@@ -119,9 +131,9 @@ function textOf(range, passages) {
   return text;
 }
 
-/** Copies the selected text with the title, the page and a link. */
+/** Copies the chosen text with the title, the page and a link. */
 async function copy() {
-  const found = selected();
+  const found = chosen();
   if (!found) return;
   const { chunk } = found.passage.dataset;
   const page = found.passage.closest(".leaf")?.dataset.page;
@@ -134,7 +146,7 @@ async function copy() {
 
 /** @param {string} colour @param {boolean} [edit] */
 async function highlight(colour, edit) {
-  const found = selected();
+  const found = chosen();
   if (!found) return;
   try {
     const made = await add({ quote: found.quote, text_before: found.before, start: Number(found.passage.dataset.start), colour });
@@ -191,7 +203,7 @@ function press(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || bar.contains(/** @type {Node} */ (event.target))) return;
   const toBar = event.key === "Tab" && !event.shiftKey && !bar.hidden;
   const act = toBar ? () => one("button", bar).focus() : areOff() ? undefined : KEYS[event.key];
-  if (!act || !selected()) return;
+  if (!act || !(toBar ? selected() : chosen())) return;
   event.preventDefault();
   act();
 }

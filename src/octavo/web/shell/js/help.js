@@ -6,6 +6,7 @@ import { openDialog } from "./dialog.js";
 const HELP = [
   ["Ctrl K", "Find a document, a page or an action"],
   ["n", "Add a link, text or file"],
+  ["u", "Undo the last action"],
   ["Esc", "Close / clear selection"],
   ["?", "Show this list"],
 ];
@@ -13,6 +14,7 @@ const LIST_HELP = [
   ["j k", "Next or previous document"],
   ["Enter", "Open the document"],
   ["x", "Select (Shift: a range)"],
+  ["Delete", "Move the selected documents to the trash"],
   ["r", "Press the button in the highlighted row"],
 ];
 

@@ -60,6 +60,8 @@ const KEYS = {
   Enter: (event) => (event.target === document.body || /** @type {Element} */ (event.target).matches(".row") ? open() : false),
   x: () => pick(false),
   X: () => pick(true),
+  Delete: () => (one("#documents .pick input:checked") ? one('#bulk [value="delete"]').click() : false),
+  u: () => one("#toasts .toast:last-child button:not([aria-label])")?.click(),
   r: () => current() && one(".verb :is(button, a)", current())?.click(),
 };
 
