@@ -200,7 +200,7 @@ def _normalise(letter: str) -> str:
 
 
 def _is_word(letter: str) -> bool:
-    """Whether a character is a word by itself: punctuation, and all symbols of ASCII."""
+    """Whether a character is always a separate word: punctuation, and all symbols of ASCII."""
     return category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum())
 
 
