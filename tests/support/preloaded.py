@@ -60,7 +60,6 @@ MODULES = (
     "py3langid",
     "rich.live",
     "rich.progress",
-    "tokenizers",
     "vaderSentiment.vaderSentiment",
 )
 

@@ -26,7 +26,9 @@ def test_the_table_of_packages_is_the_contract_of_imports() -> None:
 
 
 def test_every_package_is_in_the_contract() -> None:
-    names = {path.stem for path in (SOURCE / "octavo").iterdir() if path.name[0] not in "_."}
+    names = {
+        path.stem for path in (SOURCE / "octavo").iterdir() if path.name[0] not in "_." and path.name != "py.typed"
+    }
     assert names == {name for layer in layers() for name in layer}
 
 

@@ -151,10 +151,12 @@ def sign_in(as_json: AsJson = False) -> None:
     the link of `octavo up`.
     """
     from octavo.cli.local import act, running_address
+    from octavo.core.http import shown_address
     from octavo.owners import make_sign_in_link, sign_in_url
     from octavo.owners.sessions import LINK_SECONDS
 
-    address = running_address(load_settings())
+    settings = load_settings()
+    address = shown_address(settings, running_address(settings))
     url = sign_in_url(address, act(make_sign_in_link))
     if as_json:
         return typer.echo(json.dumps({"url": url, "expires_in_seconds": LINK_SECONDS}))

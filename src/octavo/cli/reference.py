@@ -68,7 +68,12 @@ ERRORS = (
     "octavo.web.http.parameters",
     "octavo.web.http.problems",
 )
-DATA_DIR_DEFAULT = "`~/.local/share/octavo`; for root `/var/lib/octavo`"
+# The defaults that depend on something else.
+DEFAULTS = {
+    "data_dir": "`~/.local/share/octavo`; for root `/var/lib/octavo`",
+    "anonymous": "depends on OCTAVO_HOST",
+    "sign_up": "depends on OCTAVO_HOST",
+}
 
 
 def settings_page() -> str:
@@ -122,8 +127,8 @@ def _cell(text: str) -> str:
 
 
 def _default(name: str, field: FieldInfo) -> str:
-    if name == "data_dir":
-        return DATA_DIR_DEFAULT
+    if name in DEFAULTS:
+        return DEFAULTS[name]
     return "" if field.default is None else f"`{field.default}`"
 
 

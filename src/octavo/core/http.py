@@ -1,18 +1,46 @@
-"""The parts of HTTP that clients and servers share: dates, Retry-After and server-sent events."""
+"""The parts of HTTP that clients and servers share: addresses, dates, Retry-After and server-sent events."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+import socket
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from octavo.core.settings import Settings
 
 EVENT_STREAM = "text/event-stream"
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with the setting
+# An address for documentation. Connecting a UDP socket to it chooses a network interface, and sends nothing.
+_ELSEWHERE = "192.0.2.1", 9
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+
+def shown_address(settings: Settings, address: str) -> str:
+    """Return the address at which people reach the web server; `address` is the one for programs on this machine."""
+    if settings.public_url:
+        return settings.public_url
+    if settings.host not in EVERY_ADDRESS:
+        return address
+    name = settings.hosts[0] if settings.hosts else _network_address()
+    return f"http://{name}:{urlsplit(address).port}" if name else address
+
+
+def _network_address() -> str | None:
+    """Return this machine's address in its network, or None if it has no network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)
+        except OSError:
+            return None
+        return probe.getsockname()[0]
 
 
 def read_http_date(text: str) -> datetime | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo, field_validator
@@ -41,6 +42,7 @@ PROVIDERS: dict[str, tuple[str, ...]] = {
 }
 MODEL_NAME = r"local|[a-z]+:[^|,=\s]+"
 TASK_MODELS = re.compile(rf"[a-z_]+=({MODEL_NAME})(\|({MODEL_NAME}))*")
+OFF_ON_A_NETWORK = "Unset: only if OCTAVO_HOST is an address that other machines cannot reach."
 NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
@@ -52,6 +54,19 @@ def default_data_dir() -> Path:
     if os.geteuid() == 0:
         return Path("/var/lib/octavo")
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser() / "octavo"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can connect to a server that listens on this address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def is_for_this_machine(values: dict[str, Any]) -> bool:
+    """Return the default of what is allowed only if nobody else can connect."""
+    return is_loopback(values.get("host", ""))
 
 
 def split_list(value: object) -> object:
@@ -224,8 +239,13 @@ class Settings(BaseSettings):
         str,
         Field(description="Base URL from which video transcripts are fetched. Change it only for mirrors and tests."),
     ] = "https://www.youtube.com"
-    anonymous: Annotated[bool, Field(description="Allow visitors without an account to store documents.")] = True
-    sign_up: Annotated[bool, Field(description="Allow anyone to create an account.")] = True
+    anonymous: Annotated[
+        bool,
+        Field(description="Allow visitors without an account to store documents. " + OFF_ON_A_NETWORK),
+    ] = Field(default_factory=is_for_this_machine)
+    sign_up: Annotated[bool, Field(description="Allow anyone to create an account. " + OFF_ON_A_NETWORK)] = Field(
+        default_factory=is_for_this_machine
+    )
     mcp: Annotated[
         bool, Field(description="Serve AI agents at `/mcp`, with the Model Context Protocol. Agents need an API key.")
     ] = True
@@ -233,7 +253,7 @@ class Settings(BaseSettings):
         Texts,
         Field(
             description="Additional host names of the web server, separated by commas, such as `docs.example.org`. "
-            "This machine's own names and OCTAVO_HOST are always accepted."
+            "This machine's own names, OCTAVO_HOST and the name in OCTAVO_PUBLIC_URL are always accepted."
         ),
     ] = ()
     origins: Annotated[
@@ -385,7 +405,10 @@ class Settings(BaseSettings):
     ] = None
     public_url: Annotated[
         str | None,
-        Field(description="Public URL of this installation, for links in mail and chat messages."),
+        Field(
+            description="Public URL of this installation, such as `https://docs.example.org`, for the sign-in link "
+            "that Octavo prints and for links in mail and chat messages."
+        ),
     ] = None
     smtp_url: Annotated[
         SecretStr | None,

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import category, normalize
 
 from octavo.core.errors import Defect
 from octavo.language.vocabulary import load_once
 
 if TYPE_CHECKING:
     import numpy as np
-    from tokenizers import Tokenizer
 
 NAME = "local/all-minilm-l6-v2-int8"
 DIMENSIONS = 384
@@ -34,8 +34,11 @@ _DATA = Path(__file__).with_name("data")
 _MODEL, _TOKENIZER, _SUMS = "all-minilm-l6-v2-int8.onnx", "tokenizer.json", "SHA256SUMS"
 _BEGIN, _END = 101, 102
 _MAX_TOKENS = 256 - 2
-# The tokenizer needs a hundred times the memory of its text, so long texts are split between words.
-_PART = re.compile(r".{1,10000}(?:\s|\Z)|.{1,10000}", re.DOTALL)
+# Ideographs are words. These ranges are part of the definition of the vocabulary.
+_IDEOGRAPHS = (
+    *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
+)
 
 
 class Embedder:
@@ -64,8 +67,7 @@ class Embedder:
     def windows(self, text: str) -> Iterator[list[int]]:
         """Split the tokens of a text into windows of equal length that the model accepts, as few as possible."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
-        parts = (part.group() for part in _PART.finditer(whole))
-        tokens = [token for part in parts for token in self._tokenizer.encode(part, add_special_tokens=False).ids]
+        tokens = self._tokenizer.encode(whole)
         count = max(ceil(len(tokens) / _MAX_TOKENS), 1)
         for start, end in pairwise(len(tokens) * part // count for part in range(count + 1)):
             yield [_BEGIN, *tokens[start:end], _END]
@@ -127,9 +129,80 @@ def open_session(model: bytes) -> Any:  # noqa: ANN401 - it has no types
     return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
+@cache
 def open_tokenizer(content: bytes) -> Tokenizer:
-    from tokenizers import Tokenizer
+    return Tokenizer(json.loads(content)["model"])
 
-    tokenizer = Tokenizer.from_buffer(content)
-    tokenizer.encode_special_tokens = True  # "[SEP]" in a text is ordinary text
-    return tokenizer
+
+class _Normalised(dict[int, str]):
+    """Maps each character to its normal form: lower case, without accents, and with spaces around separate words."""
+
+    def __missing__(self, number: int) -> str:
+        self[number] = form = _normalise(chr(number))
+        return form
+
+
+class Tokenizer:
+    """Splits text into the pieces of words that the models read (BERT's uncased WordPiece).
+
+    The package `tokenizers` does the same, but it requires a client that downloads models.
+    """
+
+    def __init__(self, model: dict[str, Any]) -> None:
+        self._vocabulary: dict[str, int] = model["vocab"]
+        self._longest = max(map(len, self._vocabulary))
+        self._unknown = self._vocabulary[model["unk_token"]]
+        self._most_letters: int = model["max_input_chars_per_word"]
+        self._forms = _Normalised()
+        self._pieces = lru_cache(maxsize=30_000)(self._split)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        words = text.translate(self._forms).split()
+        return [token for word in words for token, _ in self._pieces(word)]
+
+    def encode_places(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the tokens of a text, and the start and end of each in the text."""
+        letters = [(letter, place) for place, one in enumerate(text) for letter in self._forms[ord(one)]]
+        tokens: list[int] = []
+        places: list[tuple[int, int]] = []
+        first = 0
+        for word in "".join(letter for letter, _ in letters).split(" "):
+            for token, length in self._pieces(word) if word else ():
+                tokens.append(token)
+                places.append((letters[first][1], letters[first + length - 1][1] + 1))
+                first += length
+            first += 1
+        return tokens, places
+
+    def _split(self, word: str) -> tuple[tuple[int, int], ...]:
+        """Return the tokens of a word with their lengths. The longest known piece is taken first."""
+        found: list[tuple[int, int]] = []
+        start = 0
+        while start < len(word) <= self._most_letters:
+            ends = range(min(len(word), start + self._longest), start, -1)
+            mark = "##" if start else ""
+            end = next((end for end in ends if mark + word[start:end] in self._vocabulary), start)
+            if end == start:
+                break
+            found.append((self._vocabulary[mark + word[start:end]], end - start))
+            start = end
+        return tuple(found) if start == len(word) else ((self._unknown, len(word)),)
+
+
+def _normalise(letter: str) -> str:
+    if letter in "\t\n\r" or category(letter)[0] == "Z":
+        return " "
+    if letter == "\ufffd" or category(letter) in {"Cc", "Cf", "Co"}:
+        return ""
+    forms = (one.lower() for one in normalize("NFD", letter) if category(one) != "Mn")
+    return "".join(f" {one} " if _is_word(one) or _is_ideograph(letter) else one for one in forms)
+
+
+def _is_word(letter: str) -> bool:
+    """Whether a character is always a separate word: punctuation, and all symbols of ASCII."""
+    return category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum())
+
+
+def _is_ideograph(letter: str) -> bool:
+    return any(first <= ord(letter) <= last for first, last in _IDEOGRAPHS)

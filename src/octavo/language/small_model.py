@@ -200,8 +200,7 @@ class SmallModel:
 
     def _encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         whole = text.encode(errors="replace").decode()  # a text may contain a lone surrogate
-        encoding = self._tokenizer.encode(whole, add_special_tokens=False)
-        return encoding.ids, encoding.offsets
+        return self._tokenizer.encode_places(whole)
 
     def _run(self, first: list[int], second: list[int]) -> Sequence[np.ndarray]:
         import numpy as np

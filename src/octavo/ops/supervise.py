@@ -24,6 +24,7 @@ import structlog
 
 from octavo.ai.gateway_setup import check_models
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, NotRunning, OctavoError, TimedOut
+from octavo.core.http import shown_address
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.database import connect, migrate, retry_until_available
@@ -143,8 +144,9 @@ class Supervisor:
             token = await make_sign_in_link(connection)
         if await self._wait_until_ready():
             self._announce(await probe)
-            self._announce(f"Octavo is ready at {self._address}")
-            self._announce(f"Sign in once with {sign_in_url(self._address, token)}")
+            address = shown_address(self._settings, self._address)
+            self._announce(f"Octavo is ready at {address}")
+            self._announce(f"Sign in once with {sign_in_url(address, token)}")
             self._announce("Ctrl-C stops everything.")
 
     async def _wait_until_ready(self) -> bool:

@@ -107,7 +107,7 @@ async def test_only_its_own_names_are_answered(open_house: OpenHouse, host: str,
 
 
 async def test_a_server_for_all_addresses_answers_to_addresses_and_not_to_names(open_house: OpenHouse) -> None:
-    house = await open_house(host="0.0.0.0")
+    house = await open_house(host="0.0.0.0", anonymous=True)
     browser = await house.browser()
     assert (await browser.get("/library", headers={"host": "192.0.2.1:8400"})).status_code == 200
     refused(await browser.get("/", headers={"host": "evil.example"}), 421, "WRONG_HOST")

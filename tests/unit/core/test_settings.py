@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,3 +84,24 @@ def test_a_secret_is_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadSetting) as refused:
         load_settings()
     assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "allowed"),
+    [
+        ({}, True),
+        ({"host": "localhost"}, True),
+        ({"host": "::1"}, True),
+        ({"host": "127.0.0.9"}, True),
+        ({"host": "0.0.0.0"}, False),
+        ({"host": "::"}, False),
+        ({"host": "192.0.2.7"}, False),
+        ({"host": "nas.example"}, False),
+        ({"host": "0.0.0.0", "anonymous": True, "sign_up": True}, True),
+    ],
+)
+def test_visitors_and_new_accounts_are_refused_on_a_network_unless_they_are_allowed(
+    chosen: dict[str, Any], allowed: bool
+) -> None:
+    settings = Settings(**chosen)
+    assert (settings.anonymous, settings.sign_up) == (allowed, allowed)

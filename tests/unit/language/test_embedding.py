@@ -7,9 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
 
 from octavo.core.errors import Defect
 from octavo.language import DIMENSIONS, Embedder, embedding
+from tests.support.tree import ROOT
 
 BRIDGE = "The harbour bridge opened in 2019 and carries forty thousand vehicles every day."
 SAME_BRIDGE = "Since 2019 about forty thousand cars and trucks cross the new bridge daily."
@@ -89,3 +93,40 @@ def test_windows_hold_every_piece_once_and_none_is_much_shorter(embedder: Embedd
 def test_marks_of_the_model_in_a_text_are_text(embedder: Embedder) -> None:
     (window,) = embedder.windows("[CLS] hello [SEP] [PAD] [MASK]")
     assert {101, 102, 0, 103}.isdisjoint(window[1:-1])
+
+
+@pytest.fixture(scope="module")
+def reference() -> tokenizers.Tokenizer:
+    tokenizer = tokenizers.Tokenizer.from_buffer(embedding.read_checked("tokenizer.json"))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def assert_same(text: str, reference: tokenizers.Tokenizer) -> None:
+    expected = reference.encode(text, add_special_tokens=False)
+    tokenizer = embedding.open_tokenizer(embedding.read_checked("tokenizer.json"))
+    assert tokenizer.encode(text) == expected.ids
+    assert tokenizer.encode_places(text) == (expected.ids, expected.offsets)
+
+
+def test_tokens_of_our_documentation_are_those_of_the_reference(reference: tokenizers.Tokenizer) -> None:
+    for file in (ROOT / "docs").rglob("*.md"):
+        assert_same(file.read_text(), reference)
+
+
+# The tables of the reference are from an older version of Unicode, so characters of newer versions differ.
+@given(
+    st.text(
+        st.characters(codec="utf-8", max_codepoint=0x5FF)
+        | st.sampled_from("ǆΣς≠ﬁﬀ①Ⅷ吾輩は猫である。\uff21\u3000\u200b\ufeff🙂가각ậ")
+    )
+)
+def test_tokens_of_any_text_are_those_of_the_reference(reference: tokenizers.Tokenizer, text: str) -> None:
+    assert_same(text, reference)
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 100, "b" * 101, "Straße", "naïve cafe\u0301s", "\x0b\x0c\x1c\x85", "don't", "C++ & A/B"]
+)
+def test_tokens_of_unusual_words_are_those_of_the_reference(reference: tokenizers.Tokenizer, text: str) -> None:
+    assert_same(text, reference)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cache
 from hmac import compare_digest
 from ipaddress import ip_address
+from socket import gethostname
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -18,13 +20,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from octavo.core.errors import CrossSite, OctavoError, TooLarge, WrongHost
+from octavo.core.http import EVERY_ADDRESS
 from octavo.core.settings import Settings
 from octavo.web.http.problems import problem
 
 UNAUTHENTICATED = 401
 UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 DEFAULT_PORTS = {"http": 80, "https": 443}
-EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with the setting
 PREFLIGHT_SECONDS = 600
 MOST_BYTES = 1 << 20
 # Headers that a proxy adds. A request with one of them comes from somewhere else.
@@ -91,13 +93,24 @@ def answers_to(header: str | None, settings: Settings) -> bool:
     place = read_host(header)
     if place is None:
         return False
-    if place.name in {"localhost", settings.host.lower(), *settings.hosts}:
+    if place.name in {"localhost", settings.host.lower(), *settings.hosts, *public_names(settings)}:
         return True
     if not is_address(place.name):
-        return False
+        return settings.host in EVERY_ADDRESS and place.name in own_names()
     # If the setting is a name, the addresses of the server are unknown here.
     listens_on_any = settings.host in EVERY_ADDRESS or not is_address(settings.host)
     return listens_on_any or ip_address(place.name).is_loopback
+
+
+def public_names(settings: Settings) -> Collection[str]:
+    return {(urlsplit(settings.public_url).hostname or "").lower()} if settings.public_url else ()
+
+
+@cache
+def own_names() -> Collection[str]:
+    """Return the names of this machine in its network. Nobody can make them lead to another machine from outside."""
+    name = gethostname().lower()
+    return {name, f"{name.partition('.')[0]}.local"}
 
 
 def bearer_key(headers: Headers) -> str | None:

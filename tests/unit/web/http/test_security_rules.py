@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -57,6 +58,11 @@ PROXIED = "https://docs.example.org"
         ("evil.example", {"host": "0.0.0.0"}, False),
         ("evil.example", {"host": "::"}, False),
         ("docs.example.org", {"host": "0.0.0.0", "hosts": ("docs.example.org",)}, True),
+        (gethostname(), {"host": "0.0.0.0"}, True),
+        (f"{gethostname().partition('.')[0]}.local:8400", {"host": "::"}, True),
+        (gethostname(), {}, False),
+        ("docs.example.org:8400", {"public_url": "https://Docs.example.org/"}, True),
+        ("example.org", {"public_url": "https://docs.example.org"}, False),
     ],
 )
 def test_a_server_answers_to_its_own_names_only(host: str | None, settings: dict[str, Any], answered: bool) -> None:
