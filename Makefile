@@ -14,7 +14,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop check test test-quick test-failed test-long soak lint format bench extraction-report lock audit docs docs-site pictures clean
+.PHONY: help up stop bulk check test test-quick test-failed test-long soak lint format bench extraction-report lock audit docs docs-site pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,8 @@ up: $(VENV)/.runtime ## start Octavo: database, storage and web on this machine
 
 stop: $(VENV)/.runtime ## stop what `make up` started
 	@$(BIN)/octavo stop
+
+bulk: $(VENV)/.bulk ## install the packages for `octavo bulk` (600 MB)
 
 # The inner loop, to be under 90 seconds on two cores. Types are checked while the tests run. Left out are tests that time how work grows
 # with its input, and those of the library that fill it or break it first.
@@ -84,6 +86,8 @@ lock: $(VENV)/.uv ## pin all dependencies with their hashes
 		--custom-compile-command "make lock" pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" requirements/bench.in -o requirements/bench.txt
+	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" pyproject.toml --extra bulk -c requirements/runtime.txt -o requirements/bulk.txt
 
 # Not a part of `make test`: its result changes without a change here, and it needs the network.
 audit: $(VENV)/.uv ## check the pinned dependencies for vulnerabilities, withdrawn releases and changed files
@@ -117,6 +121,10 @@ $(VENV)/.runtime: $(VENV)/.uv requirements/runtime.txt pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.bulk: $(VENV)/.runtime requirements/bulk.txt
+	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/bulk.txt
 	@touch $@
 
 # Checked again only when a template changed: the checker takes 20 seconds for all of them.

@@ -9,7 +9,7 @@ created with `octavo jobs add`, are not in this table. This module is not part o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
@@ -255,18 +255,23 @@ def job_after(
 
 
 async def compare_documents(
-    connection: Connection, cause: Cause, documents: Sequence[UUID], because: Mapping[UUID, str] | str | None = None
+    connection: Connection,
+    cause: Cause,
+    documents: Sequence[UUID],
+    because: Mapping[UUID, str] | str | None = None,
+    cap_key: str | None = None,
 ) -> None:
     """Queue jobs that compare each of these documents with all other documents of its account.
 
     Documents in the trash and documents without vectors are skipped. `because`, the same for all or one for each
-    document, is part of the job's key, so each revision is queued at most once for the same reason.
+    document, is part of the job's key, so each revision is queued at most once for the same reason. The cap `cap_key`,
+    which must exist, limits how many of the jobs run at the same time.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
     reasons = because if isinstance(because, Mapping) else dict.fromkeys(documents, because)
     jobs = [comparison_job(cause, row["owner_id"], row["id"], row["revision"], reasons[row["id"]]) for row in rows]
     if jobs:
-        await enqueue(connection, jobs)
+        await enqueue(connection, [replace(job, cap_key=cap_key) for job in jobs] if cap_key else jobs)
 
 
 def comparison_job(cause: Cause, owner: UUID, document: UUID, revision: int, because: str | None = None) -> NewJob:

@@ -15,6 +15,7 @@ from octavo.core.ids import new_id
 from octavo.database import Database
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
 from octavo.jobs.kinds import sync_kinds
+from octavo.library.sweep import ObjectSweep, delete_kept_objects
 from octavo.pipeline import known_kinds
 from octavo.storage import Bucket
 
@@ -71,3 +72,13 @@ async def open_desk(connection_info: str, bucket: Bucket) -> AsyncGenerator[Desk
         async with database.transaction() as connection:
             await sync_kinds(connection, known_kinds())
         yield Desk(database, bucket, Intake(database, bucket, lambda _head, _name, _type: "text"))
+
+
+async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
+    """The daily clean-up of objects without a row, in one go."""
+    async with database.connection() as connection:
+        removed = await delete_kept_objects(connection, bucket)
+    sweep = ObjectSweep(database, bucket, older_than_seconds)
+    while not sweep.has_ended:
+        removed += await sweep.sweep_part()
+    return removed

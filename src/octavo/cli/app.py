@@ -14,6 +14,7 @@ import typer
 from octavo.cli import (
     add,
     analyse,
+    bulk,
     completion,
     connections,
     convert,
@@ -70,6 +71,7 @@ app.add_typer(analyse.analyses_app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
+app.add_typer(bulk.app, name="bulk")
 app.add_typer(completion.app, name="completion")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

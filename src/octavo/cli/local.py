@@ -89,7 +89,7 @@ def run_backup(path: Path, *, verify: bool, as_json: bool) -> None:
     from octavo.ops.backup import back_up, refuse_damaged
 
     began = time.monotonic()
-    with _progress(silent=as_json) as report:
+    with show_progress(silent=as_json) as report:
         outcome = asyncio.run(back_up(load_settings(), path, report, verify=verify))
     _print_outcome(outcome, "Backed up to", began, as_json)
     refuse_damaged(outcome)
@@ -100,7 +100,7 @@ def run_restore(path: Path, *, as_json: bool) -> None:
     from octavo.ops.backup import restore_backup
 
     began = time.monotonic()
-    with _progress(silent=as_json) as report:
+    with show_progress(silent=as_json) as report:
         outcome = asyncio.run(restore_backup(load_settings(), path, report))
     _print_outcome(outcome, "Restored", began, as_json)
     if not as_json:
@@ -123,7 +123,7 @@ def _print_outcome(outcome: Outcome, done: str, began: float, as_json: bool) -> 
 
 
 @contextmanager
-def _progress(*, silent: bool) -> Generator[Report]:
+def show_progress(*, silent: bool) -> Generator[Report]:
     """Show the progress on a terminal, and nothing elsewhere."""
     console = open_console(stderr=True)
     if silent or not console.is_terminal:

@@ -68,15 +68,25 @@ async def save_tag_vectors(connection: Connection, tags: Sequence[UUID], vectors
 
 
 async def _model_id(connection: Connection, vectors: Vectors) -> int:
-    values = {"name": vectors.model, "dimensions": len(vectors.vectors[0])}
+    return await model_id(connection, vectors.model, len(vectors.vectors[0]))
+
+
+async def model_id(connection: Connection, name: str, dimensions: int) -> int:
+    """Return the id of an embedding model, which is created on first use."""
+    values = {"name": name, "dimensions": dimensions}
     row = await (await connection.execute(QUERIES.embedding_model, values)).fetchone()
     if row is None or row[0] is None:
-        raise BadSetting(f"{vectors.model} now returns vectors of a different length than before.")
+        raise BadSetting(f"{name} now returns vectors of a different length than before.")
     return row[0]
 
 
 def _as_texts(vectors: Vectors) -> list[str]:
-    return [f"[{','.join(map(repr, vector))}]" for vector in vectors.vectors]
+    return [vector_text(vector) for vector in vectors.vectors]
+
+
+def vector_text(vector: Sequence[float]) -> str:
+    """Return a vector in the text format of pgvector."""
+    return f"[{','.join(map(repr, vector))}]"
 
 
 class EmbeddingTools(Protocol):

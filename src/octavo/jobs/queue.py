@@ -26,6 +26,9 @@ JOB_QUERIES = load_queries("job_views")
 CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if JobStatus.CANCELLED in after)
 RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TRANSITIONS[status])
 
+# The most jobs in one statement.
+AT_ONCE = 5000
+
 UNFINISHED = frozenset({JobStatus.QUEUED, JobStatus.PROCESSING, JobStatus.PAUSED})
 
 
@@ -75,7 +78,15 @@ class EnqueuedJob:
 
 
 async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[EnqueuedJob]:
-    """Enqueue jobs, in the caller's transaction if there is one."""
+    """Enqueue jobs, in the caller's transaction if there is one.
+
+    PostgreSQL limits the size of a JSON value, so a million jobs are sent in several statements.
+    """
+    starts = range(0, len(jobs), AT_ONCE)
+    return [made for start in starts for made in await _enqueue(connection, jobs[start : start + AT_ONCE])]
+
+
+async def _enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[EnqueuedJob]:
     try:
         cursor = await connection.execute(QUERIES.enqueue, {"wanted": Jsonb([job.as_json() for job in jobs])})
     except psycopg.errors.ForeignKeyViolation as error:

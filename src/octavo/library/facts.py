@@ -102,7 +102,7 @@ async def save_facts(
     """
     deleted = await connection.execute(QUERIES.delete_facts, {"document": document, "made_by": made_by})
     names = {row[0] for row in await deleted.fetchall()}
-    rows = _as_rows(facts)
+    rows = fact_rows(facts)
     values = {"document": document, "made_by": made_by, "revision": revision, "facts": Jsonb(rows)}
     await connection.execute(QUERIES.insert_facts, values)
     names.update(row["name"] for row in rows)
@@ -132,7 +132,8 @@ def _as_values(facts: Mapping[str, FactView]) -> tuple[str, dict[str, str]]:
     return exact.pop("kind", ""), exact
 
 
-def _as_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+def fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
+    """Return the rows of the facts that have a valid value."""
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     for fact in facts[:MOST_FACTS]:

@@ -15,6 +15,8 @@ from octavo.storage import Bucket
 
 QUERIES = load_queries("documents")
 AT_ONCE = 500
+# The most objects that are listed in one part of a sweep. S3 lists some 10,000 in a second.
+PART_KEYS = 200_000
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
@@ -80,22 +82,35 @@ async def _trash(database: Database, owner: UUID, documents: list[UUID]) -> int:
     return len(documents)
 
 
-async def sweep_objects(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Delete stored objects without a database row.
+class ObjectSweep:
+    """Deletes stored objects without a database row, one part of the bucket after the other.
 
-    Recent objects are kept, because their rows may not have been committed yet.
+    Recent objects are kept, because their rows may not have been committed yet. Listing a bucket with millions of
+    objects takes minutes. So a part is limited, and an interrupted sweep continues after the key `after`.
     """
-    async with database.connection() as connection:
-        removed = await delete_kept_objects(connection, bucket)
-    batch: list[str] = []
-    before = await bucket.read_clock() - timedelta(seconds=older_than_seconds)
-    async for info in bucket.list():
-        if info.last_modified <= before:
-            batch.append(info.key)
-        if len(batch) >= AT_ONCE:
-            removed += await _remove_unknown(database, bucket, batch)
-            batch = []
-    return removed + await _remove_unknown(database, bucket, batch)
+
+    def __init__(self, database: Database, bucket: Bucket, older_than_seconds: float, after: str = "") -> None:
+        self._database = database
+        self._bucket = bucket
+        self._older_than = timedelta(seconds=older_than_seconds)
+        self._objects = bucket.list(after=after)
+        self.last = after
+        self.has_ended = False
+
+    async def sweep_part(self, most: int = PART_KEYS) -> int:
+        """Check the next `most` objects. Returns the number of deleted objects."""
+        before, removed, listed = await self._bucket.read_clock() - self._older_than, 0, 0
+        batch: list[str] = []
+        while listed < most and not self.has_ended:
+            info = await anext(self._objects, None)
+            self.has_ended = info is None
+            if info:
+                listed, self.last = listed + 1, info.key
+                batch += [info.key] if info.last_modified <= before else []
+            if len(batch) >= AT_ONCE or self.has_ended:
+                removed += await _remove_unknown(self._database, self._bucket, batch)
+                batch = []
+        return removed + await _remove_unknown(self._database, self._bucket, batch)
 
 
 async def delete_kept_objects(connection: Connection, bucket: Bucket) -> int:

@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -264,7 +264,7 @@ class Processing:
         if self._extracted is None:
             async with self.files.local_copy(self.file.key) as path:
                 self._extracted = await self._extract(path)
-        extracted = self._extracted = _without_rewrite_metadata(self._extracted)
+        extracted = self._extracted = without_rewrite_metadata(self._extracted)
         stored = await self.files.put("extracted.json", await asyncio.to_thread(to_json, extracted))
         return {**stored, "quality": extracted.quality}
 
@@ -319,7 +319,7 @@ class Processing:
             "word_count": extracted.word_count,
             "page_count": len(extracted.pages) or None,
             "quality": extracted.quality,
-            "metadata": Jsonb(_details(extracted)),
+            "metadata": Jsonb(file_details(extracted)),
         }
 
     # rewritten
@@ -370,8 +370,7 @@ class Processing:
         place: dict[str, Any] = {"document": self._source.id, "revision": self._revision}
         await self._save_pages(connection)  # again, because a revision that starts with this stage inherits only files
         await connection.execute(QUERIES.delete_chunks, place)
-        rows = [{"id": str(new_id()), **{name: getattr(one, name) for name in one.__slots__}} for one in self._chunks]
-        await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(rows)})
+        await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(chunk_rows(self._chunks))})
         written = await self._read_extracted()
         about = {name: written.metadata.extra[name] for name in WRITTEN_BY if name in written.metadata.extra}
         values = place | {"written": Jsonb(about)}
@@ -403,26 +402,11 @@ class Processing:
 
     async def _save_pages(self, connection: Connection) -> None:
         extracted = await self._read_extracted()
-        bookmarks = bookmarks_by_page(extracted)
-        regions = _regions_by_page(extracted)
-        pages = [
-            {
-                **{name: getattr(page, name) for name in page.__slots__},
-                "bookmarks": bookmarks.get(page.number, []),
-                "regions": regions.get(page.number, []),
-            }
-            for page in extracted.pages
-        ]
-        figures = [
-            {name: getattr(one, name) for name in one.__slots__}
-            for one in extracted.figures
-            if 0 < one.number <= MOST_FIGURES
-        ]
         place = {"document": self._source.id, "revision": self._revision}
         await connection.execute(QUERIES.delete_pages, place)
-        await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
+        await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(page_rows(extracted))})
         await connection.execute(QUERIES.delete_figures, place)
-        await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figures)})
+        await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figure_rows(extracted))})
 
     async def _read_extracted(self) -> Extracted:
         """Return the extracted text, from memory or from the file that an earlier attempt stored."""
@@ -430,6 +414,31 @@ class Processing:
             body = await self.files.read("extracted", EXTRACTED_BYTES)
             self._extracted = await asyncio.to_thread(from_json, body)
         return self._extracted
+
+
+# Rows of the database, also written by bulk runs (octavo.bulk).
+
+
+def chunk_rows(chunks: Sequence[Chunk]) -> list[dict[str, Any]]:
+    return [{"id": str(new_id()), **{name: getattr(one, name) for name in one.__slots__}} for one in chunks]
+
+
+def page_rows(extracted: Extracted) -> list[dict[str, Any]]:
+    bookmarks = bookmarks_by_page(extracted)
+    regions = _regions_by_page(extracted)
+    return [
+        {
+            **{name: getattr(page, name) for name in page.__slots__},
+            "bookmarks": bookmarks.get(page.number, []),
+            "regions": regions.get(page.number, []),
+        }
+        for page in extracted.pages
+    ]
+
+
+def figure_rows(extracted: Extracted) -> list[dict[str, Any]]:
+    figures = [one for one in extracted.figures if 0 < one.number <= MOST_FIGURES]
+    return [{name: getattr(one, name) for name in one.__slots__} for one in figures]
 
 
 def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
@@ -440,7 +449,7 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
     return found
 
 
-def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
+def without_rewrite_metadata(extracted: Extracted) -> Extracted:
     """Remove metadata in the file that looks as if Octavo had rewritten the text, because only Octavo may set such
     metadata.
     """
@@ -451,7 +460,7 @@ def _without_rewrite_metadata(extracted: Extracted) -> Extracted:
     return replace(extracted, metadata=replace(about, extra=extra))
 
 
-def _details(extracted: Extracted) -> dict[str, JSON]:
+def file_details(extracted: Extracted) -> dict[str, JSON]:
     """Return additional metadata to show to users.
 
     It is shortened, because a file can contain any amount of metadata.

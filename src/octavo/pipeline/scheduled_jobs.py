@@ -20,7 +20,13 @@ from octavo.jobs.kinds import JobKind
 from octavo.jobs.schedules import Schedule
 from octavo.library.bulk import forget_changes
 from octavo.library.pictures import forget_pictures
-from octavo.library.sweep import expire_collections, expire_visitors, purge_old_trash, sweep_objects
+from octavo.library.sweep import (
+    ObjectSweep,
+    delete_kept_objects,
+    expire_collections,
+    expire_visitors,
+    purge_old_trash,
+)
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import queue_due_indexes
 from octavo.search.threads import forget_threads
@@ -29,6 +35,7 @@ QUERIES = load_queries("housekeeping")
 EVENTS = load_queries("events")
 # A write that has not finished after a day counts as abandoned.
 UNFINISHED_SECONDS = 24 * 3600
+ORPHANS = "orphans"
 
 
 async def do_housekeeping(run: Run[Tools]) -> JSON:
@@ -59,8 +66,9 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
     async def sweep_storage() -> JSON:
         return await tools.bucket.sweep_unfinished(UNFINISHED_SECONDS)
 
-    async def remove_orphans() -> JSON:
-        return await sweep_objects(tools.database, tools.bucket, UNFINISHED_SECONDS)
+    async def delete_kept() -> JSON:
+        async with tools.database.connection() as connection:
+            return await delete_kept_objects(connection, tools.bucket)
 
     await run.stage("events", create_partitions)
     visitors = partial(expire_visitors, tools.database, tools.bucket, tools.settings.anonymous_days)
@@ -74,7 +82,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
             "conversions", partial(expire_conversions, tools.database, tools.bucket)
         ),
         "unfinished_writes_removed": await run.stage("storage", sweep_storage),
-        "orphans_removed": await run.stage("orphans", remove_orphans),
+        "kept_objects_removed": await run.stage("kept objects", delete_kept),
         "deliveries_forgotten": await run.stage("deliveries", partial(forget_attempts, tools.database)),
         "failing_recipients_reported": await run.stage("failing recipients", partial(warn_of_failing, tools.database)),
         "notifications_forgotten": await run.stage("notifications", partial(forget_notifications, tools.database)),
@@ -84,7 +92,25 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
         "changes_forgotten": await run.stage("changes", partial(forget_changes, tools.database)),
         "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
+        "orphans_removed": await _remove_orphans(run),
     }
+
+
+async def _remove_orphans(run: Run[Tools]) -> int:
+    """Delete objects without a database row. Comes last and in parts, because a large bucket takes long to list."""
+    finished = [one for one in await run.finished_outputs({ORPHANS}) if isinstance(one, dict)]
+    after = max(finished, key=lambda one: int(str(one["part"])), default={"part": 0, "last": ""})
+    sweep = ObjectSweep(run.tools.database, run.tools.bucket, UNFINISHED_SECONDS, str(after["last"]))
+    number, removed = int(str(after["part"])), sum(int(str(one["removed"])) for one in finished)
+    while not sweep.has_ended:
+        number += 1
+
+        async def work(part: int = number) -> JSON:
+            return {"removed": await sweep.sweep_part(), "part": part, "last": sweep.last}
+
+        made = await run.stage(ORPHANS, work, part=str(number))
+        removed += int(str(made["removed"])) if isinstance(made, dict) else 0
+    return removed
 
 
 async def _retry_improvements(database: Database) -> JSON:
@@ -118,7 +144,7 @@ async def resume_documents(run: Run[Tools]) -> JSON:
 
 
 KINDS = (
-    JobKind("housekeeping", do_housekeeping, time_limit_seconds=600),
+    JobKind("housekeeping", do_housekeeping, time_limit_seconds=600, limit_renewed_by_stage=True),
     JobKind("recover_analyses", recover_analyses, time_limit_seconds=300),
     JobKind("renew_vectors", renew_all_vectors, time_limit_seconds=300),
     JobKind("resume_documents", resume_documents, time_limit_seconds=300),

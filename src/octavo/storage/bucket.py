@@ -135,10 +135,11 @@ class Bucket(Protocol):
         """Delete objects. Missing objects are ignored."""
         ...
 
-    def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
+    def list(self, prefix: str = "", *, after: str = "") -> AsyncIterator[ObjectInfo]:
         """List all objects whose key starts with `prefix`, page by page, in no particular order.
 
-        A prefix ends where a segment of the key ends, so `a` does not match `ab/c`.
+        A prefix ends where a segment of the key ends, so `a` does not match `ab/c`. `after` is the last key of an
+        earlier listing that was interrupted: S3 continues after it, and a folder is listed from its beginning.
         """
         ...
 

@@ -181,8 +181,9 @@ class LocalBucket:
         for names in page:
             folder.remove_file(self._root, names)
 
-    async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
+    async def list(self, prefix: str = "", *, after: str = "") -> AsyncIterator[ObjectInfo]:
         """List the objects. They are read in batches, each in a thread."""
+        del after  # a folder is not sorted, and listing it is fast
         names = segments(check_prefix(prefix)) if prefix else ()
         files = folder.walk_files(self._root, names)
         try:

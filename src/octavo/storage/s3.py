@@ -194,15 +194,15 @@ class S3Bucket:
         ) as error:  # the clean-up removes it later; the operation itself succeeded or has its own error
             log.warning("storage_left_unfinished", name=name, reason=error.line)
 
-    async def list(self, prefix: str = "") -> AsyncIterator[ObjectInfo]:
+    async def list(self, prefix: str = "", *, after: str = "") -> AsyncIterator[ObjectInfo]:
         """List the objects in as few requests as possible. S3 limits the number of objects per request."""
-        async for info in self._objects(check_prefix(prefix)):
+        async for info in self._objects(check_prefix(prefix), after):
             if not info.key.startswith("."):
                 yield info
 
-    async def _objects(self, prefix: str) -> AsyncGenerator[ObjectInfo]:
+    async def _objects(self, prefix: str, after: str = "") -> AsyncGenerator[ObjectInfo]:
         pages = obstore.list(  # pyright: ignore[reportUnknownMemberType] - its other form needs arrow
-            self._store, prefix or None, chunk_size=PAGE_KEYS
+            self._store, prefix or None, offset=after or None, chunk_size=PAGE_KEYS
         )
         while page := await self._ask(prefix, anext(pages, None)):
             for meta in page:

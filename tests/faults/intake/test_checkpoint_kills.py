@@ -18,10 +18,9 @@ from octavo.intake import Intake, NewUpload
 from octavo.jobs.faults import POINTS
 from octavo.library.changes import retry_document
 from octavo.library.highlights import NewHighlight, add_highlight
-from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
 from tests.support.engine import Engine, engine_on, wait_for_end
-from tests.support.library import LIMITS, open_desk
+from tests.support.library import LIMITS, open_desk, sweep_objects
 from tests.support.office import archive
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Site, site_in

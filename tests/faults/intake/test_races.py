@@ -27,13 +27,12 @@ from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.library import changes
 from octavo.library.files import find_file
-from octavo.library.sweep import sweep_objects
 from octavo.ops.doctor import CHECKS, Installation
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session
 from octavo.pipeline import Tools, known_kinds
 from octavo.storage import Bucket, open_bucket
-from tests.support.library import LIMITS, Desk, open_desk
+from tests.support.library import LIMITS, Desk, open_desk, sweep_objects
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 

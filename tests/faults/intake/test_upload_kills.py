@@ -17,11 +17,10 @@ from uuid import UUID
 import pytest
 
 from octavo.intake.upload_rows import sweep_abandoned
-from octavo.library.sweep import sweep_objects
 from octavo.ops.instance import bucket_of
 from octavo.storage.bucket import UNFINISHED
 from tests.support.engine import Engine, engine_on, wait_for_end
-from tests.support.library import open_desk
+from tests.support.library import open_desk, sweep_objects
 from tests.support.preloaded import Process
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Caller, Site, site_in

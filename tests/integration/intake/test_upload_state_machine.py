@@ -28,12 +28,11 @@ from octavo.jobs.job_run import ClaimedJob
 from octavo.library import changes
 from octavo.library.changes import KIND
 from octavo.library.files import find_file
-from octavo.library.sweep import sweep_objects
 from octavo.ops.doctor import CHECKS
 from octavo.owners import open_anonymous_session
 from octavo.owners.sessions import open_session
 from octavo.records.documents import Retried
-from tests.support.library import LIMITS
+from tests.support.library import LIMITS, sweep_objects
 from tests.support.postgres import Server
 from tests.support.processing import attempt
 from tests.support.upload_house import House, open_house

@@ -14,7 +14,7 @@ from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import ErrorClass
-from octavo.jobs.queue import NewJob
+from octavo.jobs.queue import NewJob, enqueue
 from tests.support.engine import QUERIES, Engine
 
 
@@ -50,6 +50,17 @@ def test_a_key_is_put_in_line_once(engine: Engine, owner: UUID) -> None:
     engine.complete(engine.claim_one())
     assert engine.enqueue(again) == [(first.id, False)]
     assert len(engine.events(first.id)) == 3
+
+
+async def test_many_jobs_are_sent_in_pieces_and_keep_their_order(
+    engine: Engine, owner: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octavo.jobs.queue.AT_ONCE", 2)
+    jobs = [NewJob("demo", owner, key=f"chunks:{number % 4}") for number in range(5)]
+    async with await psycopg.AsyncConnection.connect(engine.info) as connection:
+        made = await enqueue(connection, jobs)
+    assert [(one.id, one.made) for one in made] == [*((job.id, True) for job in jobs[:4]), (jobs[0].id, False)]
+    assert [engine.claim_one().id for _ in range(4)] == [job.id for job in jobs[:4]]
 
 
 def test_a_key_is_one_owners_and_one_kinds(engine: Engine, owner: UUID) -> None:

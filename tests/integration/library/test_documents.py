@@ -18,8 +18,8 @@ from octavo.library.collections import delete_collection, list_collections, list
 from octavo.library.documents import Filters, list_chunks, list_documents, list_events, show_document
 from octavo.library.errors import NameTaken, NotReady, SourceGone
 from octavo.library.files import count_download, find_file
-from octavo.library.sweep import purge_old_trash, sweep_objects
-from tests.support.library import Desk
+from octavo.library.sweep import ObjectSweep, purge_old_trash
+from tests.support.library import Desk, sweep_objects
 
 Act = Callable[[Connection, UUID, list[UUID]], Awaitable[object]]
 
@@ -203,6 +203,18 @@ async def test_the_sweep_removes_objects_without_a_row_and_keeps_recent_ones(des
     await desk.bucket.put("derived/orphan", b"left by a killed process")
     assert await sweep_objects(desk.database, desk.bucket, 3600) == 0
     assert await sweep_objects(desk.database, desk.bucket, 0) == 1
+    await desk.check_books()
+
+
+async def test_a_bucket_is_swept_in_parts(desk: Desk, owner: UUID) -> None:
+    await add(desk, owner, "kept")
+    for number in range(7):
+        await desk.bucket.put(f"derived/orphan-{number}", b"left by a killed process")
+    sweep, removed = ObjectSweep(desk.database, desk.bucket, 0), list[int]()
+    while not sweep.has_ended:
+        removed.append(await sweep.sweep_part(3))
+    assert sum(removed) == 7
+    assert max(removed) <= 3
     await desk.check_books()
 
 

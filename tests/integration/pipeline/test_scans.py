@@ -14,9 +14,8 @@ from octavo.jobs.worker_state import WorkerLimits
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import find_file
-from octavo.library.sweep import sweep_objects
 from octavo.sandbox import Sandbox
-from tests.support.library import Desk
+from tests.support.library import Desk, sweep_objects
 from tests.support.pdf import Words
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.scans import lines, saved, scanned_pdf, sheet

@@ -87,6 +87,13 @@ async def test_a_link_to_put_is_for_one_key(bucket: Bucket) -> None:
     assert [info.key async for info in bucket.list()] == ["incoming/a"]
 
 
+async def test_an_interrupted_listing_continues_after_its_last_key(bucket: Bucket) -> None:
+    for name in ("a/1", "a/2", "b/1", "c"):
+        await bucket.put(name, b"x")
+    assert [info.key async for info in bucket.list(after="a/2")] == ["b/1", "c"]
+    assert [info.key async for info in bucket.list("a", after="a/1")] == ["a/2"]
+
+
 async def test_keys_that_obstore_finds_itself_sign_too(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_key)

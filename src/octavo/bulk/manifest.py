@@ -1,0 +1,270 @@
+"""Lists the files of a folder or bucket in a manifest, and finds the shards of a run.
+
+A run has one folder or bucket for its results, in which every object is written once:
+
+- `manifest.parquet`: all files, with one row group for each shard
+- `shards/000012.parquet`: the results of one shard
+- `sources/ab/<SHA-256>`: the bytes of each file
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+
+from octavo.core.errors import AlreadyStored, BadInput, NotPossibleHere
+from octavo.core.settings import Settings
+from octavo.storage import Bucket, open_bucket
+from octavo.storage.s3_client import S3Address, explain, open_store
+from octavo.storage.signed_links import AccessKeys
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+    from pyarrow import Table
+
+MANIFEST, SHARDS, SOURCES = "manifest.parquet", "shards", "sources"
+SHARD_FILES = 500
+# The largest manifest or shard that is read into memory.
+READ_BYTES = 4 << 30
+BLOCK_BYTES = 1 << 20
+PAGE_KEYS = 1000
+SOURCE_NAME = b"octavo_source"
+NOT_INSTALLED = "The bulk commands need extra packages. Install them with `make bulk`, or `pip install octavo[bulk]`."
+
+
+class NotPlanned(BadInput):
+    """There is no plan here yet. Run `octavo bulk plan` or `octavo bulk run` first."""
+
+    code = "NOT_PLANNED"
+
+
+def require_packages() -> None:
+    """Raise an error with advice if the packages of `octavo[bulk]` are not installed."""
+    if not (find_spec("daft") and find_spec("pyarrow")):
+        raise NotPossibleHere(NOT_INSTALLED)
+
+
+# Locations ----------------------------------------------------------------------------------------------------------
+
+
+def as_url(named: str) -> str:
+    """Return the URL of a folder or bucket: `s3://bucket/prefix` as it is, or the path of a folder as `file://…`."""
+    return named if urlsplit(named).scheme in {"s3", "file"} else Path(named).expanduser().resolve().as_uri()
+
+
+def open_place(url: str, settings: Settings) -> Bucket:
+    """Open the folder or bucket of a run. A bucket is opened with the S3 settings of the installation."""
+    return open_bucket(url, endpoint=settings.s3_endpoint, region=settings.s3_region, **_keys(settings))
+
+
+def _keys(settings: Settings) -> dict[str, str | None]:
+    pair = {"access_key": settings.s3_access_key, "secret_key": settings.s3_secret_key}
+    return {name: secret.get_secret_value() if secret else None for name, secret in pair.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file to read. `key` is its path in the folder, or its key in the bucket."""
+
+    key: str
+    bytes: int
+    etag: str
+
+    @property
+    def name(self) -> str:
+        return self.key.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The size, checksum and first bytes of a file that was copied to this machine."""
+
+    bytes: int
+    sha256: str
+
+
+class FolderFiles:
+    """The files of a folder. Hidden files and symbolic links are skipped."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise BadInput(f"{folder} is not a folder.")
+        self._folder = folder
+
+    def list(self) -> Iterator[PlannedFile]:
+        for folder, names, files in os.walk(self._folder):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for path in sorted(Path(folder, name) for name in files if not name.startswith(".")):
+                if path.is_file() and not path.is_symlink():
+                    about, key = path.stat(), path.relative_to(self._folder).as_posix()
+                    _refuse_undecodable(key)
+                    yield PlannedFile(key, about.st_size, f"{about.st_size:x}-{about.st_mtime_ns:x}")
+
+    def copy(self, key: str, target: Path) -> Copied:
+        with (self._folder / key).open("rb") as file:
+            return _write(iter(lambda: file.read(BLOCK_BYTES), b""), target)
+
+
+def _refuse_undecodable(key: str) -> None:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(key).decode(errors="replace")
+        raise BadInput(f"This file name is not valid UTF-8: {shown}. Rename the file.") from None
+
+
+class BucketFiles:
+    """The objects of an S3 bucket below a prefix. Their keys can contain any characters."""
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        parts, keys = urlsplit(url), _keys(settings)
+        self._address = S3Address(parts.netloc, parts.path.strip("/"), settings.s3_endpoint, settings.s3_region)
+        pair = AccessKeys(keys["access_key"], keys["secret_key"]) if keys["access_key"] and keys["secret_key"] else None
+        self._store: S3Store = open_store(self._address, pair, timeout=timedelta(minutes=15))
+
+    def list(self) -> Iterator[PlannedFile]:
+        try:
+            pages = obstore.list(self._store, chunk_size=PAGE_KEYS)  # pyright: ignore[reportUnknownMemberType]
+            for page in pages:
+                for meta in page:
+                    if not any(part.startswith(".") for part in meta["path"].split("/")):
+                        yield PlannedFile(meta["path"], meta["size"], meta["e_tag"] or "")
+        except (BaseError, FileNotFoundError) as error:
+            raise explain(error, self._address) from None
+
+    def copy(self, key: str, target: Path) -> Copied:
+        try:
+            return _write((bytes(block) for block in obstore.get(self._store, key).stream(BLOCK_BYTES)), target)
+        except BaseError as error:
+            raise explain(error, self._address) from None
+
+
+SourceFiles = FolderFiles | BucketFiles
+
+
+def open_source(url: str, settings: Settings) -> SourceFiles:
+    parts = urlsplit(url)
+    return BucketFiles(url, settings) if parts.scheme == "s3" else FolderFiles(Path(unquote(parts.path)))
+
+
+def _write(blocks: Iterator[bytes], target: Path) -> Copied:
+    digest, size = sha256(), 0
+    with target.open("wb") as file:
+        for block in blocks:
+            digest.update(block)
+            size += file.write(block)
+    return Copied(size, digest.hexdigest())
+
+
+# Plans --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The manifest of a run: the files of each shard, and the folder or bucket in which they are."""
+
+    source: str
+    shards: Sequence[Sequence[PlannedFile]]
+
+    @property
+    def files(self) -> int:
+        return sum(len(shard) for shard in self.shards)
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for shard in self.shards for file in shard)
+
+
+async def make_plan(out: Bucket, source: str, settings: Settings) -> Plan:
+    """List the files and write the manifest. If there is one of the same source, it is used as it is."""
+    if known := await find_plan(out):
+        if known.source != source:
+            raise BadInput(f"These results belong to {known.source}. Choose another folder for the results.")
+        return known
+    with suppress(AlreadyStored):  # another process wrote it in the meantime
+        await out.put(MANIFEST, _manifest(list_plan(source, settings)))
+    return await read_plan(out)
+
+
+def list_plan(source: str, settings: Settings) -> Plan:
+    """List the files without writing a manifest."""
+    files = list(open_source(source, settings).list())
+    return Plan(source, [files[start : start + SHARD_FILES] for start in range(0, len(files), SHARD_FILES)])
+
+
+async def find_plan(out: Bucket) -> Plan | None:
+    return await read_plan(out) if await out.stat(MANIFEST) else None
+
+
+async def read_plan(out: Bucket) -> Plan:
+    """Read the manifest. Raises `NotPlanned` if there is none."""
+    from pyarrow import parquet
+
+    if await out.stat(MANIFEST) is None:
+        raise NotPlanned
+    file = parquet.ParquetFile(io.BytesIO(await out.read(MANIFEST, limit=READ_BYTES)))
+    source: bytes = file.schema_arrow.metadata[SOURCE_NAME]
+    groups = (file.read_row_group(number).to_pylist() for number in range(file.num_row_groups))
+    return Plan(source.decode(), [[PlannedFile(**row) for row in group] for group in groups if group])
+
+
+def _manifest(plan: Plan) -> bytes:
+    import pyarrow as pa
+
+    schema = pa.schema({"key": pa.string(), "bytes": pa.int64(), "etag": pa.string()})
+    rows = [asdict(file) for shard in plan.shards for file in shard]
+    table = pa.Table.from_pylist(rows, schema.with_metadata({SOURCE_NAME: plan.source}))
+    return write_parquet(table)
+
+
+def write_parquet(table: Table, rows_per_group: int = SHARD_FILES) -> bytes:
+    from pyarrow import parquet
+
+    written = io.BytesIO()
+    parquet.write_table(table, written, compression="zstd", row_group_size=rows_per_group)
+    return written.getvalue()
+
+
+# Shards -------------------------------------------------------------------------------------------------------------
+
+
+def shard_key(number: int) -> str:
+    return f"{SHARDS}/{number:06}.parquet"
+
+
+def source_key(digest: str) -> str:
+    return f"{SOURCES}/{digest[:2]}/{digest}"
+
+
+async def finished_shards(out: Bucket) -> set[int]:
+    return {int(info.key.rsplit("/", 1)[-1].split(".")[0]) async for info in out.list(SHARDS)}
+
+
+async def read_shard(out: Bucket, number: int, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Read the results of a shard, one dictionary for each file."""
+    from pyarrow import parquet
+
+    content = io.BytesIO(await out.read(shard_key(number), limit=READ_BYTES))
+    return parquet.read_table(content, columns=list(columns) if columns else None).to_pylist()
+
+
+@asynccontextmanager
+async def open_results(named: str, settings: Settings) -> AsyncGenerator[Bucket]:
+    """Open the folder or bucket with the results of a run. Provides a context manager."""
+    bucket = open_place(as_url(named), settings)
+    try:
+        yield bucket
+    finally:
+        await bucket.aclose()
