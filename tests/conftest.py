@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler.loadfile import LoadFileScheduling
 
+from tests.support import preloaded
 from tests.support.built_once import build_once
 from tests.support.postgres import Server, open_folder, run_server
 from tests.support.processes import PATIENCE_SECONDS
@@ -29,6 +31,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     build_once()
     wait_patiently()
+    preloaded.fork_sandboxes()
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        stack = ExitStack()
+        stack.enter_context(preloaded.shared_by_all())
+        config.add_cleanup(stack.close)
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
 
 

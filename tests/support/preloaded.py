@@ -3,7 +3,10 @@
 A command that is started the usual way spends one to two seconds of processor time on imports, and the suite starts
 hundreds. A fork is a real process too: it has its own environment, files and signals, and it can be killed at any
 moment. An `octavo up` that was forked forks its web processes and workers, and a worker the parent process of its
-sandbox. The usual way is covered by tests of `octavo up` and of the sandbox.
+sandbox. A sandbox that a test opens in its own process is a fork, too, if it preloads modules. The usual way is covered
+by tests of `octavo up` and of the sandbox.
+
+All test processes of a run share one process that has imported everything; it forks a server for each of them.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -42,6 +45,9 @@ from tests.support.clock import install_jumps
 ROOT = Path(__file__).parents[2]
 NUMBER = struct.Struct("i")
 SANDBOX = "octavo.sandbox.parent"
+NO_MODULES = "[]"
+# Names the socket of the process that all test processes share.
+SHARED = "TEST_PRELOADED_SOCKET"
 STANDARD_FILES = 3
 MOST_FILES = 16
 # What commands import at their start or with their first document.
@@ -89,6 +95,17 @@ class Process:
                 os.close(self._status)
             return self.returncode
 
+    async def ended(self) -> int:
+        """As `wait`, without blocking the event loop."""
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
+        if self.poll() is None:
+            loop.add_reader(self._status, told.set)
+            try:
+                await told.wait()
+            finally:
+                loop.remove_reader(self._status)
+        return self.wait()
+
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -110,25 +127,38 @@ def start(
     output: int,
     errors: int | None = None,
     *,
+    given: int | None = None,
     pass_fds: Sequence[int] = (),
     cwd: Path | None = None,
 ) -> Process:
-    """Like `subprocess.Popen` of `octavo` with these arguments, nothing on its standard input, and these files."""
+    """Like `subprocess.Popen` of `octavo` with these arguments and files; without `given`, its input is empty."""
     order = Order(list(arguments), dict(environment), str(cwd or Path.cwd()), [0, 1, 2, *pass_fds])
-    status, told = os.pipe()
+    if given is not None:
+        return send(order, [given, output, output if errors is None else errors, *pass_fds])
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a device
-        files = [told, nothing.fileno(), output, output if errors is None else errors, *pass_fds]
-        preloaded().send(order, files)
+        return send(order, [nothing.fileno(), output, output if errors is None else errors, *pass_fds])
+
+
+def send(order: Order, files: Sequence[int]) -> Process:
+    status, told = os.pipe()
+    preloaded().send(order, [told, *files])
     os.close(told)
     return Process(read_number(status), status)
 
 
 def run(
-    arguments: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, seconds: float
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    cwd: Path | None = None,
+    given: bytes = b"",
+    seconds: float,
 ) -> subprocess.CompletedProcess[str]:
-    """One command to its end."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = start(arguments, environment, output.fileno(), errors.fileno(), cwd=cwd)
+    """One command to its end; `given` is its standard input."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        source.write(given)
+        source.seek(0)
+        process = start(arguments, environment, output.fileno(), errors.fileno(), given=source.fileno(), cwd=cwd)
         try:
             code = process.wait(seconds)
         finally:
@@ -147,15 +177,79 @@ class Order:
     numbers: list[int]
 
 
+def fork_sandboxes() -> None:
+    """Let the sandboxes that tests of this process open be forks, if they preload modules.
+
+    One that preloads nothing starts the usual way, because a fork would have imported what its tasks need.
+    """
+    usual = asyncio.create_subprocess_exec
+
+    async def start_child(*command: str, pass_fds: Sequence[int] = (), **options: Any) -> Any:  # noqa: ANN401
+        arguments = command[command.index(SANDBOX) + 1 :] if SANDBOX in command else ()
+        if not arguments or arguments[2] == NO_MODULES:
+            return await usual(*command, pass_fds=pass_fds, **options)
+        order = Order([SANDBOX, *arguments], {}, "/", [0, 1, 2, *pass_fds])
+        with open(os.devnull, "r+b") as nothing:  # noqa: ASYNC230, PTH123 - a device
+            files = [nothing.fileno(), nothing.fileno(), options["stderr"].fileno(), *pass_fds]
+            kept = [os.dup(file) for file in files]
+        return SandboxParent(await asyncio.to_thread(send_and_close, order, kept))
+
+    asyncio.create_subprocess_exec = start_child
+
+
+def send_and_close(order: Order, files: Sequence[int]) -> Process:
+    """In a thread: the first time, the process that forks has to import everything."""
+    try:
+        return send(order, files)
+    finally:
+        for file in files:
+            os.close(file)
+
+
+class SandboxParent:
+    """The part of `asyncio.subprocess.Process` that a sandbox uses."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self.wait, self.kill = process.ended, process.kill
+
+
+@contextlib.contextmanager
+def shared_by_all() -> Generator[None]:
+    """Start one process that forks for all test processes that are started meanwhile."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        os.environ[SHARED] = f"{folder}/socket"
+        listener.bind(os.environ[SHARED])
+        listener.listen()
+        control, process = start_preloaded(listener.fileno())
+        try:
+            yield
+        finally:
+            del os.environ[SHARED]
+            control.close()
+            process.wait()
+
+
+def start_preloaded(*listeners: int) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """It ends when this end of its socket is closed."""
+    control, other = socket.socketpair()
+    with other:
+        numbers = [other.fileno(), *listeners]
+        command = [sys.executable, "-m", "tests.support.preloaded", *map(str, numbers)]
+        return control, subprocess.Popen(command, cwd=ROOT, pass_fds=numbers, stdin=subprocess.DEVNULL)
+
+
 class Preloaded:
     """The process that forks; it ends, with all that it started, when this one does."""
 
     def __init__(self) -> None:
-        self._control, other = socket.socketpair()
         self._lock = threading.Lock()
-        command = [sys.executable, "-m", "tests.support.preloaded", str(other.fileno())]
-        with other:
-            self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
+        self._process: subprocess.Popen[bytes] | None = None
+        if shared := os.environ.get(SHARED):
+            self._control = socket.socket(socket.AF_UNIX)
+            self._control.connect(shared)
+        else:
+            self._control, self._process = start_preloaded()
         atexit.register(self.end)
 
     def send(self, order: Order, files: list[int]) -> None:
@@ -166,7 +260,8 @@ class Preloaded:
 
     def end(self) -> None:
         self._control.close()
-        self._process.wait()
+        if self._process:
+            self._process.wait()
 
 
 @cache
@@ -237,6 +332,22 @@ class Forks:
     def end(self) -> None:
         for pid in self.status_files:
             os.kill(pid, signal.SIGKILL)
+
+
+def serve_all(control: socket.socket, listener: socket.socket) -> socket.socket | None:
+    """Returns the connection in a new process for each test process, and nothing in this one when the run is over."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    while True:
+        if control in select.select([control, listener], [], [])[0]:
+            return None
+        connection = listener.accept()[0]
+        load()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            control.close()
+            listener.close()
+            return connection
+        connection.close()
 
 
 def ignore(number: int, frame: object) -> None:
@@ -349,6 +460,13 @@ def run_sandbox(arguments: Sequence[str], errors: int) -> int:
     return 0
 
 
+def run_sandbox_of_tests(control: str, _worker: str, *arguments: str) -> int:
+    """It ends with the process that forked it, which ends with the test process."""
+    os.setsid()
+    importlib.import_module(SANDBOX).main(control, str(os.getppid()), *arguments)
+    return 0
+
+
 def run_octavo(arguments: Sequence[str]) -> int:
     """As `python -m octavo` does with these arguments; returns its exit code."""
     sys.argv[1:] = arguments
@@ -382,12 +500,13 @@ def load_data() -> None:
     Nothing of it starts a thread, which a fork would lose.
     """
     from octavo.database import load_queries
+    from octavo.extract.file_reader import PRELOAD_BY_TYPE
     from octavo.language import offline_embedder, prepare
-    from octavo.ops.instance import PRELOAD
+    from octavo.ops.instance import LATER, PRELOAD
 
     prepare()
     offline_embedder()
-    for name in PRELOAD:
+    for name in (*PRELOAD, *LATER, *(one for many in PRELOAD_BY_TYPE.values() for one in many)):
         importlib.import_module(name)
     logging.disable()  # of what the library for queries says about some
     for file in files("octavo.database").joinpath("queries").iterdir():
@@ -395,9 +514,8 @@ def load_data() -> None:
     logging.disable(logging.NOTSET)
 
 
-def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    control = socket.socket(fileno=int(sys.argv[1]))
+@cache
+def load() -> None:
     for name in MODULES:
         importlib.import_module(name)
     build_once()
@@ -405,7 +523,18 @@ def main() -> None:
     load_data()
     gc.collect()
     gc.freeze()
-    if order := Forks(control).serve():
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    control, *listeners = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    connection = serve_all(control, listeners[0]) if listeners else control
+    if connection is None:
+        return
+    load()
+    if order := Forks(connection).serve():
+        if order.arguments[:1] == [SANDBOX]:
+            end(run_sandbox_of_tests(*order.arguments[1:]))
         install_jumps()
         fork_children(of_up=order.arguments[:1] == ["up"])
         end(run_octavo(order.arguments))

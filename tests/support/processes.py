@@ -70,10 +70,11 @@ def run_octavo(
     environment: Mapping[str, str],
     *,
     cwd: Path | None = None,
+    given: bytes = b"",
     seconds: float = PATIENCE_SECONDS,
 ) -> subprocess.CompletedProcess[str]:
-    """One command to its end."""
-    return preloaded.run(arguments, environment, cwd=cwd, seconds=seconds)
+    """One command to its end; `given` is its standard input."""
+    return preloaded.run(arguments, environment, cwd=cwd, given=given, seconds=seconds)
 
 
 @contextmanager

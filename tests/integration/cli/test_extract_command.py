@@ -16,7 +16,7 @@ from octavo.extract import extract
 from octavo.extract.extracted import Quality, SourceType
 from octavo.extract.file_reader import preload_for
 from tests.support.pdf import Bookmark, Pdf, Words
-from tests.support.processes import octavo_environment
+from tests.support.processes import octavo_environment, run_octavo
 
 PROGRAM = b"\x7fELF" + bytes(range(256))
 
@@ -24,17 +24,10 @@ PROGRAM = b"\x7fELF" + bytes(range(256))
 def run(*arguments: str, cwd: Path, given: bytes = b"") -> tuple[int, str, str]:
     """One command to its end; the data folder that it is told of must not be made."""
     data = cwd / "no data folder"
-    done = subprocess.run(
-        [sys.executable, "-m", "octavo", "extract", *arguments],
-        env=octavo_environment(data, database_url="postgresql://nobody@127.0.0.1:1/none"),
-        cwd=cwd,
-        input=given,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    environment = octavo_environment(data, database_url="postgresql://nobody@127.0.0.1:1/none")
+    done = run_octavo(["extract", *arguments], environment, cwd=cwd, given=given, seconds=60)
     assert not data.exists()
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return done.returncode, done.stdout, done.stderr
 
 
 def locked(folder: Path) -> Path:

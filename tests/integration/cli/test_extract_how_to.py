@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.pdf import Bookmark, Pdf, Words
-from tests.support.processes import octavo_environment
+from tests.support.processes import octavo_environment, run_octavo
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/extract.md").read_text()
 COMMANDS = re.findall(r"^octavo extract .*$", PAGE, re.MULTILINE)
@@ -30,11 +30,9 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: list[str], folder: Path, given: bytes) -> str:
-    environment = octavo_environment(folder / "data")
-    done = subprocess.run(command, env=environment, cwd=folder, input=given, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    return done.stdout.decode()
+def printed_by(done: subprocess.CompletedProcess[str]) -> str:
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 @pytest.mark.parametrize("shown", COMMANDS)
@@ -43,7 +41,7 @@ def test_commands(shown: str, files: Path) -> None:
     given = (files / source.strip()).read_bytes() if source else b"sesame\n"
     program, *arguments = shlex.split(command)
     assert program == "octavo"
-    printed = run([sys.executable, "-m", program, *arguments], files, given)
+    printed = printed_by(run_octavo(arguments, octavo_environment(files / "data"), cwd=files, given=given))
     if "--html" in arguments:
         assert "Some words." in (files / "report.html").read_text()
     else:
@@ -52,7 +50,10 @@ def test_commands(shown: str, files: Path) -> None:
 
 def test_python(files: Path) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert run([sys.executable, "-c", program], files, b"") == "full 4\n1 1 Chapter 1\n"
+    environment = octavo_environment(files / "data")
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, cwd=files, capture_output=True, text=True, check=False)
+    assert printed_by(done) == "full 4\n1 1 Chapter 1\n"
 
 
 def test_every_field_is_explained(files: Path) -> None:
