@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,6 @@ from octavo.core.errors import Empty
 from octavo.extract.decode import clean
 from octavo.extract.extracted import BlockKind, Extracted
 from octavo.extract.formats.text import from_text
-from octavo.extract.plain_text import groups
 
 patient = settings(deadline=None)  # machines that run tests are busy
 
@@ -241,7 +241,7 @@ def test_without_form_feeds_there_are_no_pages() -> None:
 
 
 def test_too_many_form_feeds_are_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "MOST_PAGES", 3)
+    monkeypatch.setattr(import_module("octavo.extract.plain_text.convert"), "MOST_PAGES", 3)
     extracted = from_text("a\fb\fc\fd\fe")
     assert [extracted.markdown[page.start : page.end] for page in extracted.pages] == ["a", "b", "c\n\nd\n\ne"]
 

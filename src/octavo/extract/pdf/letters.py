@@ -298,6 +298,10 @@ _RARE_LETTERS = re.compile("[\u0180-\u02af]")
 _MOST_UNREAD = 50  # words
 
 
+# Signs of formulas in fonts that number them freely: "¼" shows "=", and "ð" and "Þ" show brackets.
+_WRONG_SIGN = re.compile(r"[^\W\d_]¼\s?[^\W_]|\Wð[^\sðÞ]{1,12}Þ(?![^\W\d_])")
+
+
 def has_unread_letters(own: str, found: str, signs: int) -> bool:
     """Whether the text of a page has unreadable characters.
 
@@ -305,7 +309,7 @@ def has_unread_letters(own: str, found: str, signs: int) -> bool:
     and `found` has readable characters in its place, it is ignored. `signs` is the number of symbols that were
     identified by their font.
     """
-    if not found.isascii() and (_IMPLAUSIBLE.search(found) or _is_unreadable(found)):
+    if not found.isascii() and (_IMPLAUSIBLE.search(found) or _WRONG_SIGN.search(found) or _is_unreadable(found)):
         return True
     if not _UNREAD.search(own):
         return False

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from statistics import median
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
@@ -16,6 +16,7 @@ from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, Stack, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
 from octavo.extract.pdf.diagrams import with_diagrams
+from octavo.extract.pdf.doubts import layout_doubts
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.item_tables import is_figure
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
@@ -55,18 +56,6 @@ _FEW_RULINGS = 2
 _FEW_ROWS = 2
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
-_RULED_TABLE = 0.8  # confidence of tables with drawn lines
-_LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
-_AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
-_AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
-_WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
-_TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
-_FUSED_HEADING = re.compile(r"[^\W\d_]{3}.*\s-?\d[\d.]*,\d\d|[^\W\d_]{3}.*\s-?\d[\d,]*\.\d\d")
-_RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
-_LEAST_CUT = 5  # cells
-_MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
-_MOST_OF_SYMBOL = 3  # letters
-_NEXT_TABLE = 40.0  # points
 _NEXT_IN_BOX = 30.0
 _LABEL = 25  # letters
 _SHORT_LABEL = 9
@@ -78,8 +67,6 @@ _MOST_OF_SMALL = 80
 _NEXT_TO_NUMBER = 3.0  # the most space between a section number and its title, as a multiple of the letter size
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
-_MOST_LONE = 3
-_MANY_LONE = 7
 _NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
 _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
@@ -88,10 +75,7 @@ _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for
 _LEAST_PROGRAM = 3  # lines
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
-_ORDER = "The columns on this page may be in the wrong order."
-_NOT_SURE = "A table may have wrong rows or columns."
 _INCOMPLETE = "Some text on this page may be missing."
-_SCATTERED = "Formulas on this page may be incomplete."
 RightText = Callable[[Box], str]
 
 
@@ -147,11 +131,9 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     ]
     blocks = tuple(part.block for part in parts if part.block.text or part.block.figure)
     blocks += tuple(map(_beside_text, aside))
-    doubts = tuple(_doubts(tables, blocks, misses_rows=maker.misses_rows(tables, areas)))
+    doubts = tuple(layout_doubts(page, tables, blocks, misses_rows=maker.misses_rows(tables, areas)))
     if maker.misses_letters(blocks, areas):
         doubts = (*doubts, _INCOMPLETE)
-    if _has_scattered_formula(page, blocks):
-        doubts = (*doubts, _SCATTERED)
     return PageLayout(page.number, page.width, page.height, blocks, doubts)
 
 
@@ -186,119 +168,6 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
     if (bottom - top) < _LEAST_LEFT * (area.box.bottom - area.box.top):
         return None
     return replace(area, box=Box(left, top, right, bottom))
-
-
-def _doubts(tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool) -> Iterator[str]:
-    unsure = (not table.sure or _has_stacked_rows(table) or _is_ragged(table) for table in tables)
-    if misses_rows or any(unsure) or _is_divided(tables):
-        yield _NOT_SURE
-    if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
-        yield _ORDER
-
-
-def _has_stacked_rows(table: Table) -> bool:
-    """Whether several rows of a table seem to have been read as one, for example because a cell contains several labels
-    or several amounts with labels.
-    """
-    cells = [cell.text for row in table.rows for cell in row]
-    stacked = (
-        _LABELS.fullmatch(text)
-        or _RULED_AMOUNT.search(text)
-        or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES
-        for text in cells
-    )
-    fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
-    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True))) or _is_cut(table)
-
-
-def _is_cut(table: Table) -> bool:
-    """Whether a table seems to be read wrongly: a row is a sentence that was split into cells, or an amount is in the
-    column next to its heading.
-    """
-    sentences = sum(map(_is_cut_sentence, table.grid[1:]))
-    return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
-
-
-def _is_cut_sentence(row: Sequence[str]) -> bool:
-    """Whether many cells of a row begin with different lower-case words. The row is then probably a split sentence."""
-    return len({text.split()[0] for text in row if text[:1].islower()}) >= _LEAST_CUT
-
-
-def _is_shifted(table: Table) -> bool:
-    """Whether an amount seems to be in the wrong column.
-
-    This is assumed if the amount has no heading above it, but an empty cell next to it has one.
-    """
-    if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
-        return False
-    head, *rows = table.grid
-    unnamed = [place for place in range(1, len(head)) if not head[place] and sum(map(bool, head)) > 1]
-    return any(
-        _AMOUNT.fullmatch(row[place]) and any(head[beside] and not row[beside] for beside in _beside(place, head))
-        for row in rows
-        for place in unnamed
-    )
-
-
-def _is_ragged(table: Table) -> bool:
-    """Whether two rows of a table without drawn lines have the same number of figures, but one or more columns apart.
-
-    They probably belong to the same columns and are printed at different places.
-    """
-    if table.confidence >= _RULED_TABLE:
-        return False
-    rows = {tuple(place for place, text in enumerate(row) if is_figure(text)) for row in table.grid[1:]}
-    full = [row for row in rows if len(row) >= _LEAST_FIGURES]
-    return any(
-        len(one) == len(other) and len({place - beside for place, beside in zip(one, other, strict=True)}) == 1
-        for one, other in combinations(full, 2)
-    )
-
-
-def _beside(place: int, head: Sequence[str]) -> Iterator[int]:
-    yield from (one for one in (place - 1, place + 1) if 0 < one < len(head))
-
-
-def _has_mixed_cell(column: Sequence[str]) -> bool:
-    """Whether a cell in a column of amounts has several words before its amount.
-
-    They are probably a heading that was read as part of the wrong row.
-    """
-    filled = [text for text in column[1:] if text]
-    amounts = sum(_AMOUNT.fullmatch(text) is not None for text in filled)
-    return 2 * amounts >= len(filled) > 1 and any(_WORDS_AND_AMOUNT.fullmatch(text) for text in filled)
-
-
-def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
-    """Whether a page with mathematical fonts has a paragraph of only a few letters, which is probably part of a
-    formula.
-    """
-    if not any(len(block.text) <= _MOST_OF_SYMBOL and block.region in _TEXT for block in blocks):
-        return False
-    return any(_MATH_FONT.search(font.lower()) for font in {run.font for run in page.runs})
-
-
-def _is_divided(tables: Sequence[Table]) -> bool:
-    """Whether one table was read as two: directly below a table, another table begins with a row of numbers."""
-    return any(
-        0 <= below.box.top - above.box.bottom < _NEXT_TABLE
-        and overlaps(above.box, below.box._replace(top=above.box.top))
-        and sum(is_figure(cell.text) for cell in below.rows[0]) > 1
-        and len(above.rows[0]) != len(below.rows[0])
-        for above, below in pairwise(tables)
-    )
-
-
-def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
-    """Whether the page probably shows a table that was read column by column.
-
-    This is assumed if many paragraphs are single words at the same height as other blocks.
-    """
-    heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
-    words = (block for block in blocks if block.region in _TEXT and block.box and not block.text.endswith(":"))
-    single = [block for block in words if len(block.text.split()) == 1]
-    level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
-    return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
 
 
 def _is_plain(block: PageBlock) -> bool:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
@@ -34,6 +34,7 @@ NOTE = re.compile(r"(notes?|sources?|anmerkung|quelle|remarque)\b", re.IGNORECAS
 NUMBER = re.compile(
     _SIGNS + r"\d[\d.,' \u00a0/:]*\s*[%)*a-z†‡⁰¹²³⁴-⁹]{0,2}|[-\u2013\u2014.*‡†n/a]{1,4}|\(\d+\)", re.IGNORECASE
 )
+_CURRENCIES = frozenset({"$", "€", "£", "¥", "₹", "₽", "₩", "₺", "₴", "₪", "EUR", "USD", "GBP", "CHF", "INR"})
 Piece = tuple[Span, list[Word]]
 
 _NEARLY_FULL = 0.85  # as a share of the width of the cell
@@ -442,7 +443,41 @@ def assemble(cells: Sequence[Piece], box: Box, confidence: float, *, sure: bool)
             for (row, column), span in taken.items()
         }
     rows = tuple(tuple(_cells(row, len(lefts), taken, starts)) for row in range(len(tops)))
-    return Table(box, rows, confidence, sure)
+    return _with_currencies(Table(box, rows, confidence, sure))
+
+
+def _with_currencies(table: Table) -> Table:
+    """Join a column that has only currency signs, and no heading, with the column of amounts to its right."""
+    if not any(cell.text in _CURRENCIES for row in table.rows for cell in row):
+        return table
+    columns = list(zip(*table.grid, strict=True))
+    signs = [place for place in range(len(columns) - 1) if _are_currencies(columns[place], columns[place + 1])]
+    is_plain = all(cell.rows == cell.columns == 1 for row in table.rows for cell in row)
+    if not signs or not is_plain:
+        return table
+    return replace(table, rows=tuple(tuple(_joined(row, signs)) for row in table.rows))
+
+
+def _are_currencies(column: Sequence[str], amounts: Sequence[str]) -> bool:
+    signs = [(sign, amount) for sign, amount in zip(column[1:], amounts[1:], strict=True) if sign]
+    if column[0] or not amounts[0] or not signs:
+        return False
+    return all(sign in _CURRENCIES and NUMBER.fullmatch(amount) for sign, amount in signs)
+
+
+def _joined(row: Sequence[Cell], signs: Sequence[int]) -> Iterator[Cell]:
+    for place, cell in enumerate(row):
+        before = row[place - 1] if place - 1 in signs else None
+        if before and before.box and cell.box:
+            yield Cell(f"{before.text} {cell.text}", _around(before.box, cell.box))
+        elif place not in signs:
+            yield cell
+
+
+def _around(one: Box, other: Box) -> Box:
+    return Box(
+        min(one.left, other.left), min(one.top, other.top), max(one.right, other.right), max(one.bottom, other.bottom)
+    )
 
 
 def _grown(

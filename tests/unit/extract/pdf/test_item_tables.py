@@ -7,9 +7,10 @@ from pathlib import Path
 from benchmarks.extraction.item_rows import Item, is_in_row, printed_items
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.doubts import has_lone_cells
 from octavo.extract.pdf.item_tables import find_item_tables, is_figure
 from octavo.extract.pdf.page_batches import PageBlock
-from octavo.extract.pdf.regions import PageLayout, has_lone_cells, lay_out
+from octavo.extract.pdf.regions import PageLayout, lay_out
 from tests.support.pdf import Pdf, Words
 
 PROSE = "The mason draws the putty with a wooden spade and works it with sharp sand"

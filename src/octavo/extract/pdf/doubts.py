@@ -1,0 +1,211 @@
+"""Finds signs that the rules have read a page wrongly. The text of a page with such signs is `partial`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+
+from octavo.extract.extracted import RegionKind
+from octavo.extract.pdf.content import PageContent
+from octavo.extract.pdf.item_tables import is_figure
+from octavo.extract.pdf.lines import is_inside_any
+from octavo.extract.pdf.page_batches import PageBlock
+from octavo.extract.pdf.table_rows import PROSE, Table
+from octavo.extract.pdf.tables import overlaps
+
+_ORDER = "The columns on this page may be in the wrong order."
+_NOT_SURE = "A table may have wrong rows or columns."
+_SCATTERED = "Formulas on this page may be incomplete."
+_TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
+_LEAST_FIGURES = 3
+_GRID = 0.9  # confidence of tables with a grid of lines
+_AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
+_AMOUNT_AFTER_LABEL = re.compile(r"[^\W\d_]{3}\W[^\d|]{0,20}?-?\d[\d.,]*[.,]\d\d(?!\d)")
+_FUSED_HEADING = re.compile(r"[^\W\d_]{3}.*\s-?\d[\d.]*,\d\d|[^\W\d_]{3}.*\s-?\d[\d,]*\.\d\d")
+_LABELS = re.compile(r"(?:[^:]{2,30}:\s*){2,}")
+_LEAST_CUT = 5  # cells
+_MANY_LONE = 7
+_MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
+_MOST_LONE = 3
+_MOST_OF_SYMBOL = 3  # letters
+_NEXT_TABLE = 40.0  # points
+_RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
+_RULED_TABLE = 0.8  # confidence of tables with drawn lines
+_TWICE = re.compile(r"([^\W\d_].{3,40}) \1")  # the same heading in two columns that were read across
+_WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\d\s?[^\w\s]?")
+_LABEL_AND_VALUE = re.compile(r"[^:]{2,30}:\s+\S.*")
+_LARGE_SYMBOLS = re.compile(r"cmex|lmex|mtex|txex|math ?extension")
+_FEWEST_CONTINUED = 2
+
+
+def layout_doubts(
+    page: PageContent, tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool
+) -> Iterator[str]:
+    """Yield the reasons why the blocks of a page may be wrong."""
+    if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables):
+        yield _NOT_SURE
+    if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
+        yield _ORDER
+    if _has_scattered_formula(page, blocks):
+        yield _SCATTERED
+
+
+def _is_doubtful(table: Table) -> bool:
+    if not table.sure or _has_stacked_rows(table) or _is_ragged(table) or _has_false_span(table):
+        return True
+    return table.confidence < _GRID and (_has_false_header(table) or _has_cut_cells(table))
+
+
+def _has_false_span(table: Table) -> bool:
+    """Whether a heading covers several columns, but the rows below it do not divide these columns.
+
+    Two columns were then probably read as one, or one as two.
+    """
+    below = table.grid[1:3]
+    left = 0
+    for cell in table.rows[0]:
+        places = range(left, left + cell.columns)
+        left += cell.columns
+        if cell.columns > 1 and cell.text and not any(_divides(row, places) for row in below):
+            return True
+    return False
+
+
+def _divides(row: Sequence[str], places: range) -> bool:
+    """Whether a row has several texts at the given places. In a row with a label, they must not all be numbers."""
+    texts = [row[place] for place in places if row[place]]
+    return len(texts) > 1 and not (row[0] and 0 not in places and all(map(is_figure, texts)))
+
+
+def _has_false_header(table: Table) -> bool:
+    """Whether the first row is probably not a header: it has a label with its value, a sentence, or an empty place
+    after its first heading.
+    """
+    if any(_LABEL_AND_VALUE.fullmatch(text) or len(text.split()) > PROSE for text in table.grid[0]):
+        return True
+    if any(cell.columns > 1 for cell in table.rows[0]):
+        return False
+    first = next((place for place, text in enumerate(table.grid[0]) if text), 0)
+    return not all(table.grid[0][first:])
+
+
+def _has_cut_cells(table: Table) -> bool:
+    """Whether several cells continue the cell above them. The lines of one row were then read as several rows."""
+    continued = sum(
+        bool(above and below) and above[0].isupper() and above[-1].isalpha() and below[0].islower()
+        for column in zip(*table.grid[1:], strict=True)
+        for above, below in pairwise(column)
+    )
+    return continued >= _FEWEST_CONTINUED
+
+
+def _has_stacked_rows(table: Table) -> bool:
+    """Whether several rows of a table seem to have been read as one, for example because a cell contains several labels
+    or several amounts with labels.
+    """
+    cells = [cell.text for row in table.rows for cell in row]
+    stacked = (
+        _LABELS.fullmatch(text)
+        or _RULED_AMOUNT.search(text)
+        or len(_AMOUNT_AFTER_LABEL.findall(text)) >= _LEAST_FIGURES
+        for text in cells
+    )
+    fused = sum(_FUSED_HEADING.fullmatch(text) is not None for text in table.grid[0])
+    return any(stacked) or fused > 1 or any(map(_has_mixed_cell, zip(*table.grid, strict=True))) or _is_cut(table)
+
+
+def _is_cut(table: Table) -> bool:
+    """Whether a table seems to be read wrongly: a row is a sentence that was split into cells, or an amount is in the
+    column next to its heading.
+    """
+    sentences = sum(map(_is_cut_sentence, table.grid[1:]))
+    return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
+
+
+def _is_cut_sentence(row: Sequence[str]) -> bool:
+    """Whether many cells of a row begin with different lower-case words. The row is then probably a split sentence."""
+    return len({text.split()[0] for text in row if text[:1].islower()}) >= _LEAST_CUT
+
+
+def _is_shifted(table: Table) -> bool:
+    """Whether an amount seems to be in the wrong column.
+
+    This is assumed if the amount has no heading above it, but an empty cell next to it has one.
+    """
+    if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
+        return False
+    head, *rows = table.grid
+    unnamed = [place for place in range(1, len(head)) if not head[place] and sum(map(bool, head)) > 1]
+    return any(
+        _AMOUNT.fullmatch(row[place]) and any(head[beside] and not row[beside] for beside in _beside(place, head))
+        for row in rows
+        for place in unnamed
+    )
+
+
+def _is_ragged(table: Table) -> bool:
+    """Whether two rows of a table without drawn lines have the same number of figures, but one or more columns apart.
+
+    They probably belong to the same columns and are printed at different places.
+    """
+    if table.confidence >= _RULED_TABLE:
+        return False
+    rows = {tuple(place for place, text in enumerate(row) if is_figure(text)) for row in table.grid[1:]}
+    full = [row for row in rows if len(row) >= _LEAST_FIGURES]
+    return any(
+        len(one) == len(other) and len({place - beside for place, beside in zip(one, other, strict=True)}) == 1
+        for one, other in combinations(full, 2)
+    )
+
+
+def _beside(place: int, head: Sequence[str]) -> Iterator[int]:
+    yield from (one for one in (place - 1, place + 1) if 0 < one < len(head))
+
+
+def _has_mixed_cell(column: Sequence[str]) -> bool:
+    """Whether a cell in a column of amounts has several words before its amount.
+
+    They are probably a heading that was read as part of the wrong row.
+    """
+    filled = [text for text in column[1:] if text]
+    amounts = sum(_AMOUNT.fullmatch(text) is not None for text in filled)
+    return 2 * amounts >= len(filled) > 1 and any(_WORDS_AND_AMOUNT.fullmatch(text) for text in filled)
+
+
+def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
+    """Whether a formula was probably read as text.
+
+    In a page with mathematical fonts, a paragraph has only a few letters, or a large symbol, such as a sum or a high
+    bracket, is outside the pictures.
+    """
+    fonts = {font for font in {run.font for run in page.runs} if _MATH_FONT.search(font.lower())}
+    if fonts and any(len(block.text) <= _MOST_OF_SYMBOL and block.region in _TEXT for block in blocks):
+        return True
+    large = {font for font in fonts if _LARGE_SYMBOLS.search(font.lower())}
+    pictures = [block.box for block in blocks if block.figure and block.box] if large else []
+    return any(run.font in large and not is_inside_any(run.box, pictures) for run in page.runs) if large else False
+
+
+def _is_divided(tables: Sequence[Table]) -> bool:
+    """Whether one table was read as two: directly below a table, another table begins with a row of numbers."""
+    return any(
+        0 <= below.box.top - above.box.bottom < _NEXT_TABLE
+        and overlaps(above.box, below.box._replace(top=above.box.top))
+        and sum(is_figure(cell.text) for cell in below.rows[0]) > 1
+        and len(above.rows[0]) != len(below.rows[0])
+        for above, below in pairwise(tables)
+    )
+
+
+def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
+    """Whether the page probably shows a table that was read column by column.
+
+    This is assumed if many paragraphs are single words at the same height as other blocks.
+    """
+    heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
+    words = (block for block in blocks if block.region in _TEXT and block.box and not block.text.endswith(":"))
+    single = [block for block in words if len(block.text.split()) == 1]
+    level = sum(heights[round(block.box.bottom / 3)] > 1 for block in single if block.box)
+    return level > _MOST_LONE or len(single) > max(_MANY_LONE, len(blocks) / 3)
