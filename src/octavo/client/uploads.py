@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from mimetypes import guess_type
@@ -14,12 +14,15 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from octavo.client.errors import Damaged, FileChanged
-from octavo.client.transport import Request, Transport, read_record
+from octavo.client.transport import Request, Transport, read_problem, read_record
 from octavo.core.errors import StorageFailed
 from octavo.core.types import Extraction
 from octavo.records.documents import Outcome, Received, Ticket
+from octavo.records.exports import KnownDocuments, Restored, RestoredDocument
 
 PIECE_BYTES = 256 << 10
+# Before the next part of an export, the server may draw the pictures of a figure.
+SILENCE_SECONDS = 300.0
 # Up to this size a file is sent in one call; a larger one in three, each of which can be retried alone.
 ONE_CALL_BYTES = 8 << 20
 
@@ -217,6 +220,39 @@ class UploadCalls:
     async def finalize_upload(self, upload: UUID) -> Outcome:
         request = Request("POST", f"/uploads/{upload}/finalize", repeatable=True)
         return read_record(Outcome, await self._transport.call(request))
+
+    # Exports and imports of a library -------------------------------------------------------------------------------
+
+    async def stream_export(self, wanted: Mapping[str, str]) -> AsyncGenerator[bytes]:
+        """Yield the parts of an export, which is a tar file. `wanted` contains the parameters of the request.
+
+        Raises `Unreachable` if the server ends the stream early.
+        """
+        request = Request("GET", f"/export?{urlencode(wanted)}")
+        async with self._transport.open(request, silence_seconds=SILENCE_SECONDS) as response:
+            if not response.is_success:
+                await response.aread()
+                raise read_problem(response)
+            async for part in response.aiter_raw():
+                yield part
+
+    async def find_known(self, documents: Sequence[Mapping[str, object]]) -> set[UUID]:
+        """Return the ids of those documents of an export that the account has already."""
+        body = {"documents": [dict(one) for one in documents]}
+        answer = await self._transport.call(Request("POST", "/import/known", repeatable=True, json=body))
+        return set(read_record(KnownDocuments, answer).items)
+
+    async def restore_document(self, import_id: UUID, body: Mapping[str, object]) -> RestoredDocument:
+        """Restore one document of an export. Its files must have been uploaded."""
+        path = f"/import/documents?import_id={import_id}"
+        answer = await self._transport.call(Request("POST", path, repeatable=True, json=dict(body)))
+        return read_record(RestoredDocument, answer)
+
+    async def restore_records(self, kind: str, records: Sequence[object]) -> Restored:
+        """Restore records of one kind, such as threads. A conversion is restored on its own."""
+        one_by_one = kind == "conversions"
+        path, body = ("/import/conversions", records[0]) if one_by_one else ("/import/records", {kind: list(records)})
+        return read_record(Restored, await self._transport.call(Request("POST", path, repeatable=True, json=body)))
 
     def _path(self, path: str, fields: Mapping[str, str] | None = None) -> str:
         query = urlencode({**(fields or {}), **self._import})
