@@ -29,6 +29,7 @@ from octavo.cli import (
     models,
     prompts,
     search,
+    transfers,
     watch,
 )
 from octavo.cli.options import Key, Server
@@ -57,6 +58,7 @@ app.add_typer(diff.app)
 app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
+app.add_typer(transfers.app)
 app.add_typer(analyse.app)
 app.add_typer(costs.usage_app)
 app.add_typer(extract.app)

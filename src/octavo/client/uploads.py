@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from mimetypes import guess_type
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from octavo.client.calls import MOST_LISTED, Call, Calls, given
+from octavo.client.calls import MOST_LISTED, Call, Calls, Stream, given
 from octavo.client.transport import (
     Damaged,
     FileChanged,
@@ -21,14 +21,18 @@ from octavo.client.transport import (
     Repeat,
     Request,
     Transport,
+    read_problem,
     read_record,
 )
 from octavo.core.errors import StorageFailed
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.records.documents import Outcome, Received, Ticket, UploadState, UploadView
+from octavo.records.exports import KnownDocuments, Restored, RestoredDocument
 
 PIECE_BYTES = 256 << 10
+# Before the next part of an export, the server may draw the pictures of a figure.
+SILENCE_SECONDS = 300.0
 # Up to this size a file is sent in one call; a larger one in three, each of which can be retried alone.
 ONE_CALL_BYTES = 8 << 20
 
@@ -244,6 +248,41 @@ class UploadCalls(Calls):
     async def download_upload(self, upload: UUID, to: Path) -> int:
         """Download the content of an upload that was not accepted, or not yet. Returns its size."""
         return await self._save(to, f"/uploads/{upload}/content")
+
+    # Exports and imports of a library -------------------------------------------------------------------------------
+
+    @Stream
+    async def stream_export(self, wanted: Mapping[str, str]) -> AsyncGenerator[bytes]:
+        """Yield the parts of an export, which is a tar file. `wanted` contains the parameters of the request.
+
+        Raises `Unreachable` if the server ends the stream early.
+        """
+        request = Request("GET", f"/export?{urlencode(wanted)}")
+        async with self._transport.open(request, silence_seconds=SILENCE_SECONDS) as response:
+            if not response.is_success:
+                await response.aread()
+                raise read_problem(response)
+            async for part in response.aiter_raw():
+                yield part
+
+    @Call
+    async def find_known(self, documents: Sequence[Mapping[str, object]]) -> set[UUID]:
+        """Return the ids of those documents of an export that the account has already."""
+        body = {"documents": [dict(one) for one in documents]}
+        return set((await self._post(KnownDocuments, "/import/known", body, repeat=Repeat.SAFE)).items)
+
+    @Call
+    async def import_document(self, import_id: UUID, body: Mapping[str, object]) -> RestoredDocument:
+        """Restore one document of an export. Its files must have been uploaded."""
+        path = f"/import/documents?import_id={import_id}"
+        return await self._post(RestoredDocument, path, dict(body), repeat=Repeat.SAFE)
+
+    @Call
+    async def import_records(self, kind: str, records: Sequence[object]) -> Restored:
+        """Restore records of one kind, such as threads. A conversion is restored on its own."""
+        one_by_one = kind == "conversions"
+        path, body = ("/import/conversions", records[0]) if one_by_one else ("/import/records", {kind: list(records)})
+        return await self._post(Restored, path, body, repeat=Repeat.SAFE)
 
     def _path(self, path: str, fields: Mapping[str, str] | None = None) -> str:
         query = urlencode({**(fields or {}), **self._import})

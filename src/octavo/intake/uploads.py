@@ -144,7 +144,7 @@ class Intake:
     async def _finalize(self, upload: Upload, limits: IntakeLimits, on_created: OnCreated) -> Outcome | None:
         if problem := _broken_claim(upload):
             raise await self._refuse(upload, problem)
-        source_type = await self._source_type(upload)
+        source_type = await self.source_type(upload)
         try:
             outcome = await self._place(upload, source_type, limits, on_created)
         except (Duplicate, QuotaExceeded, NotFound) as error:
@@ -169,7 +169,7 @@ class Intake:
         beginning = HeadRecorder(body)
         try:
             upload = await self._store(upload, beginning.body, limits)
-            source_type = await self._source_type(upload, beginning.read())
+            source_type = await self.source_type(upload, beginning.read())
             outcome = await self._place(upload, source_type, limits, on_created, fresh=True)
         except OctavoError as error:
             raise await self._refuse(upload, error, fresh=True) from None
@@ -258,7 +258,8 @@ class Intake:
             size += len(chunk)
         return Stored(key, size, digest.hexdigest())
 
-    async def _source_type(self, upload: Upload, head: bytes | None = None) -> str:
+    async def source_type(self, upload: Upload, head: bytes | None = None) -> str:
+        """Return the type of the source, found from the first bytes of a file."""
         if upload.source_type != "file":
             return upload.source_type
         return self._detect(head or await self._head(upload), upload.filename, upload.content_type)

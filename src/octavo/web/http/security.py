@@ -35,7 +35,7 @@ FORWARDED = frozenset(
 )
 # These routes stream their body and check its size.
 _FILES = re.compile(
-    r"/api/v1/(documents|conversions|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
+    r"/api/v1/((import/)?(documents|conversions)|import/records|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
     r"|/conversions|/settings/mappings/try"
 )
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^:/@\s\[\]]+)(:(?P<port>\d{1,5}))?", re.IGNORECASE)

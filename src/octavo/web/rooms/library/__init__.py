@@ -9,6 +9,7 @@ from octavo.web.rooms.library import (
     edit,
     exports,
     pages,
+    transfers,
     upload_api,
     versions,
 )
@@ -30,4 +31,5 @@ ROUTERS = (
     exports.router,
     versions.api_router,
     collections.router,
+    transfers.router,
 )

@@ -86,7 +86,7 @@ async def export(
         "x-content-type-options": "nosniff",
         "cache-control": "private, no-store",
     }
-    whole = _whole_or_cut(request, Export(services, caller.owner_id, found).parts())
+    whole = whole_or_cut(request, Export(services, caller.owner_id, found).parts())
     return StreamingResponse(whole, headers=headers, media_type=MEDIA_TYPE)
 
 
@@ -133,7 +133,7 @@ async def _read_and_close(bundle: IO[bytes]) -> AsyncGenerator[bytes]:
             yield part
 
 
-async def _whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """Yield the parts of an export.
 
     If an error occurs, the connection is dropped, so that the interrupted export does not look complete.
@@ -173,7 +173,7 @@ def download_sources(request: Request, services: Services, owner: UUID, document
         "x-content-type-options": "nosniff",
         "cache-control": "private, no-store",
     }
-    whole = _whole_or_cut(request, _sources(services, owner, documents))
+    whole = whole_or_cut(request, _sources(services, owner, documents))
     return StreamingResponse(whole, headers=headers, media_type="application/zip")
 
 

@@ -1,0 +1,349 @@
+"""Exports a library, or some of its documents, as a stream that can be unpacked with `tar`.
+
+The unpacked folder can be read without Octavo: original files, Markdown with figures, pages with links, and JSON Lines.
+Records are read in batches with one query each, and files are passed on in small parts, so memory use does not grow
+with the library. A batch ends with a file of checksums. An interrupted export continues after the last complete batch.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import tarfile
+import unicodedata
+from array import array
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from pydantic_core import to_json
+
+from octavo import __version__
+from octavo.core.errors import BadInput
+from octavo.database import Database, Row, fetch_rows, load_queries, read_clock
+from octavo.records.exports import FORMAT, KINDS, TEXT_FILES
+from octavo.storage import Bucket, ObjectMissing
+
+QUERIES = load_queries("exports")
+BATCH_DOCUMENTS, BATCH_RECORDS = 100, 500
+# Documents whose layouts are in memory at the same time have at most this many words together, or are a single one.
+LAYOUT_WORDS = 300_000
+MOST_FIGURES = 1000
+BLOCK = tarfile.BLOCKSIZE
+MANIFEST, COMPLETE, INDEX = "octavo-export.json", "complete.json", "index.html"
+_RESUME = re.compile(r"([a-z]+):([0-9]{1,9}):([0-9a-f-]{1,64}):([0-9]{1,9})")
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+_NAMES = {"markdown": "text", "plain_markdown": "text-plain", "image_jpeg": "screen", "page_raw": "fetched"}
+_ENDINGS = {"markdown": ".md", "plain_markdown": ".md", "image_jpeg": ".jpg", "page_raw": ".html"}
+
+# Returns the PNG of a figure, or None if it cannot be drawn.
+DrawFigure = Callable[[UUID, int], Awaitable[bytes | None]]
+
+
+class BadPlace(BadInput):
+    """Invalid place to resume an export. Start the export again."""
+
+    code = "INVALID_RESUME"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The last complete batch of an export, and the number of complete batches of documents."""
+
+    kind: str = KINDS[0]
+    number: int = 0
+    after: str | None = None
+    pages: int = 0
+
+    @classmethod
+    def read(cls, text: str) -> Place:
+        found = _RESUME.fullmatch(text)
+        if not found or found[1] not in KINDS or not _is_key(found[1], found[3]):
+            raise BadPlace
+        return cls(found[1], int(found[2]), found[3], int(found[4]))
+
+
+def _is_key(kind: str, key: str) -> bool:
+    try:
+        return len(bytes.fromhex(key)) == sha256().digest_size if kind == "verdicts" else str(UUID(key)) == key
+    except ValueError:
+        return False
+
+
+@dataclass(slots=True)
+class Batch:
+    """A batch that is being written: its lines, and the checksum of each of its files."""
+
+    kind: str
+    number: int
+    lines: list[bytes] = field(default_factory=list[bytes])
+    sums: list[str] = field(default_factory=list[str])
+    documents: list[Row] = field(default_factory=list[Row])
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}/{self.number:05d}"
+
+
+@dataclass(slots=True)
+class Export:
+    """Writes an export of one account. `documents` are the documents to export; None means all."""
+
+    database: Database
+    bucket: Bucket
+    owner: UUID
+    documents: Sequence[UUID] | None
+    draw: DrawFigure | None
+    place: Place = field(default_factory=Place)
+    _number: int = field(default=0, init=False)
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        """Yield the parts of a tar file."""
+        if self.place.after is None:
+            async with self.database.connection() as connection:
+                at = await read_clock(connection)
+            about = {"format": FORMAT, "version": __version__, "exported_at": at, "documents": self._chosen}
+            yield _entry(MANIFEST, to_json(about, indent=1))
+        pages = self.place.pages
+        for kind in KINDS[KINDS.index(self.place.kind) :]:
+            async for part in self._kind(kind):
+                yield part
+            pages = max(pages, self._number if kind == "documents" else 0)
+        yield _entry(INDEX, _index(pages).encode())
+        yield _entry(COMPLETE, to_json({"format": FORMAT, "document_batches": pages}))
+        yield bytes(2 * BLOCK)
+
+    @property
+    def _chosen(self) -> str | int:
+        return "all" if self.documents is None else len(self.documents)
+
+    async def _kind(self, kind: str) -> AsyncGenerator[bytes]:
+        resumed = kind == self.place.kind
+        after, self._number = (self.place.after, self.place.number) if resumed else (None, 0)
+        most = BATCH_DOCUMENTS if kind == "documents" else BATCH_RECORDS
+        while True:
+            values = {"owner": self.owner, "after": after, "most": most, "documents": self._ids}
+            async with self.database.connection() as connection:
+                rows = await fetch_rows(connection, getattr(QUERIES, kind), values)
+            if not rows:
+                return
+            after, self._number = rows[-1]["key"], self._number + 1
+            batch = Batch(kind, self._number)
+            async for part in self._batch(batch, [row["record"] for row in rows]):
+                yield part
+            if len(rows) < most:
+                return
+
+    @property
+    def _ids(self) -> list[UUID] | None:
+        return None if self.documents is None else list(self.documents)
+
+    async def _batch(self, batch: Batch, records: list[Row]) -> AsyncGenerator[bytes]:
+        async for part in (
+            self._documents(batch, records) if batch.kind == "documents" else self._records(batch, records)
+        ):
+            yield part
+        yield self._add(batch, f"{batch.name}.jsonl", b"\n".join([*batch.lines, b""]))
+        if batch.documents:
+            yield self._add(batch, f"{batch.name}.html", _page(batch).encode())
+        yield _entry(f"{batch.name}.sha256", "".join(batch.sums).encode())
+
+    async def _records(self, batch: Batch, records: list[Row]) -> AsyncGenerator[bytes]:
+        for record in records:
+            for file in record.get("files", ()):
+                ending = ".xml" if file["kind"] == "result_xml" else ".pdf"
+                async for part in self._file(batch, file, f"{batch.name}/{record['id']}{ending}"):
+                    yield part
+            _forget_keys(record)
+            batch.lines.append(_line(record))
+
+    async def _documents(self, batch: Batch, records: list[Row]) -> AsyncGenerator[bytes]:
+        for group in _groups(records):
+            readable = [record["id"] for record in group if record["text_ready"]]
+            async with self.database.connection() as connection:
+                layouts = await fetch_rows(connection, QUERIES.layouts, {"documents": readable})
+            by_id = {str(one["id"]): one for one in layouts}
+            for record in group:
+                async for part in self._document(batch, record, by_id.get(record["id"])):
+                    yield part
+
+    async def _document(self, batch: Batch, record: Row, layout: Row | None) -> AsyncGenerator[bytes]:
+        record["path"] = folder = f"{batch.name}/{_folder(record)}"
+        for file in record["files"]:
+            async for part in self._file(batch, file, f"{folder}/{_file_name(record, file)}"):
+                yield part
+        if layout:
+            yield self._add(batch, f"{folder}/layout.json", _line(_as_layout(layout)) + b"\n")
+            for figure in layout["figures"][:MOST_FIGURES] if self.draw else ():
+                if drawn := await self.draw(UUID(record["id"]), figure["number"]):
+                    yield self._add(batch, f"{folder}/figures/{figure['number']}.png", drawn)
+        _forget_keys(record)
+        batch.documents.append(record)
+        batch.lines.append(_line(record))
+
+    async def _file(self, batch: Batch, file: Row, path: str) -> AsyncGenerator[bytes]:
+        """Pass on a stored file. A file that is missing in the storage is left out, and has no path."""
+        with suppress(ObjectMissing):
+            stream = await self.bucket.stream(file["key"])
+            file["path"] = path
+            digest = sha256()
+            yield _header(path, stream.info.bytes)
+            async for part in stream:
+                digest.update(part)
+                yield part
+            yield _padding(stream.info.bytes)
+            batch.sums.append(_sum(digest.hexdigest(), path))
+
+    @staticmethod
+    def _add(batch: Batch, path: str, body: bytes) -> bytes:
+        batch.sums.append(_sum(sha256(body).hexdigest(), path))
+        return _entry(path, body)
+
+
+# Tar -----------------------------------------------------------------------------------------------------------------
+
+
+def _header(path: str, size: int) -> bytes:
+    about = tarfile.TarInfo(path)
+    about.size, about.mode = size, 0o644
+    return about.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+
+
+def _padding(size: int) -> bytes:
+    return bytes(-size % BLOCK)
+
+
+def _entry(path: str, body: bytes) -> bytes:
+    return _header(path, len(body)) + body + _padding(len(body))
+
+
+def _sum(digest: str, path: str) -> str:
+    """Return a line that `sha256sum --check` understands."""
+    return f"{digest}  {path}\n"
+
+
+# Records -------------------------------------------------------------------------------------------------------------
+
+
+def _line(record: object) -> bytes:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+
+
+def _forget_keys(record: Row) -> None:
+    """Remove what means nothing outside this installation, and files that are missing in the storage."""
+    if "files" in record:
+        record["files"] = [
+            {name: one[name] for name in one if name != "key"} for one in record["files"] if "path" in one
+        ]
+
+
+def _groups(records: Iterable[Row]) -> Iterator[list[Row]]:
+    """Divide documents into groups whose layouts fit into memory together."""
+    group: list[Row] = []
+    words = 0
+    for record in records:
+        words += record["word_count"] or 0
+        if group and words > LAYOUT_WORDS:
+            yield group
+            group, words = [], record["word_count"] or 0
+        group.append(record)
+    if group:
+        yield group
+
+
+def _as_layout(row: Row) -> dict[str, Any]:
+    layout = {name: row[name] for name in ("pages", "figures", "chunks")}
+    vectors: list[str] = row["vectors"] or []
+    if not vectors or len(vectors) != len(row["chunks"]):
+        return layout
+    numbers = array("f", (float(one) for vector in vectors for one in vector[1:-1].split(",")))
+    data = base64.b64encode(numbers.tobytes()).decode()
+    return {**layout, "vectors": {"model": row["model"], "dimensions": row["dimensions"], "data": data}}
+
+
+# Names ---------------------------------------------------------------------------------------------------------------
+
+
+def _folder(record: Row) -> str:
+    plain = unicodedata.normalize("NFKD", record["title"] or record["filename"]).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain.lower())[:40].strip("-")
+    return "-".join(filter(None, (slug, record["id"][-12:])))
+
+
+def _file_name(record: Row, file: Row) -> str:
+    kind = file["kind"]
+    if kind in {"source", "unlocked"}:
+        name = safe_name(record["filename"])
+        return f"unlocked-{name}" if kind == "unlocked" else f"source-{name}" if _is_reserved(name) else name
+    earlier = f"-{file['revision']}" if kind in TEXT_FILES and file["revision"] != record["revision"] else ""
+    return f"{_NAMES.get(kind, kind)}{earlier}{_ENDINGS.get(kind, '.txt')}"
+
+
+def _is_reserved(name: str) -> bool:
+    return name.lower().startswith(
+        ("text", "screen", "fetched", "transcript_raw", "layout.json", "figures", "unlocked-")
+    )
+
+
+def safe_name(filename: str) -> str:
+    """Return a file name that every file system accepts, at most 90 bytes long, with its ending."""
+    name = _UNSAFE.sub("_", filename).strip(" .") or "file"
+    stem, dot, ending = name.rpartition(".")
+    if not dot or len(ending) > 10:  # noqa: PLR2004 - longer than the ending of a file
+        stem, ending = name, ""
+    kept = stem.encode()[: 78 - len(ending.encode())].decode(errors="ignore").rstrip(" .")
+    return f"{kept}.{ending}" if ending else kept or "file"
+
+
+# Pages ---------------------------------------------------------------------------------------------------------------
+
+_HEAD = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    "<title>{title}</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
+    "padding:0 1rem;color-scheme:light dark}}table{{border-collapse:collapse;width:100%}}td,th{{text-align:left;vertical-align:top;"
+    "padding:.3rem .6rem;border-bottom:1px solid #8884}}</style><h1>{title}</h1>"
+)
+
+
+def _index(pages: int) -> str:
+    links = "".join(
+        f'<li><a href="documents/{n:05d}.html">Documents {(n - 1) * BATCH_DOCUMENTS + 1:,} and following</a></li>'
+        for n in range(1, pages + 1)
+    )
+    return (
+        _HEAD.format(title="Export of a library")
+        + f"<ul>{links or '<li>No documents</li>'}</ul>"
+        + "<p>Each document has a folder with its original file, its text (<code>text.md</code>) and its figures. The "
+        "folders <code>collections</code> to <code>conversions</code> contain one JSON record per line. To check all "
+        "files, run <code>sha256sum --check documents/*.sha256</code>. To add everything to another Octavo, run "
+        "<code>octavo import</code> with this folder.</p>"
+    )
+
+
+def _page(batch: Batch) -> str:
+    rows = "".join(_row(record) for record in batch.documents)
+    before = f'<a href="{batch.number - 1:05d}.html">Previous page</a> ' if batch.number > 1 else ""
+    after = f'<a href="{batch.number + 1:05d}.html">Next page</a>' if len(batch.documents) == BATCH_DOCUMENTS else ""
+    return (
+        _HEAD.format(title=f"Documents, page {batch.number}")
+        + f'<p><a href="../index.html">Overview</a> {before}{after}</p>'
+        f"<table><tr><th>Title<th>Files<th>Date<th>Collection<th>Tags</tr>{rows}</table>"
+    )
+
+
+def _row(record: Row) -> str:
+    files = " ".join(_link(one) for one in record["files"] if one["revision"] in {0, record["revision"]})
+    tags = html.escape(", ".join(one["name"] for one in record["tags"]))
+    title, about = record["title"] or record["filename"], (record["document_date"] or "", record["collection"] or "")
+    return f"<tr><td>{html.escape(title)}<td>{files}<td>{'<td>'.join(map(html.escape, about))}<td>{tags}</tr>"
+
+
+def _link(file: Row) -> str:
+    folder, name = file["path"].split("/", 1)[1].rsplit("/", 1)
+    return f'<a href="{quote(f"{folder}/{name}")}">{html.escape(name)}</a>'

@@ -1,0 +1,371 @@
+"""The API to export a library as a stream of files, and to restore documents and records from an export."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from array import array
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+import psycopg
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from octavo.ai.vectors import Vectors
+from octavo.choreography import Cause, compare_documents, job_after
+from octavo.convert.conversion_json import conversion_from_record
+from octavo.convert.errors import UnknownMapping
+from octavo.convert.in_sandbox import check_mapping_in_sandbox
+from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
+from octavo.convert.results import store_result
+from octavo.core.errors import BadInput, Defect, NotFound, OctavoError, PageNotDrawn, TooLarge
+from octavo.core.ids import new_id
+from octavo.core.types import Lane
+from octavo.database import Connection, fetch_rows
+from octavo.describe.embedding import embedding_model, save_chunk_vectors
+from octavo.extract.extracted import SourceType
+from octavo.intake.errors import UploadClosed
+from octavo.intake.restoring import (
+    BINARY_FILES,
+    QUERIES,
+    InvalidExport,
+    NotRestorable,
+    Restoring,
+    StoredFile,
+    check_layout,
+    check_texts,
+    has_result,
+    known_documents,
+    restore_conversion,
+    restore_records,
+)
+from octavo.intake.upload_rows import Upload, check_quota
+from octavo.jobs.queue import enqueue
+from octavo.language import NAME
+from octavo.library.bulk import MOST_SELECTED
+from octavo.library.documents import Filters, select_documents
+from octavo.library.errors import NotReady
+from octavo.library.exporting import Export, Place
+from octavo.records.exports import (
+    ConversionRecord,
+    DocumentImport,
+    KnownDocuments,
+    Origin,
+    RecordsImport,
+    Restored,
+    RestoredDocument,
+    VectorsRecord,
+)
+from octavo.storage import Stored, attachment_header
+from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.intake import IntakeOf, LimitsOf
+from octavo.web.context.page_pictures import FigureRequest, Width
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import problems
+from octavo.web.http.problems import describe_validation_errors
+from octavo.web.rooms.library.api import LANGUAGE, FilterAmount, FilterDate, FilterRequest, FilterSize, FilterText
+from octavo.web.rooms.library.exports import whole_or_cut
+
+router = APIRouter(prefix="/api/v1", tags=["export and import"])
+LOCAL_DIMENSIONS = 384
+MOST_KNOWN = 500
+# The most bytes of the record of one document with its text, and of a batch of other records.
+MOST_DOCUMENT, MOST_RECORDS = 192 << 20, 32 << 20
+Model = TypeVar("Model", bound=BaseModel)
+JSON_BODY: dict[str, Any] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+TAR: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A tar file: original files, Markdown, figures, pages with links, and JSON Lines.",
+        "content": {"application/x-tar": {"schema": {"type": "string"}}},
+    }
+}
+
+
+class ExportQuery(BaseModel):
+    """Which documents to export; all without a filter. The filters are those of `GET /documents`.
+
+    `resume` names the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    q: FilterText = None
+    tag: FilterText = None
+    collection: FilterText = None
+    kind: FilterText = None
+    sender: FilterText = None
+    before: FilterDate = None
+    after: FilterDate = None
+    amount_min: FilterAmount = None
+    amount_max: FilterAmount = None
+    language: Annotated[str | None, Field(pattern=LANGUAGE)] = None
+    size_min: FilterSize = None
+    size_max: FilterSize = None
+    resume: Annotated[str | None, Field(max_length=200)] = None
+    figures: bool = True
+
+    def as_filters(self) -> Filters | None:
+        given = self.model_dump(exclude_none=True, exclude={"resume", "figures"})
+        return replace(FilterRequest(**given).as_filters(), versions=True) if given else None
+
+
+@router.get("/export", responses={**TAR, **problems(401, 422)}, response_class=StreamingResponse)
+async def export(
+    request: Request, services: ServicesOf, caller: ReadCaller, wanted: Annotated[ExportQuery, Query()]
+) -> StreamingResponse:
+    """Export your library, or the documents that match the filters, as a stream of files.
+
+    Documents in the trash are not exported. With a filter, only records that belong to the documents are exported,
+    besides your prompts and mappings.
+    """
+    chosen: list[UUID] | None = None
+    if filters := wanted.as_filters():
+        async with services.database.connection() as connection:
+            chosen = await select_documents(connection, caller.owner_id, filters, MOST_SELECTED)
+    place = Place.read(wanted.resume) if wanted.resume else Place()
+
+    async def draw(document: UUID, number: int) -> bytes | None:
+        with suppress(PageNotDrawn, NotFound, NotReady):
+            request = FigureRequest(caller.owner_id, document, number, Width.LARGE)
+            _, stream = await services.pictures.stream_figure(request)
+            return b"".join([part async for part in stream])
+        return None
+
+    made = Export(services.database, services.bucket, caller.owner_id, chosen, draw if wanted.figures else None, place)
+    headers = {
+        "content-disposition": attachment_header("octavo-export.tar"),
+        "x-content-type-options": "nosniff",
+        "cache-control": "private, no-store",
+    }
+    return StreamingResponse(whole_or_cut(request, made.stream()), headers=headers, media_type="application/x-tar")
+
+
+# Import --------------------------------------------------------------------------------------------------------------
+
+
+class KnownRequest(BaseModel):
+    """Documents of an export."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    documents: Annotated[list[Origin], Field(max_length=MOST_KNOWN)]
+
+
+@router.post("/import/known", responses=problems(401, 403, 422))
+async def known(services: ServicesOf, caller: WriteCaller, asked: KnownRequest) -> KnownDocuments:
+    """Find out which documents of an export you have already: restored earlier, or with the same content."""
+    async with services.database.connection() as connection:
+        return KnownDocuments(items=await known_documents(connection, caller.owner_id, asked.documents))
+
+
+@router.post(
+    "/import/documents",
+    responses=problems(400, 401, 403, 404, 409, 413, 422),
+    openapi_extra={"requestBody": JSON_BODY},
+)
+async def restore_document(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    import_id: Annotated[UUID, Query(description="The same id for all documents that are imported together.")],
+) -> RestoredDocument:
+    """Restore one document of an export, in one transaction. If you have it already, nothing changes.
+
+    The body contains `record` (a line of `documents/*.jsonl`), `layout` (its `layout.json`), `texts` (by kind and
+    revision, such as `markdown-1`), and `uploads` with the ids of uploads that contain the other files. Its text and
+    results are taken over; a document without a result is processed again.
+    """
+    wanted = await read_body(request, DocumentImport, MOST_DOCUMENT)
+    owner, record = caller.owner_id, wanted.record
+    if record.source_type not in {*SourceType}:
+        raise InvalidExport("Unknown type of source.")
+    texts = check_texts(wanted)
+    text = wanted.texts.get(f"markdown-{record.revision}", "") if record.text_ready else ""
+    check_layout(wanted, text)
+    uploads = {kind: await intake.read(owner, upload) for kind, upload in wanted.uploads.items()}
+    files = _received(wanted, uploads)
+    folder = f"derived/{new_id()}"
+    stored = {
+        place: await services.bucket.put(f"{folder}/{place[0]}-{place[1]}.md", body) for place, body in texts.items()
+    }
+    written = [StoredFile(kind, revision, MARKDOWN, one) for (kind, revision), one in stored.items()]
+    try:
+        async with services.database.transaction() as connection:
+            work = Restoring(connection, owner, caller.user_id, record)
+            existing = await work.find()
+            if existing is None and has_result(record):
+                chunks = await work.restore(uploads["source"].id, [*files, *written], wanted, import_id)
+                await _embed(services, connection, work, chunks, wanted.layout.vectors)
+                await check_quota(connection, owner, limits.stored_bytes)
+                outcome, unused = RestoredDocument(document_id=work.document, state="restored"), []
+                rest = [one.id for kind, one in uploads.items() if kind != "source"]
+                await connection.execute(QUERIES.forget_uploads, {"ids": rest})
+            elif existing is None:
+                given = await work.prepare(uploads["source"], UNDETECTED)
+                await intake.place(connection, given, await intake.source_type(given), limits)
+                await work.edit(whole=False)
+                outcome = RestoredDocument(document_id=work.document, state="added")
+                unused = await _forget(connection, [one.id for kind, one in uploads.items() if kind != "source"])
+            else:
+                outcome = RestoredDocument(document_id=existing, state="exists")
+                unused = await _forget(connection, [one.id for one in uploads.values()])
+    except (psycopg.DataError, psycopg.IntegrityError) as error:
+        await services.bucket.delete([one.key for one in stored.values()])
+        raise InvalidExport(error.diag.constraint_name) from None
+    except OctavoError:
+        await services.bucket.delete([one.key for one in stored.values()])
+        raise
+    used = outcome.state == "restored"
+    await services.bucket.delete([*unused, *([] if used else [one.key for one in stored.values()])])
+    return outcome
+
+
+MARKDOWN = "text/markdown; charset=utf-8"
+# Types that are not found from the bytes of a file.
+UNDETECTED = frozenset({SourceType.WEB, SourceType.YOUTUBE, SourceType.PASTE})
+
+
+@router.post("/import/records", responses=problems(400, 401, 403, 413, 422), openapi_extra={"requestBody": JSON_BODY})
+async def restore_other_records(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
+    """Restore records of an export, such as threads and analyses, in one transaction. Records that exist do not change.
+
+    The body contains lists of records by kind: `collections`, `parts`, `connections`, `verdicts`, `weights`, `views`,
+    `prompts`, `threads` and `analyses`.
+    """
+    given = await read_body(request, RecordsImport, MOST_RECORDS)
+    for view in given.views:
+        _check_filter(view.filter)
+    async with services.database.transaction() as connection:
+        return await restore_records(connection, caller.owner_id, given)
+
+
+@router.post(
+    "/import/conversions", responses=problems(400, 401, 403, 413, 422), openapi_extra={"requestBody": JSON_BODY}
+)
+async def restore_one_conversion(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
+    """Restore one conversion of an export, with all revisions of its values. Its XML file is written again."""
+    record = await read_body(request, ConversionRecord, MOST_RECORDS)
+    owner = caller.owner_id
+    mapping = await _mapping(services, owner, record)
+    read = await mapping.read_in_thread()
+    numbers = [one.number for one in record.revisions]
+    if len(set(numbers)) != len(numbers) or record.revision not in numbers:
+        raise InvalidExport("A revision of the conversion is missing.")
+    try:
+        found = {one.number: conversion_from_record(one.record, read) for one in record.revisions}
+    except Defect:
+        raise InvalidExport("The values of the conversion do not match its mapping.") from None
+    stored = (await store_result(services.bucket, f"derived/{new_id()}", found[record.revision], mapping)).stored
+    days = services.settings.conversion_result_days
+    try:
+        async with services.database.transaction() as connection:
+            added = await restore_conversion(connection, owner, record.model_dump(mode="json"), stored, days)
+    except (psycopg.DataError, psycopg.IntegrityError) as error:
+        await services.bucket.delete([stored.key])
+        raise InvalidExport(error.diag.constraint_name) from None
+    if not added:
+        await services.bucket.delete([stored.key])
+    return Restored(added=int(added), skipped=int(not added))
+
+
+async def read_body(request: Request, model: type[Model], most: int) -> Model:
+    """Read a JSON body of limited size, and check it in a thread."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            raise TooLarge(f"A record is limited to {most:,} bytes.")
+    try:
+        return await asyncio.to_thread(model.model_validate_json, bytes(body))
+    except ValidationError as error:
+        raise InvalidExport(describe_validation_errors(error.errors()[:3])) from None
+
+
+def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[StoredFile]:
+    """Return the files that were sent as uploads, if their checksums are those in the record."""
+    needed = {one.kind: one for one in wanted.record.files if one.kind in BINARY_FILES}
+    if "source" not in needed or needed["source"].sha256 != wanted.record.sha256 or uploads.keys() != needed.keys():
+        raise NotRestorable("Send exactly the files of the record.")
+    found: list[StoredFile] = []
+    for kind, upload in uploads.items():
+        if upload.state != "pending" or upload.object_key is None or upload.bytes is None or upload.sha256 is None:
+            raise UploadClosed
+        if upload.sha256 != needed[kind].sha256:
+            raise NotRestorable(f"The checksum of {needed[kind].path or kind} differs.")
+        stored = Stored(upload.object_key, upload.bytes, upload.sha256)
+        revision = 0 if kind in {"source", "unlocked"} else wanted.record.revision
+        found.append(StoredFile(kind, revision, needed[kind].content_type, stored))
+    if wanted.record.bytes != uploads["source"].bytes:
+        raise NotRestorable("The size of the file differs.")
+    return found
+
+
+async def _forget(connection: Connection, uploads: Sequence[UUID]) -> list[str]:
+    rows = await (await connection.execute(QUERIES.forget_uploads, {"ids": list(uploads)})).fetchall()
+    return [row[0] for row in rows if row[0]]
+
+
+async def _embed(
+    services: Services, connection: Connection, work: Restoring, chunks: Sequence[UUID], given: VectorsRecord | None
+) -> None:
+    """Take over vectors of the configured model; otherwise queue the job that computes them.
+
+    A name of a model in an export is not trusted: only vectors of the length that is known here are used.
+    """
+    if not chunks:
+        await connection.execute(QUERIES.ready_vectors, {"document": work.document})
+        return
+    vectors = await _vectors(services, connection, len(chunks), given)
+    if vectors is None:
+        lane = {"document": work.document, "key": f"embed:{work.document}:restored", "lane": Lane.BULK}
+        await enqueue(connection, [job_after(Cause.VECTORS_REQUESTED, work.owner, **lane)])
+        return
+    await save_chunk_vectors(connection, chunks, vectors)
+    await connection.execute(QUERIES.ready_vectors, {"document": work.document})
+    if (await fetch_rows(connection, QUERIES.has_other_documents, {"owner": work.owner}))[0]["found"]:
+        await compare_documents(connection, Cause.EMBEDDED, [work.document])
+
+
+async def _vectors(
+    services: Services, connection: Connection, chunks: int, given: VectorsRecord | None
+) -> Vectors | None:
+    model = embedding_model(services.settings)
+    if given is None or given.model != model:
+        return None
+    rows = await fetch_rows(connection, QUERIES.vector_length, {"model": model})
+    length = rows[0]["dimensions"] if rows else LOCAL_DIMENSIONS if model == NAME else None
+    if length != given.dimensions:
+        return None
+    numbers = array("f")
+    try:
+        numbers.frombytes(base64.b64decode(given.data, validate=True))
+    except ValueError:
+        raise InvalidExport("The vectors cannot be read.") from None
+    if len(numbers) != chunks * length:
+        raise InvalidExport("The number of vectors differs from the number of chunks.")
+    return Vectors(model, [list(numbers[n * length : (n + 1) * length]) for n in range(chunks)])
+
+
+async def _mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
+    """Return the mapping of a conversion: a known one with the same text, or one that was checked in the sandbox."""
+    with suppress(UnknownMapping):
+        async with services.database.connection() as connection:
+            found = await find_mapping(connection, owner, record.mapping)
+        if found.text == record.mapping_text:
+            return found
+    await check_mapping_in_sandbox(services.sandbox, record.mapping_text, record.mapping_file)
+    return StoredMapping(record.mapping, record.mapping_file, record.mapping_text)
+
+
+def _check_filter(given: Mapping[str, Any]) -> None:
+    try:
+        FilterRequest.model_validate(given)
+    except (ValidationError, BadInput):
+        raise InvalidExport("The filter of a view is invalid.") from None
