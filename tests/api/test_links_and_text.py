@@ -148,7 +148,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
             raise socket.gaierror(socket.EAI_AGAIN, "no name server")
         return NAMES[host]
 
-    monkeypatch.setattr("octavo.fetch.connect._look_up", look_up)
+    monkeypatch.setattr("octavo.fetch.client._look_up", look_up)
 
 
 @pytest.mark.usefixtures("names")

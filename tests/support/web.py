@@ -12,7 +12,7 @@ import psycopg
 
 from octavo.database import connect
 from octavo.owners import Caller
-from octavo.owners.keys import make_key
+from octavo.owners.callers import make_key
 from octavo.owners.sessions import local_owner
 from tests.support import preloaded
 from tests.support.instance import fetch, free_port

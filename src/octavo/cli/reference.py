@@ -48,11 +48,11 @@ flowchart LR
 ERRORS = (
     "octavo.core.errors",
     "octavo.intake.errors",
-    "octavo.fetch.errors",
+    "octavo.fetch.urls",
     "octavo.convert.errors",
     "octavo.analyse.errors",
     "octavo.search.query",
-    "octavo.deliver.errors",
+    "octavo.deliver.channels",
     "octavo.deliver.notifications",
     "octavo.jobs.events",
     "octavo.jobs.queue",

@@ -22,8 +22,7 @@ from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.channels import Channels, Delivery, EventRecord
-from octavo.deliver.errors import ReceiverGone
+from octavo.deliver.channels import Channels, Delivery, EventRecord, ReceiverGone
 from octavo.deliver.http_channels import SlackChannel, WebhookChannel
 from octavo.deliver.mail import MailChannel, MailServer
 from octavo.deliver.messages import ERRORS, FAILING, NEWS, TEST, Subject, describe

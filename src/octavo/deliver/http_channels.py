@@ -12,8 +12,7 @@ from hashlib import sha256
 from http import HTTPStatus
 
 from octavo.core.http import requested_wait
-from octavo.deliver.channels import Delivery
-from octavo.deliver.errors import ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
+from octavo.deliver.channels import Delivery, ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
 from octavo.deliver.messages import Message
 from octavo.fetch import (
     AddressRefused,

@@ -19,8 +19,7 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 
 from octavo.core.errors import NetworkFailed, TimedOut
-from octavo.deliver.channels import Delivery
-from octavo.deliver.errors import BadAddress, MailNotSet, ReceiverFailed, ReceiverRefused
+from octavo.deliver.channels import BadAddress, Delivery, MailNotSet, ReceiverFailed, ReceiverRefused
 from octavo.deliver.messages import Message
 
 ADDRESS_CHARACTERS = 254

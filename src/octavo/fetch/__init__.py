@@ -1,9 +1,18 @@
 """Sends requests to other servers: only to public addresses, even after redirects, with limits on size and time."""
 
-from octavo.fetch.client import FetchLimits, FetchResponse, GuardedClient
-from octavo.fetch.connect import SystemResolver, refuse_private_addresses
-from octavo.fetch.errors import AddressRefused, AnswerBroken, BadUrl, CertificateRefused, NameUnknown, TooManyRedirects
-from octavo.fetch.urls import Target, is_public, parse_url, refuse_private
+from octavo.fetch.client import FetchLimits, FetchResponse, GuardedClient, SystemResolver, refuse_private_addresses
+from octavo.fetch.urls import (
+    AddressRefused,
+    AnswerBroken,
+    BadUrl,
+    CertificateRefused,
+    NameUnknown,
+    Target,
+    TooManyRedirects,
+    is_public,
+    parse_url,
+    refuse_private,
+)
 
 __all__ = [
     "AddressRefused",

@@ -1,4 +1,4 @@
-"""Parses URLs, and decides which network addresses are public. Pure functions.
+"""Parses URLs, decides which network addresses are public, and defines the errors of fetching. Pure functions.
 
 A URL is parsed only once, so that the URL that is fetched is exactly the one that was checked. An address that is not
 known to be public counts as private. IPv6 addresses that contain an IPv4 address are always refused.
@@ -13,7 +13,55 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 import httpx
 
-from octavo.fetch.errors import AddressRefused, BadUrl
+from octavo.core.errors import BadInput, ErrorClass, NetworkFailed
+
+
+class BadUrl(BadInput):
+    """Invalid URL."""
+
+    code = "BAD_URL"
+
+
+class AddressRefused(BadInput):
+    """Private addresses are blocked. Allow it with OCTAVO_FETCH_ALLOW."""
+
+    code = "FETCH_REFUSED"
+    error_class = ErrorClass.PERMANENT
+
+
+class TooManyRedirects(BadInput):
+    """Too many redirects."""
+
+    code = "TOO_MANY_REDIRECTS"
+    error_class = ErrorClass.PERMANENT
+
+
+class NameUnknown(NetworkFailed):
+    """Host not found. Check the spelling of the address."""
+
+    code = "NAME_UNKNOWN"
+    error_class = ErrorClass.PERMANENT
+
+
+class CertificateRefused(NetworkFailed):
+    """The site's TLS certificate is invalid, so nothing was fetched."""
+
+    code = "TLS_FAILED"
+    error_class = ErrorClass.PERMANENT
+
+
+class AnswerBroken(NetworkFailed):
+    """The site's response cannot be decompressed."""
+
+    code = "ANSWER_BROKEN"
+    error_class = ErrorClass.PERMANENT
+
+
+class AnswerIncomplete(NetworkFailed):
+    """The site's response ended before it was complete."""
+
+    code = "ANSWER_INCOMPLETE"
+
 
 URL_CHARACTERS = 8000
 _PORTS = {"http": 80, "https": 443}

@@ -1,7 +1,6 @@
 """Owners (accounts that documents belong to), and the people, browsers and programs that act for them."""
 
-from octavo.owners.callers import Caller, Role, Scope
-from octavo.owners.keys import read_key
+from octavo.owners.callers import Caller, Role, Scope, read_key
 from octavo.owners.sessions import (
     SESSION_SECONDS,
     ensure_local_owner,

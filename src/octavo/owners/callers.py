@@ -1,13 +1,20 @@
-"""The caller of a request: the account (owner) for which the caller acts, and the caller's permissions."""
+"""The caller of a request, and API keys.
+
+The caller has an account (owner) for which it acts, and permissions. A key is shown once and stored as a hash, and has
+at most the permissions of its creator.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
+from octavo.core.errors import NotAllowed, NotFound
+from octavo.core.ids import hash_token, new_id, new_token
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.records.account import KeyScope as Scope
-from octavo.records.account import Role
+from octavo.records.account import KeyView, NewKey, Role
 
 LEVELS: dict[Scope, int] = {"read": 0, "write": 1, "admin": 2}
 MOST_SCOPE: dict[Role, Scope] = {"reader": "read", "member": "write", "owner": "admin"}
@@ -57,3 +64,51 @@ class Caller:
 
     def _reaches(self, scope: Scope) -> bool:
         return min(LEVELS[self.scope], LEVELS[MOST_SCOPE[self.role]]) >= LEVELS[scope]
+
+
+QUERIES = load_queries("keys")
+PREFIX = "octavo_"
+SHOWN_CHARACTERS = 12
+
+
+async def make_key(
+    connection: Connection, caller: Caller, *, name: str, scope: Scope, days: int | None = None
+) -> NewKey:
+    if not caller.may_grant(scope):
+        raise NotAllowed(
+            "Only signed-in users and keys with the admin scope can create keys. "
+            "A new key cannot have more permissions than its creator."
+        )
+    key = PREFIX + new_token()
+    values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
+    values |= {"start": key[:SHOWN_CHARACTERS], "key_hash": hash_token(key), "days": days}
+    (made,) = await fetch_rows(connection, QUERIES.insert_key, values)
+    return NewKey(**made, key=key)
+
+
+async def list_keys(connection: Connection, caller: Caller) -> list[KeyView]:
+    """List the caller's API keys or, if the caller may manage the account, the API keys of all members."""
+    return [KeyView(**row) for row in await fetch_rows(connection, QUERIES.list_keys, _whose(caller))]
+
+
+async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> None:
+    """Revoke a key; it stops working immediately."""
+    cursor = await connection.execute(QUERIES.revoke_key, {"key": key_id, **_whose(caller)})
+    if cursor.rowcount == 0:
+        raise NotFound
+
+
+async def read_key(connection: Connection, key: str) -> Caller | None:
+    """Return the caller to whom an API key belongs.
+
+    Returns None if the key is invalid or its creator is no longer a member.
+    """
+    rows = await fetch_rows(connection, QUERIES.read_key, {"key_hash": hash_token(key)})
+    return Caller(**rows[0]) if rows else None
+
+
+def _whose(caller: Caller) -> dict[str, Any]:
+    """Return query parameters for selecting the API keys that the caller may manage."""
+    if not caller.may_grant("read"):
+        raise NotAllowed("Only signed-in users and keys with the admin scope can see and change keys.")
+    return {"owner": caller.owner_id, "user": caller.user_id, "everybodys": caller.may_manage}

@@ -25,8 +25,7 @@ from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
 from octavo.intake.errors import QuotaExceeded
 from octavo.intake.upload_rows import Upload, announced_upload, intake_limits
 from octavo.jobs.job_run import Run
-from octavo.pipeline.link_source import SourceFile
-from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.revision_files import RevisionFiles, SourceFile
 from octavo.pipeline.tools import Tools
 from octavo.sandbox import ENDED
 

@@ -63,7 +63,6 @@ from octavo.library.pictures import PICTURED
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.document_parts import PartsOf, add_parts
 from octavo.pipeline.improve_document import enqueue_improvement
-from octavo.pipeline.link_source import SourceFile, as_source_file, fetch_source
 from octavo.pipeline.paged_sources import (
     UNREADABLE,
     UNREADABLE_CODE,
@@ -72,7 +71,7 @@ from octavo.pipeline.paged_sources import (
     read_picture,
     unreadable_picture,
 )
-from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.revision_files import RevisionFiles, SourceFile, as_source_file, fetch_source
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import enqueue_embed_tags

@@ -1,14 +1,17 @@
-"""Stores the files that belong to one revision of a document.
+"""Stores the files that belong to one revision of a document, and downloads the target of a link.
 
 A stage writes them to the storage bucket and inserts their database rows in its transaction.
 """
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from psycopg import AsyncCursor
@@ -17,6 +20,13 @@ from psycopg.rows import TupleRow
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
+from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.extracted import SourceType
+from octavo.extract.registry import READABLE
+from octavo.extract.transcript import write_raw_transcript
+from octavo.fetch import FetchLimits
+from octavo.intake.errors import PageNotText
+from octavo.intake.links import fetch_page, fetch_transcript, video_id
 from octavo.jobs.job_run import Run
 from octavo.library.errors import SourceGone
 from octavo.pipeline.tools import Tools
@@ -103,3 +113,53 @@ class RevisionFiles:
             path = Path(folder) / "source"
             await copy_to_file(self._tools.bucket, key, path, row[0] if row else None)
             yield path
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """The file to extract. `source_type` is None if it must be detected from the content."""
+
+    key: str
+    filename: str
+    content_type: str
+    source_type: SourceType | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadedSource:
+    """The downloaded target of a link. `kind` is the kind of artifact as which it is stored."""
+
+    kind: str
+    body: bytes
+    content_type: str
+    source_type: SourceType
+    url: str
+    filename: str = ""
+
+    def about(self) -> dict[str, JSON]:
+        """Return the properties of the file that later stages need, without its content."""
+        names = ("kind", "content_type", "source_type", "url", "filename")
+        return {name: str(getattr(self, name)) for name in names}
+
+
+async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
+    settings = tools.settings
+    limits = FetchLimits(settings.fetch_bytes, settings.fetch_seconds)
+    if video := video_id(url):
+        transcript = await fetch_transcript(tools.fetch, video, limits, base=settings.youtube_url)
+        body = write_raw_transcript(transcript)
+        return DownloadedSource("transcript_raw", body, "application/json", SourceType.YOUTUBE, url)
+    page = await fetch_page(tools.fetch, url, limits)
+    filename = unquote(PurePosixPath(urlsplit(page.url).path).name)
+    found = await asyncio.to_thread(detect, page.body[:HEAD_BYTES], filename, page.content_type)
+    if found not in READABLE:
+        raise PageNotText
+    source_type = SourceType.WEB if found is SourceType.HTML else found
+    return DownloadedSource("page_raw", page.body, page.content_type, source_type, page.url, filename)
+
+
+def as_source_file(fetched: dict[str, JSON]) -> SourceFile:
+    """Make a `SourceFile` from the stored output of the stage `fetched`, so that later stages can extract it."""
+    fields = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
+    return SourceFile(**fields, source_type=SourceType(str(fetched["source_type"])))

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.core.errors import NotFound
-from octavo.deliver.errors import NoSecret, NotReplayable
+from octavo.deliver.channels import NoSecret, NotReplayable
 from octavo.deliver.subscribers import replay_delivery, rotate_secret, send_test
 from octavo.fetch import GuardedClient
 from octavo.owners import Caller

@@ -21,7 +21,7 @@ from octavo.fetch import (
     NameUnknown,
     TooManyRedirects,
 )
-from octavo.fetch.connect import GuardedBackend
+from octavo.fetch.client import GuardedBackend
 from tests.support.certificates import server_context, trusting_context
 from tests.support.sites import Answer, Asked, Canary, Site, canary, page, redirect, running_site
 

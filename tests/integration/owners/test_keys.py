@@ -14,7 +14,7 @@ import pytest
 from octavo.core.errors import NotAllowed, NotFound
 from octavo.database import Connection
 from octavo.owners import Caller, Role, Scope, open_anonymous_session, read_key
-from octavo.owners.keys import list_keys, make_key, revoke_key
+from octavo.owners.callers import list_keys, make_key, revoke_key
 from octavo.owners.members import add_member, change_role, remove_member
 from octavo.records.account import KeyView, NewKey
 from tests.integration.owners.conftest import People, user_of

@@ -14,7 +14,7 @@ import pytest
 from octavo.ai.gateway_setup import open_local_gateway
 from octavo.fetch import GuardedClient
 from octavo.intake import Outcome
-from octavo.intake.links.sources import NewSource, link_source, paste_source
+from octavo.intake.links import NewSource, link_source, paste_source
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.library.files import File, find_file

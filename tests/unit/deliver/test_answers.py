@@ -8,8 +8,15 @@ import pytest
 
 from octavo.core.errors import RETRY_RULES
 from octavo.core.http import read_retry_after
-from octavo.deliver.channels import Channels, UnknownChannel
-from octavo.deliver.errors import DeliveryFailed, ReceiverBusy, ReceiverFailed, ReceiverGone, ReceiverRefused
+from octavo.deliver.channels import (
+    Channels,
+    DeliveryFailed,
+    ReceiverBusy,
+    ReceiverFailed,
+    ReceiverGone,
+    ReceiverRefused,
+    UnknownChannel,
+)
 from octavo.deliver.http_channels import raise_for_status
 from octavo.deliver.mail import MailChannel
 from octavo.deliver.subscribers import conceal

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.deliver.channels import Delivery, EventRecord
-from octavo.deliver.errors import BadAddress, MailNotSet
+from octavo.deliver.channels import BadAddress, Delivery, EventRecord, MailNotSet
 from octavo.deliver.mail import MailChannel, MailServer, check_mail_address, make_mail
 from octavo.deliver.messages import Subject, describe
 

@@ -11,7 +11,7 @@ import pytest
 from octavo.core.errors import TooLarge
 from octavo.fetch import AnswerBroken
 from octavo.fetch.client import Body
-from octavo.fetch.errors import AnswerIncomplete
+from octavo.fetch.urls import AnswerIncomplete
 
 TEXT = b"Some words that are sent. " * 500
 

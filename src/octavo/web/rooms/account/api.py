@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.owners import Role, Scope, keys, members
+from octavo.owners import Role, Scope, callers, members
 from octavo.owners.accounts import list_users
 from octavo.owners.members import Member
 from octavo.records.account import KeyView, NewKey, UserAccount
@@ -102,7 +102,7 @@ class NewKeyRequest(BaseModel):
 async def list_keys(services: ServicesOf, caller: KnownCaller) -> Page[KeyView]:
     """List your API keys, newest first. If you have the role `owner`, the keys of all members are listed."""
     async with services.database.connection() as connection:
-        return Page(await keys.list_keys(connection, caller), None)
+        return Page(await callers.list_keys(connection, caller), None)
 
 
 @keys_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
@@ -111,7 +111,7 @@ async def make_key(
 ) -> NewKey:
     """Create an API key. The `key` is returned only once, in this response."""
     async with services.database.transaction() as connection:
-        made = await keys.make_key(
+        made = await callers.make_key(
             connection, caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
         )
         return await idempotency.keep(connection, made)
@@ -121,7 +121,7 @@ async def make_key(
 async def revoke_key(services: ServicesOf, caller: KnownCaller, key: UUID) -> None:
     """Revoke an API key. It stops working immediately."""
     async with services.database.transaction() as connection:
-        await keys.revoke_key(connection, caller, key)
+        await callers.revoke_key(connection, caller, key)
     services.live.recheck(caller.owner_id)
 
 

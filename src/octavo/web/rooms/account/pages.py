@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
-from octavo.owners import Scope, keys, members
+from octavo.owners import Scope, callers, members
 from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId
 from octavo.web.context.services import Services, ServicesOf
@@ -166,7 +166,7 @@ async def _show_keys(request: Request, services: Services, frame: Frame, status:
     if frame.caller.is_anonymous:
         raise NotAllowed("Create an account to use API keys.")
     async with services.database.connection() as connection:
-        found = await keys.list_keys(connection, frame.caller)
+        found = await callers.list_keys(connection, frame.caller)
     scopes = {scope: words for scope, words in SCOPES.items() if frame.caller.may_grant(scope)}
     more = {"keys": found, "scopes": scopes, "words": SCOPES, "lasts": LASTS}
     return show(request, "keys", frame, status, **more, **values)
@@ -190,7 +190,7 @@ async def make_key(
     if not frame.caller.may_grant(wanted.scope):
         raise NotAllowed
     async with services.database.transaction() as connection:
-        made = await keys.make_key(
+        made = await callers.make_key(
             connection, frame.caller, name=wanted.name, scope=wanted.scope, days=wanted.expires_in_days
         )
     return await _show_keys(request, services, frame, 201, made=made)
@@ -199,7 +199,7 @@ async def make_key(
 @keys_router.get("/{key}/revoke")
 async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsFrame, key: UUID) -> Response:
     async with services.database.connection() as connection:
-        found = {one.id: one for one in await keys.list_keys(connection, frame.caller)}
+        found = {one.id: one for one in await callers.list_keys(connection, frame.caller)}
     if key not in found:
         raise NotFound
     question = Question(
@@ -215,7 +215,7 @@ async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsF
 @keys_router.post("/{key}/revoke")
 async def revoke_key(services: ServicesOf, caller: KnownCaller, key: UUID) -> Response:
     async with services.database.transaction() as connection:
-        await keys.revoke_key(connection, caller, key)
+        await callers.revoke_key(connection, caller, key)
     services.live.recheck(caller.owner_id)
     return back_to("/settings/keys?said=revoked")
 

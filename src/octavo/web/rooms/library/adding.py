@@ -25,8 +25,7 @@ from octavo.core.ids import new_id
 from octavo.core.types import Extraction
 from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
-from octavo.intake.links import link_source, paste_source, video_source
-from octavo.intake.links.sources import NewSource
+from octavo.intake.links import NewSource, link_source, paste_source, video_source
 from octavo.intake.upload_rows import Policy, with_details
 from octavo.intake.uploads import OnCreated, ignore_created
 from octavo.library import changes

@@ -1,6 +1,6 @@
-"""Fetches the target of a link: a web page, or the transcript of a YouTube video.
+"""Links and pasted text as documents: normalises URLs, prepares their uploads, and fetches pages and transcripts.
 
-Failures become errors with advice for the user.
+The upload stores the URL, and the job fetches the target. Failures become errors with advice for the user.
 """
 
 from __future__ import annotations
@@ -13,17 +13,182 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import parse_qs, unquote, urlsplit
 
-from octavo.core.errors import NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
+from octavo.core.errors import Empty, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 from octavo.core.http import requested_wait
 from octavo.core.languages import primary_language
-from octavo.extract.transcript import RawSnippet, RawTranscript
-from octavo.fetch import AddressRefused, BadUrl, FetchLimits, FetchResponse, GuardedClient
+from octavo.core.types import JSON
+from octavo.extract.transcript import RawSnippet, RawTranscript, linked_urls
+from octavo.fetch import AddressRefused, BadUrl, FetchLimits, FetchResponse, GuardedClient, parse_url, refuse_private
 from octavo.intake import errors
+from octavo.intake.upload_rows import NewUpload, Policy
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
     from youtube_transcript_api import Transcript, TranscriptList
+
+MOST_CHARACTERS = 2000
+LABEL_CHARACTERS = 120
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# Tracking parameters.
+_TRACKING = re.compile(r"(?:utm_[a-z0-9_]*|fbclid|gclid)(?:=|$)", re.IGNORECASE)
+_SPACES = re.compile(r"[\s_+-]+")
+
+
+def canonical_url(given: str) -> str:
+    """Normalise a URL: lower-case scheme and host, no default port, fragment or tracking parameters.
+
+    Raises `BadUrl`.
+    """
+    written = given.strip()
+    if len(written) > MOST_CHARACTERS:
+        raise BadUrl(f"The URL is longer than {MOST_CHARACTERS:,} characters.")
+    parsed = parse_url(written)
+    parts = urlsplit(parsed.url)
+    port = "" if parsed.port == _DEFAULT_PORTS[parsed.scheme] else f":{parsed.port}"
+    host = f"[{parsed.host}]" if ":" in parsed.host else parsed.host
+    query = "&".join(one for one in parts.query.split("&") if not _TRACKING.match(one))
+    # Keep a trailing question mark: it could matter.
+    mark = "?" if query or (not parts.query and parsed.url.endswith("?")) else ""
+    return f"{parsed.scheme}://{host}{port}{parts.path or '/'}{mark}{query}"
+
+
+def label_of(url: str) -> str:
+    """Return a readable name for a URL: the site, and the last part of the path that contains words."""
+    parts = urlsplit(url)
+    words = [text for part in parts.path.split("/") if (text := _words(part))]
+    site = (parts.hostname or "").removeprefix("www.")
+    # No slashes: this is used as a file name.
+    return " - ".join([site, *words[-1:]])[:LABEL_CHARACTERS].strip()
+
+
+def _words(part: str) -> str:
+    return _SPACES.sub(" ", unquote(part).replace("/", " ").replace("\\", " ")).strip(" .")
+
+
+_ID = re.compile(r"[A-Za-z0-9_-]{11}")
+_HOSTS = frozenset({"youtube.com", "youtube-nocookie.com"})
+_SHORT_HOST = "youtu.be"
+_VARIANT = re.compile(r"^(?:www|m|music|gaming)\.")
+_PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
+
+
+def video_id(url: str) -> str | None:
+    """Return the id of a YouTube video (eleven characters), or None for any other URL."""
+    try:
+        parts = urlsplit(url.strip())
+        host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))
+    except ValueError:
+        return None
+    found = _candidate(host, parts.path, parts.query) if parts.scheme.lower() in {"http", "https"} else ""
+    return found if _ID.fullmatch(found) else None
+
+
+def _candidate(host: str, path: str, query: str) -> str:
+    """Return the part of the URL where a YouTube video id should be, or an empty string."""
+    first, second, *_ = [step for step in path.split("/") if step] + ["", ""]
+    if host == _SHORT_HOST:
+        return first
+    if host not in _HOSTS:
+        return ""
+    if first == "watch":
+        return parse_qs(query).get("v", [""])[0]
+    return second if first in _PATHS else ""
+
+
+def watch_url(video: str) -> str:
+    """Return the canonical URL of a YouTube video."""
+    return f"https://www.youtube.com/watch?v={video}"
+
+
+LINK_TYPE = "text/uri-list"
+PASTE_TYPE = "text/plain; charset=utf-8"
+# The comment distinguishes a link from a text file that contains only the same URL.
+_LINK = "# A link that was added to Octavo.\r\n{url}\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSource:
+    upload: NewUpload
+    body: bytes
+
+
+def link_source(
+    given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
+) -> NewSource:
+    """Prepare the upload of a web page or a video, given its URL.
+
+    Raises an error for invalid or private URLs, without using the network.
+    """
+    if video := video_id(given):
+        return _video(video, title, duplicates)
+    url = canonical_url(given)
+    refuse_private(parse_url(url), allow)
+    return _link(url, label_of(url), "web", title, duplicates)
+
+
+def video_source(given: str, *, title: str | None = None, duplicates: Policy = "reuse") -> NewSource:
+    if video := video_id(given):
+        return _video(video, title, duplicates)
+    raise BadUrl("A YouTube URL looks like https://www.youtube.com/watch?v=…")
+
+
+def paste_source(
+    text: str, *, title: str | None = None, attribution: str | None = None, duplicates: Policy = "reuse"
+) -> NewSource:
+    """Prepare the upload of pasted text. `attribution` says where the text comes from.
+
+    If the attribution is a URL, it is stored as the source URL. If there is no attribution and the text is a transcript
+    whose timestamps link to a video, the URL of the video is stored.
+    """
+    if not text.strip():
+        raise Empty("The pasted text is empty.")
+    given: dict[str, JSON] = {"title": title, "source": attribution}
+    upload = NewUpload(
+        _first_line(text) if title is None else title,
+        PASTE_TYPE,
+        duplicates=duplicates,
+        source_type="paste",
+        source_url=_address(attribution or _linked_video(text)),
+        given={name: value for name, value in given.items() if value},
+    )
+    return NewSource(upload, text.encode(errors="replace"))
+
+
+def _video(video: str, title: str | None, duplicates: Policy) -> NewSource:
+    return _link(watch_url(video), f"youtube.com - {video}", "youtube", title, duplicates)
+
+
+def _link(url: str, label: str, source_type: str, title: str | None, duplicates: Policy) -> NewSource:
+    given: dict[str, JSON] = {"title": title} if title else {}
+    upload = NewUpload(label, LINK_TYPE, duplicates=duplicates, source_type=source_type, source_url=url, given=given)
+    return NewSource(upload, _LINK.format(url=url).encode())
+
+
+def _address(attribution: str | None) -> str | None:
+    if not attribution:
+        return None
+    if video := video_id(attribution):
+        return watch_url(video)
+    try:
+        return canonical_url(attribution)
+    except BadUrl:
+        return None
+
+
+def _linked_video(text: str) -> str | None:
+    return next(filter(video_id, linked_urls(text)), None)
+
+
+def _first_line(text: str) -> str:
+    """Return a name for text without a title: its first line.
+
+    Slashes are replaced, because they would make the name look like a path.
+    """
+    line = next(line.strip() for line in text.splitlines() if line.strip())
+    return line[:80].replace("/", " ").replace("\\", " ").strip(" .#*>-") or "Pasted text"
+
 
 YOUTUBE = "https://www.youtube.com"
 # Separate threads, because they wait for another server and must not block other work.
