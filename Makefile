@@ -68,6 +68,7 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
+	$(BIN)/python tools/make_man_page.py docs/reference/octavo.1
 
 pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation again
 	$(BIN)/python -m tests.support.pictures docs/images
