@@ -70,6 +70,7 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
+	$(BIN)/python tools/make_man_page.py docs/reference/octavo.1
 
 docs-site: $(VENV)/.dev ## build the documentation site in build/site, and check its links
 	$(BIN)/python tools/make_site.py build/site

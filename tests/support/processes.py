@@ -49,10 +49,11 @@ def processes_mentioning(text: str) -> list[psutil.Process]:
 
 
 def octavo_environment(data_dir: Path, **settings: object) -> dict[str, str]:
-    """The environment of a command under test: nothing of the shell's own settings."""
+    """The environment of a command under test: nothing of the shell's own settings, nor of the person's profiles."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OCTAVO_")}
     chosen = {f"OCTAVO_{name.upper()}": str(value) for name, value in settings.items()}
-    return {**clean, "OCTAVO_DATA_DIR": str(data_dir), **chosen}
+    own = {"OCTAVO_DATA_DIR": str(data_dir), "XDG_CONFIG_HOME": str(data_dir.with_name(f"{data_dir.name}-config"))}
+    return {**clean, **own, **chosen}
 
 
 def start_octavo(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
-from octavo.cli.app import app
-from octavo.cli.completion import enable as enable_completion
+from octavo.cli.app import app, enable_completion
 from octavo.core.errors import OctavoError
 
 INTERRUPTED = 130

@@ -12,8 +12,7 @@ import typer
 
 from octavo.cli.costs import DryRun, plan_addition, print_plan, refuse_links
 from octavo.cli.local_files import FileSelection, LocalFile, RefusedFile, find_files, keep_stdin
-from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Cursor, HowToRead, Key, Server
+from octavo.cli.options import AsJson, Cursor, HowToRead, Key, Server, find_ids
 from octavo.cli.output import local_time, make_table, open_console, print_items, print_json, print_on
 from octavo.cli.progress import describe_refused, open_display
 from octavo.cli.remote import CONNECTIONS, Target, call

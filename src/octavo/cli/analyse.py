@@ -21,8 +21,7 @@ from octavo.cli.costs import (
     plan_files,
     print_analysis_plan,
 )
-from octavo.cli.names import find_ids, find_named
-from octavo.cli.options import AsJson, Cursor, Key, Server
+from octavo.cli.options import AsJson, Cursor, Key, Server, find_ids, find_named
 from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.prompts import choose_prompt
 from octavo.cli.remote import Target, call

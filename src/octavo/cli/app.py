@@ -1,11 +1,13 @@
-"""The commands that start, stop, check and configure an installation."""
+"""The commands that start, stop, check and configure an installation, and complete commands in a shell."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
-from pathlib import Path
+from enum import StrEnum
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -15,7 +17,6 @@ from octavo.cli import (
     add,
     analyse,
     bulk,
-    completion,
     connections,
     convert,
     costs,
@@ -26,14 +27,15 @@ from octavo.cli import (
     jobs,
     keys,
     mappings,
-    models,
     prompts,
     search,
     transfers,
     watch,
+    webhooks,
 )
-from octavo.cli.options import Key, Server
-from octavo.core.errors import NotRunning
+from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.output import print_json
+from octavo.core.errors import BadInput, NotRunning, StorageFailed
 from octavo.core.settings import Settings, load_settings, variable_name
 
 if TYPE_CHECKING:
@@ -63,8 +65,12 @@ app.add_typer(analyse.app)
 app.add_typer(costs.usage_app)
 app.add_typer(extract.app)
 app.add_typer(convert.app)
-app.add_typer(models.app, name="models")
+app.add_typer(costs.models_app, name="models")
 app.add_typer(costs.budgets_app, name="budgets")
+app.add_typer(keys.profiles_app)
+app.add_typer(edit.lists_app)
+app.add_typer(edit.collections_app, name="collections")
+app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(keys.app, name="keys")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
@@ -74,9 +80,7 @@ app.add_typer(prompts.app, name="prompts")
 app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
 app.add_typer(bulk.app, name="bulk")
-app.add_typer(completion.app, name="completion")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when the process with this ID ends.")]
 
 
@@ -154,7 +158,7 @@ def sign_in(as_json: AsJson = False) -> None:
     Only the link is written to standard output. It works once, within 15 minutes, and signs in to the same account as
     the link of `octavo up`.
     """
-    from octavo.cli.local import act, running_address
+    from octavo.cli.remote import act, running_address
     from octavo.core.http import shown_address
     from octavo.owners import make_sign_in_link, sign_in_url
     from octavo.owners.sessions import LINK_SECONDS
@@ -221,11 +225,13 @@ def mcp(
 
     The agent starts this command itself. With an API key, the scope of the key decides what the agent may do.
     """
-    from octavo.cli.remote import Target, call
+    from octavo.cli.remote import Target, call, find_server
     from octavo.mcp.server import serve_stdio
 
+    has_key = bool(find_server(Target(server, key), load_settings()).key)
+
     async def run(client: Client) -> None:
-        allowed = (await client.read_access()).may_write and (write or bool(key or load_settings().key))
+        allowed = (await client.read_access()).may_write and (write or has_key)
         await serve_stdio(client, may_write=allowed)
 
     call(Target(server, key), run)
@@ -290,7 +296,7 @@ def backup(
     A second backup to the same folder replaces the first one and copies only new files. `octavo restore PATH` restores
     it into an empty installation.
     """
-    from octavo.cli.local import run_backup
+    from octavo.cli.remote import run_backup
 
     run_backup(path.expanduser(), verify=verify, as_json=as_json)
 
@@ -308,3 +314,82 @@ def settings(as_json: AsJson = False) -> None:
     for row in rows:
         typer.echo(f"{row['name']}={row['value']}\n    {row['help']}")
     return None
+
+
+# Completion -----------------------------------------------------------------------------------------------------------
+
+
+completion_app = typer.Typer(help="Complete commands and options with the Tab key.", no_args_is_help=True)
+app.add_typer(completion_app, name="completion")
+
+PROGRAM = "octavo"
+# The script sets this variable when it requests completions.
+VARIABLE = "_OCTAVO_COMPLETE"
+
+
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+Which = Annotated[
+    Shell | None, typer.Argument(metavar="bash|zsh|fish", help="Default: the shell that you use.", show_default=False)
+]
+# How to load the installed script in a shell that is already open.
+LOAD = {Shell.BASH: "source '{path}'", Shell.ZSH: "exec zsh", Shell.FISH: "source '{path}'"}
+STARTUP_FILES = {Shell.BASH: "~/.bashrc", Shell.ZSH: "~/.zshrc"}
+
+
+def enable_completion() -> None:
+    """Enable completion for each shell. Does nothing unless a completion script started this process."""
+    if VARIABLE in os.environ:
+        from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] - no public name
+
+        completion_init()
+
+
+@completion_app.command("show")
+def show_script(shell: Which = None, as_json: AsJson = False) -> None:
+    """Print the completion script, for example to install it for all users."""
+    from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] - no public name
+
+    wanted = shell or detect_shell()
+    script = get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=wanted.value)
+    if as_json:
+        return print_json({"shell": wanted, "script": script})
+    return typer.echo(script)
+
+
+@completion_app.command()
+def install(shell: Which = None, as_json: AsJson = False) -> None:
+    """Install the completion script for the current user.
+
+    It is written to your home folder. For bash and zsh, the lines that load it are added to ~/.bashrc or ~/.zshrc.
+    """
+    from typer.completion import install as install_script  # pyright: ignore[reportPrivateImportUsage] - no public name
+
+    wanted = shell or detect_shell()
+    try:
+        _, path = install_script(wanted.value, PROGRAM, VARIABLE)
+    except OSError as error:
+        raise StorageFailed(f"{error.filename} cannot be written: {error.strerror}.") from None
+    load = LOAD[wanted].format(path=path)
+    if as_json:
+        return print_json({"shell": wanted, "path": path, "load": load})
+    typer.echo(f"Completion for {wanted} is written to {path}.")
+    if wanted in STARTUP_FILES:
+        typer.echo(f"{STARTUP_FILES[wanted]} loads it.")
+    return typer.echo(f"New terminals have it. In this one, run: {load}")
+
+
+def detect_shell() -> Shell:
+    """Return the shell that started this command or, if that cannot be found, the login shell."""
+    from typer.completion import _get_shell_name  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+
+    name = _get_shell_name() or PurePath(os.environ.get("SHELL", "")).name
+    try:
+        return Shell(name)
+    except ValueError:
+        known = ", ".join(Shell)
+        raise BadInput(f"Your shell ({name or 'unknown'}) is not supported. Name one of {known}.") from None

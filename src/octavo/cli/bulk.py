@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.bulk import Engine
-from octavo.cli.local import show_progress
+from octavo.cli.remote import show_progress
 from octavo.cli.options import AsJson
 from octavo.cli.output import make_facts, open_console, print_json, print_on
 from octavo.core.formatting import count_of, format_bytes

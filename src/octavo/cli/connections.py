@@ -10,8 +10,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids, find_named
-from octavo.cli.options import AsJson, Cursor, Key, Server
+from octavo.cli.options import AsJson, Cursor, Key, Server, find_ids, find_named
 from octavo.cli.output import clean, make_facts, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
@@ -70,8 +69,8 @@ def connections(  # noqa: PLR0917 - each is an option of the command
 
     async def run(client: Client) -> ConnectionPage:
         (found,) = await find_ids(client, [document])
-        wanted = {"engine": ENGINES[engine] if engine else None, "status": "dismissed" if dismissed else None}
-        return await client.list_connections(found, **wanted, cursor=cursor, limit=limit)
+        kind, status = ENGINES[engine] if engine else None, "dismissed" if dismissed else None
+        return await client.list_connections(found, engine=kind, status=status, cursor=cursor, limit=limit)
 
     page = call(target, run)
     if as_json:

@@ -19,8 +19,7 @@ from uuid import UUID
 import typer
 
 from octavo.cli.local_files import FileSelection, LocalFile, find_files
-from octavo.cli.names import find_ids, find_named
-from octavo.cli.options import AsJson, Cursor, Key, Server
+from octavo.cli.options import AsJson, Cursor, Key, Server, find_ids, find_named
 from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on, short_id, short_time
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput, OctavoError, StorageFailed

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.options import AsJson, Key, Server, find_ids
 from octavo.cli.output import clean, open_console, print_json
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput

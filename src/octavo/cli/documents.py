@@ -13,9 +13,18 @@ import typer
 
 from octavo.cli.costs import DryRun, PlannedDocument, plan_documents, print_plan
 from octavo.cli.edit import delete_matching, read_filter
-from octavo.cli.local import is_folder, run_restore
-from octavo.cli.names import find_ids
-from octavo.cli.options import DOCUMENT_HELP, AsJson, Cursor, Documents, HowToRead, Key, Password, Server, read_password
+from octavo.cli.options import (
+    DOCUMENT_HELP,
+    AsJson,
+    Cursor,
+    Documents,
+    HowToRead,
+    Key,
+    Password,
+    Server,
+    find_ids,
+    read_password,
+)
 from octavo.cli.output import (
     local_time,
     make_facts,
@@ -27,7 +36,7 @@ from octavo.cli.output import (
     short_id,
     short_time,
 )
-from octavo.cli.remote import Target, call
+from octavo.cli.remote import Target, call, is_folder, run_restore
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of, format_bytes
 from octavo.core.types import Extraction

@@ -1,4 +1,7 @@
-"""`octavo edit`: changes the title, author, date, kind, tags and collection of documents."""
+"""`octavo edit`, `tags` and `collections`: change the title, author, date, kind, tags and collection of documents.
+
+Also lists tags, and manages collections.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,17 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids
-from octavo.cli.options import DOCUMENT_HELP, AsJson, Key, Server
-from octavo.cli.output import clean, print_items, print_json
+from octavo.cli.options import DOCUMENT_HELP, AsJson, Key, Server, find_among, find_ids
+from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client, Document
-    from octavo.records.documents import BulkAnswer
+    from octavo.records.documents import BulkAnswer, Tag
+    from octavo.records.documents import Collection as DocumentCollection
+    from octavo.records.search import SimilarTag
 
 app = typer.Typer()
 NOTHING = "Nothing to change. Use --title, --author, --date, --kind, --tag, --remove-tag, --collection or --clear."
@@ -187,3 +191,117 @@ async def edit_one(client: Client, document: UUID, changes: Mapping[str, object]
     if tags:
         wanted["tags"] = tags.apply((await client.show_document(document)).tags)
     return await client.edit_document(document, wanted)
+
+
+# Tags and collections -----------------------------------------------------------------------------------------------
+
+lists_app = typer.Typer()
+collections_app = typer.Typer(help="List, create, rename and delete collections.", no_args_is_help=True)
+CollectionName = Annotated[str, typer.Argument(metavar="COLLECTION", help="Name or id of the collection.")]
+MOST_DAYS = 36500
+
+
+@lists_app.command()
+def tags(
+    similar: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Only tags with a similar meaning, most similar first.")
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """List tags, most used first, with the number of documents. `octavo edit --tag` adds them to documents."""
+
+    async def run(client: Client) -> Sequence[Tag | SimilarTag]:
+        return await (client.similar_tags(similar) if similar else client.list_tags())
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No similar tags." if similar else "No tags yet.")
+    console = open_console()
+    return print_on(
+        console, make_table(console, ["DOCUMENTS", "TAG"], [[str(one.documents), one.name] for one in found])
+    )
+
+
+@collections_app.command("ls")
+def list_collections(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List collections by name, with the number of documents in each."""
+
+    async def run(client: Client) -> list[DocumentCollection]:
+        return await client.list_collections()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No collections yet. Create one with `octavo collections add NAME`.")
+    console = open_console()
+    rows = [[str(one.documents), one.name, f"{one.keep_days} days" if one.keep_days else ""] for one in found]
+    return print_on(console, make_table(console, ["DOCUMENTS", "COLLECTION", "KEPT FOR"], rows))
+
+
+@collections_app.command("add")
+def add_collection(
+    name: Annotated[str, typer.Argument(help="Name of the new collection.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a collection, unless it exists. `octavo edit --collection` moves documents to it."""
+
+    async def run(client: Client) -> DocumentCollection:
+        return await client.add_collection(name)
+
+    made = call(Target(server, key), run)
+    return print_json(made) if as_json else typer.echo(f"The collection {clean(made.name)} is ready.")
+
+
+@collections_app.command("set")
+def set_collection(
+    collection: CollectionName,
+    name: Annotated[str | None, typer.Option(help="New name.")] = None,
+    keep_days: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=MOST_DAYS, help="Move documents to the trash so many days after their last change; 0: never."
+        ),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rename a collection, or set how long its documents are kept."""
+    changes: dict[str, object] = {"name": name} if name is not None else {}
+    changes |= {"keep_days": keep_days or None} if keep_days is not None else {}
+    if not changes:
+        raise BadInput("Nothing to change. Use --name or --keep-days.")
+
+    async def run(client: Client) -> DocumentCollection:
+        found = await find_collection(client, collection)
+        await client.edit_collection(found, changes)
+        return next(one for one in await client.list_collections() if one.id == found)
+
+    changed = call(Target(server, key), run)
+    return print_json(changed) if as_json else typer.echo(f"Changed the collection {clean(changed.name)}.")
+
+
+@collections_app.command("rm")
+def rm_collection(collection: CollectionName, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Delete a collection. Its documents are kept."""
+
+    async def run(client: Client) -> None:
+        await client.delete_collection(await find_collection(client, collection))
+
+    call(Target(server, key), run)
+    return print_json({"changed": 1}) if as_json else typer.echo("Deleted the collection. Its documents are kept.")
+
+
+async def find_collection(client: Client, typed: str) -> UUID:
+    """Find a collection by its name, its id or part of its id."""
+    known = await client.list_collections()
+    named = [one.id for one in known if one.name.casefold() == typed.strip().casefold()]
+    names = {one.id: one.name for one in known}
+    return named[0] if named else find_among(typed, names, "collection", "octavo collections ls --json")

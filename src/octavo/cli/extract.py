@@ -1,25 +1,34 @@
-"""`octavo extract`: converts any file to Markdown, JSON or HTML, without a database, a server or a data folder."""
+"""`octavo extract` and `octavo get`: the text of files, and the text, file and data of documents.
+
+`octavo extract` converts any file to Markdown, JSON or HTML, without a database, a server or a data folder.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, Iterator, Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from octavo.cli.local_files import LocalFile, find_files, keep_stdin
-from octavo.cli.options import PROMPT_FOR_IT, AsJson, Password, read_password
+from octavo.cli.options import PROMPT_FOR_IT, AsJson, Key, Password, Server, find_ids, read_password
 from octavo.cli.output import clean
 from octavo.cli.progress import open_reading_bar
+from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput, OctavoError, StorageFailed
 from octavo.core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from octavo.client import Client, Document
     from octavo.extract.extracted import Extracted
 
 STDIN = "-"
@@ -194,3 +203,102 @@ def describe_lack(extracted: Extracted) -> str | None:
             return f"Some text may be wrong.{doubt}"
         case _:
             return None
+
+
+# Documents ----------------------------------------------------------------------------------------------------------
+
+
+class Content(StrEnum):
+    """What `octavo get` returns."""
+
+    MARKDOWN = "markdown"
+    SOURCE = "source"
+    JSON = "json"
+    EXPORT = "export"
+
+
+def choose(wanted: Mapping[Content, bool]) -> Content:
+    chosen = [one for one, is_wanted in wanted.items() if is_wanted]
+    if len(chosen) > 1:
+        raise BadInput("Use one of --markdown, --source, --json and --export.")
+    return chosen[0] if chosen else Content.MARKDOWN
+
+
+@app.command()
+def get(
+    document: Annotated[str, typer.Argument(metavar="ID", help="Document id, or part of it.")],
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Get the text as Markdown. This is the default.")
+    ] = False,
+    source: Annotated[bool, typer.Option("--source", help="Get the original file.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Get all data as JSON: record, facts, text, chunks, connections and more.")
+    ] = False,
+    export: Annotated[
+        bool, typer.Option("--export", help="Get a ZIP file: the text, and pictures of figures.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Write to this file, or into this folder under the name of the document. Default: standard output.",
+        ),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+) -> None:
+    """Get the text, the original file or all data of a document. Interrupted downloads are resumed."""
+    content = choose(
+        {
+            Content.MARKDOWN: markdown,
+            Content.SOURCE: source,
+            Content.JSON: as_json,
+            Content.EXPORT: export,
+        }
+    )
+    if out is None and content in {Content.SOURCE, Content.EXPORT} and sys.stdout.isatty():
+        raise BadInput("This is not text for a terminal. Write it to a file with --out, or pipe it.")
+    if out is not None and not out.is_dir():
+        check_output(out)
+
+    async def run(client: Client) -> Path:
+        (found,) = await find_ids(client, [document])
+        return await save(client, await client.show_document(found), content, out or Path(folder))
+
+    with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+        written = call(Target(server, key), run)
+        if out is None:
+            return print_file(written)
+    return typer.echo(f"Written to {clean(str(written))}.", err=True)
+
+
+def print_file(path: Path) -> None:
+    """Copy a file to standard output. It is complete: a pipe never gets the beginning of a failed download."""
+    with path.open("rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+async def save(client: Client, document: Document, content: Content, out: Path) -> Path:
+    """Download to a file, or into a folder under the name of the document. Returns the path of the file."""
+    path = out / file_name(document, content) if out.is_dir() else out  # noqa: ASYNC240 - quicker than a thread call
+    match content:
+        case Content.MARKDOWN:
+            await client.download_markdown(document.id, path)
+        case Content.SOURCE:
+            await client.download_source(document.id, path)
+        case Content.JSON:
+            await client.download_export(document.id, path)
+        case Content.EXPORT:
+            await client.download_export(document.id, path, form="zip")
+    return path
+
+
+def file_name(document: Document, content: Content) -> str:
+    """Return a name for a local file. The name of the document comes from elsewhere, so folders in it are dropped."""
+    name = clean(document.filename.replace("\\", "/").rsplit("/", 1)[-1]).lstrip(".") or str(document.id)
+    endings = {Content.MARKDOWN: ".md", Content.JSON: ".json", Content.EXPORT: ".zip"}
+    ending = endings.get(content, "")
+    return name if name.endswith(ending) else f"{name}{ending}"

@@ -15,10 +15,9 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.local import act
-from octavo.cli.names import find_named
-from octavo.cli.options import AsJson, Cursor
+from octavo.cli.options import AsJson, Cursor, find_named
 from octavo.cli.output import local_time, print_items, print_json
+from octavo.cli.remote import act
 from octavo.core.errors import BadInput
 from octavo.core.types import JobStatus
 

@@ -14,8 +14,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids, find_named
-from octavo.cli.options import AsJson, Cursor, Key, Server
+from octavo.cli.options import AsJson, Cursor, Key, Server, find_ids, find_named
 from octavo.cli.output import clean, local_time, open_console, print_json, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput

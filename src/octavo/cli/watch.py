@@ -12,8 +12,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_ids
-from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.options import AsJson, Key, Server, find_ids
 from octavo.cli.output import clean, make_table, open_console, print_items, print_on, short_id
 from octavo.cli.remote import Target, call
 

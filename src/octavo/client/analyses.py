@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
@@ -18,7 +19,7 @@ class AnalysisCalls(Calls):
     """API calls that run prompts on whole documents, and manage the saved prompts."""
 
     @Call
-    async def list_prompts(self) -> Sequence[Prompt]:
+    async def list_prompts(self) -> builtins.list[Prompt]:
         return (await self._list(Prompt, "/prompts")).items
 
     @Call

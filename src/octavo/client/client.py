@@ -7,11 +7,10 @@ from typing import Self
 
 import httpx
 
-from octavo.client.account import AccountCalls
+from octavo.client.account import AccountCalls, DeliveryCalls
 from octavo.client.analyses import AnalysisCalls
 from octavo.client.calls import Blocking, LoopThread
 from octavo.client.conversions import ConversionCalls
-from octavo.client.deliveries import DeliveryCalls
 from octavo.client.documents import DocumentCalls
 from octavo.client.jobs import JobCalls
 from octavo.client.search import SearchCalls

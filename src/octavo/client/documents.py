@@ -384,6 +384,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def add_collection(self, name: str) -> Collection:
+        """Create a collection, or return the one with this name."""
         return await self._post(Collection, "/collections", {"name": name})
 
     @Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache
@@ -219,7 +219,8 @@ class Transport:
         except OSError as error:
             raise StorageFailed(f"{to}: {error.strerror}.") from error
         finally:
-            await asyncio.to_thread(part.unlink, missing_ok=True)
+            with suppress(OSError):
+                await asyncio.to_thread(part.unlink)
         return size
 
     async def _receive(self, request: Request, file: BinaryIO, on_progress: OnProgress | None) -> int:

@@ -535,7 +535,11 @@ class Settings(BaseSettings):
     ] = False
     server: Annotated[
         str | None,
-        Field(description="URL of the server that commands such as `octavo add` use. The default is this machine."),
+        Field(
+            description="Server that commands such as `octavo add` use: a URL, the name of a profile (see `octavo "
+            "login`), or `local` for this machine. Unset: the profile of the last `octavo login`, if there is one, "
+            "otherwise this machine."
+        ),
     ] = None
     key: Annotated[
         SecretStr | None, Field(description="API key for OCTAVO_SERVER, created on that server with `octavo keys add`.")

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from octavo import __version__
 from octavo.client import Client
 from octavo.core.errors import BadInput, Defect, NotFound, OctavoError
-from octavo.mcp.reading import TextRange, find_pages, parse_cursor, read_part, write_part
+from octavo.mcp.answers import TextRange, find_pages, parse_cursor, read_part, write_part
 from octavo.mcp.tools import Tool, offered
 
 INSTRUCTIONS = (

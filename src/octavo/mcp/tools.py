@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from octavo.client import Client, Filters, SearchFilters
 from octavo.core.errors import BadInput
-from octavo.mcp.answers import write_answer
-from octavo.mcp.reading import TextRange, find_chunks, find_pages, parse_cursor, read_part, write_part
+from octavo.mcp.answers import TextRange, find_chunks, find_pages, parse_cursor, read_part, write_answer, write_part
 from octavo.records.analyses import Analysis, ResultView
 from octavo.records.conversions import ConversionView
 from octavo.records.documents import Document, Outcome

@@ -99,6 +99,7 @@ def console(
     instance: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Console:
     monkeypatch.setenv("OCTAVO_DATA_DIR", str(instance.data))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     return Console(instance, monkeypatch, capsys)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.cli.names import find_among, match_part, read_part
+from octavo.cli.options import find_among, match_part, read_part
 from octavo.core.errors import BadInput, NotFound
 
 FIRST = UUID("0192f0c1-7e11-7d6a-a1c0-6f8f1f0b9a52")

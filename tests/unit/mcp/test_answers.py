@@ -10,8 +10,18 @@ from uuid import uuid4
 import pytest
 
 from octavo.core.errors import BadInput
-from octavo.mcp.answers import MOST_CHARACTERS, UNTRUSTED, mark_untrusted, write_answer
-from octavo.mcp.reading import MOST_PAGES, MOST_TEXT, TextRange, find_end, insert_page_markers, parse_cursor
+from octavo.mcp.answers import (
+    MOST_CHARACTERS,
+    MOST_PAGES,
+    MOST_TEXT,
+    UNTRUSTED,
+    TextRange,
+    find_end,
+    insert_page_markers,
+    mark_untrusted,
+    parse_cursor,
+    write_answer,
+)
 from octavo.mcp.server import describe_tool
 from octavo.mcp.tools import TOOLS, offered
 from octavo.records.documents import PageView
