@@ -153,7 +153,7 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command("sign-in")
 def sign_in(as_json: AsJson = False) -> None:
-    """Print a new link that signs in one browser, while Octavo is running on this machine.
+    """Print a new link that signs in one browser, while Octavo is running on this machine or at OCTAVO_PUBLIC_URL.
 
     Only the link is written to standard output. It works once, within 15 minutes, and signs in to the same account as
     the link of `octavo up`.
@@ -164,7 +164,7 @@ def sign_in(as_json: AsJson = False) -> None:
     from octavo.owners.sessions import LINK_SECONDS
 
     settings = load_settings()
-    address = shown_address(settings, running_address(settings))
+    address = settings.public_url or shown_address(settings, running_address(settings))
     url = sign_in_url(address, act(make_sign_in_link))
     if as_json:
         return typer.echo(json.dumps({"url": url, "expires_in_seconds": LINK_SECONDS}))
