@@ -17,6 +17,7 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 
 from tests.support import preloaded
 from tests.support.built_once import build_once
+from tests.support.clusters import copy_clusters, prepared_clusters
 from tests.support.postgres import Server, open_folder, run_server
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.s3 import S3Server, running_s3_server
@@ -31,12 +32,19 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     build_once()
     wait_patiently()
+    if not hasattr(config, "workerinput"):
+        share_with_all_processes(config)
+    copy_clusters()
     preloaded.fork_sandboxes()
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        stack = ExitStack()
-        stack.enter_context(preloaded.shared_by_all())
-        config.add_cleanup(stack.close)
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
+
+
+def share_with_all_processes(config: pytest.Config) -> None:
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    stack.enter_context(prepared_clusters())
+    if config.getoption("numprocesses", None):
+        stack.enter_context(preloaded.shared_by_all())
 
 
 def wait_patiently() -> None:

@@ -26,6 +26,7 @@ def place() -> Iterator[Place]:
     with open_folder() as folder, instance_in(folder, **limits, upload_bytes=5_000_000) as instance:
         instance.start()
         place = Place(instance)
+        place.admin()  # while the link is valid
         first = Program(place, place.sign_up())
         first.upload("first.txt", "Workers import what they need with the first document, while the browser starts.")
         first.api.close()

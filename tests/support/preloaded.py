@@ -41,6 +41,7 @@ import typer.main
 
 from tests.support.built_once import build_once
 from tests.support.clock import install_jumps
+from tests.support.clusters import copy_clusters
 
 ROOT = Path(__file__).parents[2]
 NUMBER = struct.Struct("i")
@@ -519,6 +520,7 @@ def load() -> None:
     for name in MODULES:
         importlib.import_module(name)
     build_once()
+    copy_clusters()
     typer.main.get_command(importlib.import_module("octavo.cli.app").app)
     load_data()
     gc.collect()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from playwright.sync_api import expect
 
@@ -18,17 +20,35 @@ LETTER = "The newsletter gives nine centimetres for the water table of that summ
 FILLER = "\n\n".join(f"Paragraph {number} says little. " * 12 for number in range(40))
 
 
-def add(place: Place, *files: tuple[str, str]) -> tuple[str, list[str]]:
+@dataclass(frozen=True)
+class Shelf:
+    """Texts of one owner that many tests read and none changes; the browsers are each test's own."""
+
+    session: str
+    documents: list[str]
+
+
+def fill_shelf(place: Place, *files: tuple[str, str]) -> Shelf:
     session = place.sign_up()
     owner = Program(place, session)
     documents = [owner.add(name, text) for name, text in files]
     owner.end()
-    return session, documents
+    return Shelf(session, documents)
 
 
-def test_find_leads_through_the_whole_text(place: Place, open_browser: OpenBrowser) -> None:
-    session, (book,) = add(place, ("book.txt", BOOK))
-    page = open_browser(session).open(f"/documents/{book}")
+@pytest.fixture(scope="module")
+def book(place: Place) -> Shelf:
+    return fill_shelf(place, ("book.txt", BOOK))
+
+
+@pytest.fixture(scope="module")
+def quotes(place: Place) -> Shelf:
+    bog, letter = f"# Bog\n\n{FILLER}\n\n{TABLE}\n\n{FILLER}", f"# Letter\n\n{FILLER}\n\n{LETTER}"
+    return fill_shelf(place, ("bog.md", bog), ("letter.md", letter))
+
+
+def test_find_leads_through_the_whole_text(book: Shelf, open_browser: OpenBrowser) -> None:
+    page = open_browser(book.session).open(f"/documents/{book.documents[0]}?at=0")
     page.keyboard.press("Control+f")
     field = page.get_by_role("searchbox", name="Find in this document")
     expect(field).to_be_focused()
@@ -57,9 +77,8 @@ def test_find_leads_through_the_whole_text(place: Place, open_browser: OpenBrows
     expect(count).to_have_text("No matches")
 
 
-def test_find_works_without_scripts(place: Place, open_browser: OpenBrowser) -> None:
-    session, (book,) = add(place, ("book.txt", BOOK))
-    page = open_browser(session, scripts=False).open(f"/documents/{book}")
+def test_find_works_without_scripts(book: Shelf, open_browser: OpenBrowser) -> None:
+    page = open_browser(book.session, scripts=False).open(f"/documents/{book.documents[0]}?at=0")
     page.get_by_role("link", name="Find in this document").click()
     page.get_by_role("searchbox", name="Find in this document").fill("page 41")
     page.get_by_role("button", name="Find", exact=True).click()
@@ -67,14 +86,13 @@ def test_find_works_without_scripts(place: Place, open_browser: OpenBrowser) -> 
     expect(page.locator("#p-41")).to_be_in_viewport()
 
 
-def test_the_reader_continues_where_the_person_stopped(place: Place, open_browser: OpenBrowser) -> None:
-    session, (book,) = add(place, ("book.txt", BOOK))
-    page = open_browser(session).open(f"/documents/{book}?p=30#p-30")
+def test_the_reader_continues_where_the_person_stopped(book: Shelf, open_browser: OpenBrowser) -> None:
+    page = open_browser(book.session).open(f"/documents/{book.documents[0]}?p=30#p-30")
     with page.expect_request(lambda request: request.method == "PUT" and "/position" in request.url):
         page.locator("#p-31").scroll_into_view_if_needed()
         page.locator("#text").hover()
         page.mouse.wheel(0, 900)
-    other = open_browser(session).open(f"/documents/{book}")  # another device
+    other = open_browser(book.session).open(f"/documents/{book.documents[0]}")  # another device
     expect(other.locator("#toasts")).to_contain_text("Continued on page 3")
     expect(other.locator("#p-1")).to_have_count(0)
     other.get_by_role("link", name="Go to the beginning").last.click()
@@ -83,21 +101,17 @@ def test_the_reader_continues_where_the_person_stopped(place: Place, open_browse
 
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light")])
 def test_open_beside_shows_both_quotes_at_their_places(
-    place: Place, open_browser: OpenBrowser, size: tuple[int, int], scheme: str
+    place: Place, quotes: Shelf, open_browser: OpenBrowser, size: tuple[int, int], scheme: str
 ) -> None:
-    session, (one, other) = add(
-        place,
-        ("bog.md", f"# Bog\n\n{FILLER}\n\n{TABLE}\n\n{FILLER}"),
-        ("letter.md", f"# Letter\n\n{FILLER}\n\n{LETTER}"),
-    )
     chunks: list[str] = []
-    with place.client(session) as api:
-        for document, quote in ((one, TABLE), (other, LETTER)):
+    with place.client(quotes.session) as api:
+        for document, quote in zip(quotes.documents, (TABLE, LETTER), strict=True):
             found = api.get(f"/api/v1/documents/{document}/find", params={"q": quote}).json()["items"]
             chunks.append(found[0]["chunk_id"])
+    one, other = quotes.documents
     address = f"/documents/{one}/beside/{other}?left={chunks[0]}&right={chunks[1]}"
     for scripts in (True, False):
-        page = open_browser(session, size=size, scheme=scheme, scripts=scripts).open(address)
+        page = open_browser(quotes.session, size=size, scheme=scheme, scripts=scripts).open(address)
         for title, chunk in (("Bog", chunks[0]), ("Letter", chunks[1])):
             text = page.get_by_role("group", name=f"Text of {title}")
             expect(text.locator(f"[id='c-{chunk}']")).to_be_in_viewport()
@@ -106,9 +120,8 @@ def test_open_beside_shows_both_quotes_at_their_places(
             no_sideways_scroll(page)
 
 
-def test_help_lists_the_keys_of_the_reader(place: Place, open_browser: OpenBrowser) -> None:
-    session, (note,) = add(place, ("note.md", "# Note\n\nSome words."))
-    page = open_browser(session).open(f"/documents/{note}")
+def test_help_lists_the_keys_of_the_reader(quotes: Shelf, open_browser: OpenBrowser) -> None:
+    page = open_browser(quotes.session).open(f"/documents/{quotes.documents[1]}?at=0")
     page.keyboard.press("?")
     help_text = page.get_by_role("dialog")
     for words in ("Next or previous passage", "Find in this document", "Highlight the selected text", "Ask"):

@@ -8,8 +8,6 @@ import os
 import random
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -23,7 +21,14 @@ from octavo.ops.processes import RecordFile
 from octavo.ops.work import NICENESS
 from tests.support.engine import engine_on
 from tests.support.instance import Instance, fetch, instance_in
-from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, processes_mentioning, wait_until
+from tests.support.processes import (
+    PATIENCE_SECONDS,
+    THE_USUAL_WAY,
+    Running,
+    processes_mentioning,
+    start_octavo,
+    wait_until,
+)
 
 LOWEST_PRIORITY = 19
 
@@ -61,9 +66,13 @@ def kill(pids: list[int | None]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
-def test_a_signal_stops_everything_in_good_order(instance: Instance, number: signal.Signals) -> None:
-    instance.start(THE_USUAL_WAY)
+@pytest.mark.parametrize(
+    ("number", "way"), [(signal.SIGTERM, THE_USUAL_WAY), (signal.SIGINT, ())], ids=["SIGTERM", "Ctrl-C"]
+)
+def test_a_signal_stops_everything_in_good_order(
+    instance: Instance, number: signal.Signals, way: tuple[str, ...]
+) -> None:
+    instance.start(way)
     assert set(instance.process_ids()) == {"up", "web", "worker 1", "database"}
     assert instance.stop(number) == 0
     assert instance.everything() == []
@@ -237,12 +246,11 @@ def test_doctor_works_beside_a_running_instance_and_alone(instance: Instance) ->
 
 
 def test_four_parallel_supervisors_start_one_instance(instance: Instance) -> None:
-    command = [sys.executable, "-m", "octavo", "up"]
     logs = [instance.log.with_name(f"{number}.log") for number in range(4)]
-    crowd: list[subprocess.Popen[bytes]] = []
+    crowd: list[Running] = []
     for log in logs:
         with log.open("wb") as stream:
-            crowd.append(subprocess.Popen(command, env=instance.environment, stdout=stream, stderr=stream))
+            crowd.append(start_octavo(["up"], instance.environment, stream.fileno()))
     try:
         wait_until(lambda: sum(one.poll() is not None for one in crowd) == 3, "all but one give up")
         assert [one.returncode for one in crowd if one.poll() is not None] == [1, 1, 1]
