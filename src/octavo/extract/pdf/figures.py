@@ -12,7 +12,7 @@ from operator import add
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box, is_caption
-from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun
+from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun, Word
 
 _MOST_SHAPES = 20_000
 _MOST_FIGURES = 50
@@ -26,6 +26,7 @@ _SHORT_SIDE = 30.0
 _THICK, _LONG_LINE = 5.0, 150.0  # a long line can be thicker than the lines of a drawing
 _TOUCH = 3.0
 _LABEL_GAP = 10.0
+_MOST_OF_HIGHLIGHT = 30.0
 _CAPTION_GAP = 36.0
 _COVER_LETTERS = 400
 _LABEL_LETTERS = 25
@@ -39,6 +40,7 @@ _SENTENCE_SHARE = 0.2
 _CAPTION_LINES = 8
 _LINE_STEP = 1.6
 _SAME_SIZE = 0.6
+_HIGHLIGHT = 1.6  # as a multiple of the height of the word
 _FEWEST_SHAPES = 5
 _FEWEST_BARS = 4
 _SAME_WIDTH = 1.3
@@ -345,7 +347,7 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
     for group in _groups([shape.box for shape in ink], page):
         if len(group) < _FEWEST_SHAPES or _are_cells(group, curved, segments) or _are_rows(group, round_ones):
             continue
-        if _are_tiles(group, round_ones, segments):
+        if _are_tiles(group, round_ones, segments) or _are_highlights(group, curved, page.runs):
             continue
         if area := _drawing(group, rulings, segments, page):
             yield area
@@ -378,6 +380,23 @@ def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
     ]
     tiles = sum(any(_share_side(one, other) for other in cells) for one in cells)
     return tiles >= max(_FEWEST_ROWS, 0.6 * len(group[:_MOST_CELLS]))
+
+
+def _are_highlights(group: Sequence[Box], curved: set[Box], runs: Sequence[TextRun]) -> bool:
+    """Whether most boxes are the backgrounds of single words, as in programs with coloured words."""
+    part = group[:_MOST_CELLS]
+    low = [box for box in part if box not in curved and _height(box) < _MOST_OF_HIGHLIGHT]
+    if 2 * len(low) <= len(part):
+        return False
+    words = [word for run in runs for word in run.words]
+    return 2 * sum(any(_is_behind(box, word) for word in words) for box in low) > len(part)
+
+
+def _is_behind(box: Box, word: Word) -> bool:
+    """Whether a box is behind a word, or a part of it, and about as high."""
+    is_level = box.top <= (word.top + word.bottom) / 2 <= box.bottom
+    high = word.bottom - word.top
+    return is_level and word.left < box.right and box.left < word.right and _height(box) < _HIGHLIGHT * high
 
 
 def _share_side(one: Box, other: Box) -> bool:

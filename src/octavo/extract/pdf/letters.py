@@ -299,7 +299,7 @@ _MOST_UNREAD = 50  # words
 
 
 # Signs of formulas in fonts that number them freely: "¼" shows "=", and "ð" and "Þ" show brackets.
-_WRONG_SIGN = re.compile(r"[^\W\d_]¼\s?[^\W_]|\Wð[^\sðÞ]{1,12}Þ(?![^\W\d_])")
+_WRONG_SIGN = re.compile(r"[A-Za-z\u0370-\u03ff)\]Þ]¼\s?[^\W_]|\Wð[^\sðÞ]{1,12}Þ(?![^\W\d_])")
 
 
 def has_unread_letters(own: str, found: str, signs: int) -> bool:
