@@ -208,13 +208,16 @@ def _join_verses(body: Element) -> None:
         if text.isdecimal() and _LINE_NUMBER.search(element.get("class") or ""):
             element.text = f" {text}"
     for element in list(body.iter("div", "p")):
-        before = element.getprevious()
-        if before is not None and _is_verse(element) and _is_verse(before) and not (before.tail or "").strip():
-            after = before.makeelement("br", {})
-            after.tail = element.text
-            before.extend([after, *element])
+        before, parent = element.getprevious(), element.getparent()
+        if before is None or parent is None or (before.tail or "").strip():
+            continue
+        if _is_verse(element) and _is_verse(before):
+            line_break = before.makeelement("br")
+            line_break.tail = element.text
+            for one in (line_break, *element):
+                before.append(one)
             before.tail = element.tail
-            element.getparent().remove(element)
+            parent.remove(element)
 
 
 def _is_verse(element: Element) -> bool:
