@@ -24,6 +24,10 @@ SELF_REFERENCE = re.compile(
 )
 SELF_REFERENCE_BONUS = 1.6
 _SPACES = re.compile(r"\s+")
+# The time and the speaker of a line in a transcript.
+_TRANSCRIPT_LINE = re.compile(
+    r"^ ?(?:\[\d{1,2}:\d\d(?::\d\d)?\]|\d{1,2}:\d\d:\d\d) (?:[A-Z][\w.-]*(?: [A-Z][\w.-]*)?: )?"
+)
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?])|[(\[]\s*[)\]]")
 
 
@@ -76,7 +80,7 @@ def rate_sentence(sentence: Sentence, weights: Mapping[str, float], place: float
 
 
 def plain_text(text: str) -> str:
-    return _BEFORE_MARK.sub("", _SPACES.sub(" ", text)).strip()
+    return _BEFORE_MARK.sub("", _TRANSCRIPT_LINE.sub("", _SPACES.sub(" ", text))).strip()
 
 
 def shorten(text: str, most: int = _MAX_CHARACTERS) -> str:

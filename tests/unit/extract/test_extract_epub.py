@@ -38,6 +38,19 @@ def test_chapters_come_in_the_order_of_the_spine_and_as_deep_as_the_contents_say
     assert extracted.pages == ()
 
 
+def test_a_place_with_two_equal_entries_is_in_the_outline_once(tmp_path: Path) -> None:
+    twice = f'{TOC}<li><a href="a.xhtml#c2">Chapter 2</a></li>'
+    outline = read(PROCESSOR, tmp_path, epub(CHAPTERS, toc=twice)).outline
+    assert [entry.title for entry in outline] == ["Part One", "Chapter 1", "Chapter 2"]
+
+
+def test_the_lines_of_a_stanza_are_one_paragraph_and_their_numbers_stand_apart(tmp_path: Path) -> None:
+    first = '<div class="verse">And went on, into the <i>Hofgarten</i>,<span class="linenum">10</span></div>'
+    stanza = f'<div class="stanza">{first}\n<div class="verse">And drank <i>coffee</i>.</div></div><p>A note.</p>'
+    text = markdown(PROCESSOR, tmp_path, epub({"one.xhtml": page(stanza)}))
+    assert text == "And went on, into the *Hofgarten*, 10  \nAnd drank *coffee*.\n\nA note."
+
+
 def test_the_old_table_of_contents_does_as_well(tmp_path: Path) -> None:
     ncx = POINT.format("Part One", "b.xhtml", POINT.format("Chapter 1", "a.xhtml#c1", ""))
     outline = read(PROCESSOR, tmp_path, epub(CHAPTERS, ncx=ncx)).outline

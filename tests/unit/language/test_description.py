@@ -49,6 +49,12 @@ def test_a_document_is_described() -> None:
     assert "sunlight" in document.summary
 
 
+def test_a_summary_of_a_transcript_has_no_times_and_speakers() -> None:
+    said = "[00:00:04] Ada Lee: The old dams on the moor hold back the water of the bog for almost a whole day."
+    document = describe(DocumentSource([ChunkText(said)], kind="text", filename="talk.txt")).document
+    assert document.summary == "The old dams on the moor hold back the water of the bog for almost a whole day."
+
+
 def test_each_chunk_is_described_in_its_own_words() -> None:
     plants, solar, _ = describe(SOURCE).chunks
     assert plants.concepts[0].text.lower() == "photosynthesis"

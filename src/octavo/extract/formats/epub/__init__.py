@@ -29,6 +29,8 @@ _HEADING = re.compile(r"h[1-6]")
 _TEXT_TAGS = re.compile(r"h[1-6]|p|li|td|th|dt|dd|a|span|em|strong|i|b|blockquote|figcaption|cite|small|sup|sub|code")
 _PARAGRAPH_TAGS = frozenset({"p", "li", "td"})
 _DEEPEST = 6
+_VERSE = re.compile(r"(?<![\w-])(?:verse|verseline|line|poem-?line)(?![\w-])", re.IGNORECASE)
+_LINE_NUMBER = re.compile(r"(?<![\w-])(?:ln|line-?(?:no|nr|num|number)s?)(?![\w-])", re.IGNORECASE)
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
 
@@ -148,7 +150,9 @@ def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple
         for number, entry in enumerate(contents.entries)
         if number in starts
     ]
-    return tuple(found) if found else None
+    # Books name the same place twice, for example as a part and as its first chapter.
+    unique = {(entry.title, entry.start): entry for entry in reversed(found)}
+    return tuple(reversed(unique.values())) or None
 
 
 def _line_start(markdown: str, place: int) -> int:
@@ -176,6 +180,7 @@ def convert_chapter(data: bytes, targets: Sequence[Target], picture: Picture | N
         marks.setdefault(element, []).append(f"\ufdd0{target.number}\ufdd1")
     for element, numbers in marks.items():
         _mark(element, "".join(numbers))
+    _join_verses(body)
     return _LONE_MARKS.sub(r"\1", to_markdown(body, picture))
 
 
@@ -194,6 +199,29 @@ def _remove_lists(body: Element) -> None:
         parent = element.getparent()
         if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:
             parent.remove(element)
+
+
+def _join_verses(body: Element) -> None:
+    """Make one paragraph with line breaks of the lines of a stanza, and separate line numbers from the words."""
+    for element in list(body.iter("span", "a", "small")):
+        text = (element.text or "").strip()
+        if text.isdecimal() and _LINE_NUMBER.search(element.get("class") or ""):
+            element.text = f" {text}"
+    for element in list(body.iter("div", "p")):
+        before, parent = element.getprevious(), element.getparent()
+        if before is None or parent is None or (before.tail or "").strip():
+            continue
+        if _is_verse(element) and _is_verse(before):
+            line_break = before.makeelement("br")
+            line_break.tail = element.text
+            for one in (line_break, *element):
+                before.append(one)
+            before.tail = element.tail
+            parent.remove(element)
+
+
+def _is_verse(element: Element) -> bool:
+    return element.tag in {"div", "p"} and _VERSE.search(element.get("class") or "") is not None
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
