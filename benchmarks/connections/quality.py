@@ -18,8 +18,7 @@ from uuid import uuid4
 from benchmarks.connections.passages import written_pairs
 from octavo.connect.contradiction import find_candidates, judge_candidates
 from octavo.connect.detection import MOST_COMPARED
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
-from octavo.connect.evidence import SentenceCache
+from octavo.connect.evidence import ChunkPair, ComparableChunk, DetectedConnection, SentenceCache
 
 GOALS = {"SICK": (0.80, 0.0), "written": (0.80, 0.0)}
 GOAL_SECONDS, PASSAGES = 10.0, 100

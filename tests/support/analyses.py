@@ -25,8 +25,7 @@ from octavo.analyse.segments import check_coverage
 from octavo.core.errors import StorageFailed
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.jobs.faults import FaultPlan
-from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.job_run import ClaimedJob, FaultPlan, Run
 from octavo.pipeline import Tools
 from octavo.records.analyses import Analysis, ItemView, ResultView
 from octavo.sandbox import Sandbox

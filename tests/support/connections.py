@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
-from octavo.connect.engine_types import digest_of
+from octavo.connect.evidence import digest_of
 from octavo.core.ids import new_id
 from octavo.records.search import Engine
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from octavo.core.types import JSON
-from octavo.jobs.faults import FaultPlan
-from octavo.jobs.job_run import ClaimedJob, Run
+from octavo.jobs.job_run import ClaimedJob, FaultPlan, Run
 from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Call, Limits, Sandbox, SandboxedFunction
 from octavo.sandbox.channel import Progress, ProgressCallback

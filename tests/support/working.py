@@ -15,7 +15,7 @@ from octavo.core.settings import Settings
 from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
-from octavo.jobs.faults import FaultPlan
+from octavo.jobs.job_run import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.library.documents import show_document

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from mimetypes import guess_type
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -25,7 +25,7 @@ from octavo.ai.calls import LOCAL, Caller, Picture
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_local_gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
-from octavo.bulk.manifest import PlannedFile, SourceFiles, source_key
+from octavo.bulk.manifest import PlannedFile, SourceFiles, extra_module, source_key
 from octavo.core.errors import AlreadyStored, BadInput, Empty, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.core.settings import Settings
@@ -58,9 +58,6 @@ from octavo.pipeline.process_document import (
 from octavo.sandbox import ENDED
 from octavo.storage import Bucket
 
-if TYPE_CHECKING:
-    from pyarrow import Schema
-
 log = structlog.get_logger()
 # `ready`: all results are in the row. `queued`: the file needs the job queue, such as an archive, whose files become
 # documents. `failed`: the file could not be read, for the reason in the row.
@@ -73,10 +70,9 @@ FileRow = dict[str, Any]
 
 
 @cache
-def row_schema() -> Schema:
+def row_schema() -> Any:  # noqa: ANN401 - a schema of Arrow
     """Return the columns of a shard. Nested values are stored as JSON."""
-    import pyarrow as pa
-
+    pa = extra_module("pyarrow")
     vectors = pa.list_(pa.list_(pa.float32()))
     texts = ("key", "filename", "content_type", "source_type", "sha256", "outcome", "error_code", "error_message")
     described = ("quality", "metadata", "pages", "figures", "chunks", "facts", "summary", "made_by", "vector_model")

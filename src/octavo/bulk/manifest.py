@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from hashlib import sha256
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,6 @@ from octavo.storage.signed_links import AccessKeys
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
-    from pyarrow import Table
 
 MANIFEST, SHARDS, SOURCES = "manifest.parquet", "shards", "sources"
 SHARD_FILES = 500
@@ -54,6 +54,11 @@ def require_packages() -> None:
     """Raise an error with advice if the packages of `octavo[bulk]` are not installed."""
     if not (find_spec("daft") and find_spec("pyarrow")):
         raise NotPossibleHere(NOT_INSTALLED)
+
+
+def extra_module(name: str) -> Any:  # noqa: ANN401 - these packages have no types, and are not always installed
+    """Import a module of the packages of `octavo[bulk]`."""
+    return import_module(name)
 
 
 # Locations ----------------------------------------------------------------------------------------------------------
@@ -210,28 +215,25 @@ async def find_plan(out: Bucket) -> Plan | None:
 
 async def read_plan(out: Bucket) -> Plan:
     """Read the manifest. Raises `NotPlanned` if there is none."""
-    from pyarrow import parquet
-
+    parquet = extra_module("pyarrow.parquet")
     if await out.stat(MANIFEST) is None:
         raise NotPlanned
-    file = parquet.ParquetFile(io.BytesIO(await out.read(MANIFEST, limit=READ_BYTES)))
+    file: Any = parquet.ParquetFile(io.BytesIO(await out.read(MANIFEST, limit=READ_BYTES)))
     source: bytes = file.schema_arrow.metadata[SOURCE_NAME]
     groups = (file.read_row_group(number).to_pylist() for number in range(file.num_row_groups))
     return Plan(source.decode(), [[PlannedFile(**row) for row in group] for group in groups if group])
 
 
 def _manifest(plan: Plan) -> bytes:
-    import pyarrow as pa
-
+    pa = extra_module("pyarrow")
     schema = pa.schema({"key": pa.string(), "bytes": pa.int64(), "etag": pa.string()})
     rows = [asdict(file) for shard in plan.shards for file in shard]
     table = pa.Table.from_pylist(rows, schema.with_metadata({SOURCE_NAME: plan.source}))
     return write_parquet(table)
 
 
-def write_parquet(table: Table, rows_per_group: int = SHARD_FILES) -> bytes:
-    from pyarrow import parquet
-
+def write_parquet(table: Any, rows_per_group: int = SHARD_FILES) -> bytes:  # noqa: ANN401 - a table of Arrow
+    parquet = extra_module("pyarrow.parquet")
     written = io.BytesIO()
     parquet.write_table(table, written, compression="zstd", row_group_size=rows_per_group)
     return written.getvalue()
@@ -254,10 +256,10 @@ async def finished_shards(out: Bucket) -> set[int]:
 
 async def read_shard(out: Bucket, number: int, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Read the results of a shard, one dictionary for each file."""
-    from pyarrow import parquet
-
+    parquet = extra_module("pyarrow.parquet")
     content = io.BytesIO(await out.read(shard_key(number), limit=READ_BYTES))
-    return parquet.read_table(content, columns=list(columns) if columns else None).to_pylist()
+    rows: list[dict[str, Any]] = parquet.read_table(content, columns=list(columns) if columns else None).to_pylist()
+    return rows
 
 
 @asynccontextmanager

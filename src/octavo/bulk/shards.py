@@ -22,6 +22,7 @@ from octavo.bulk.file_results import FAILED, open_tools, read_files, row_schema
 from octavo.bulk.manifest import (
     Plan,
     PlannedFile,
+    extra_module,
     finished_shards,
     make_plan,
     open_place,
@@ -100,8 +101,7 @@ def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions
 
 
 def _start(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions) -> Any:  # noqa: ANN401 - rows of Daft
-    import daft
-
+    daft = extra_module("daft")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
     if options.engine is Engine.RAY:
         daft.set_runner_ray(options.address, noop_if_initialized=True)
@@ -131,14 +131,12 @@ class ShardReader:
 
 
 async def read_and_write(settings: Settings, source: str, out: str, shard: int, files: Sequence[PlannedFile]) -> int:
-    import pyarrow as pa
-
     async with (
         aclosing(open_place(out, settings)) as bucket,
         open_tools(settings, open_source(source, settings), bucket) as tools,
     ):
         rows = await read_files(tools, files)
-        table = pa.Table.from_pylist(rows, row_schema())
+        table = extra_module("pyarrow").Table.from_pylist(rows, row_schema())
         with suppress(AlreadyStored):  # another process finished the same shard
             await bucket.put(shard_key(shard), await asyncio.to_thread(write_parquet, table))
     return len(rows)

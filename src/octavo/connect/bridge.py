@@ -17,8 +17,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
-from octavo.connect.evidence import SentenceCache, shared_quotes
+from octavo.connect.evidence import ChunkPair, ComparableChunk, DetectedConnection, SentenceCache, shared_quotes
 from octavo.connect.neighbours import EmbeddingModel
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.search import Engine

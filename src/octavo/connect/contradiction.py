@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from octavo.connect.differences import WORDING, describe_difference
-from octavo.connect.engine_types import ChunkPair, DetectedConnection
 from octavo.connect.english_words import SCOPES, Quantity, as_root, is_negation, weigh
-from octavo.connect.evidence import SentenceCache, shorten
+from octavo.connect.evidence import ChunkPair, DetectedConnection, SentenceCache, shorten
 from octavo.connect.statements import Statement
 from octavo.language import small_model
 from octavo.records.search import Engine, Status

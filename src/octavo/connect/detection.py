@@ -22,8 +22,16 @@ from psycopg.types.json import Jsonb
 from octavo.connect import contradiction
 from octavo.connect.bridge import Candidate, DocumentDomain, choose_candidates, find_candidates, load_domains
 from octavo.connect.contradiction import StatementPair
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection, Span, digest_of
-from octavo.connect.evidence import MOST_QUOTED, SentenceCache, shorten
+from octavo.connect.evidence import (
+    MOST_QUOTED,
+    ChunkPair,
+    ComparableChunk,
+    DetectedConnection,
+    SentenceCache,
+    Span,
+    digest_of,
+    shorten,
+)
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
 from octavo.connect.similarity import MOST_KEPT, find_similar, shared_concepts, thresholds_of
 from octavo.core.ids import new_id
@@ -37,10 +45,19 @@ CHUNKS_PER_BATCH = 100
 MOST_NEIGHBOURS = 50
 # Most chunks that share concepts with a chunk, in addition to its nearest neighbours.
 MOST_BY_CONCEPTS = 40
+# Chunks that share the rarest concepts of a chunk are its candidates: so many per concept, until there are enough.
+MOST_PER_CONCEPT, MOST_CANDIDATES = 200, 600
 # Most pairs per chunk checked for contradictions: with its nearest neighbours, and as many that share concepts.
 MOST_COMPARED = 12
 # Minimum absolute polarity of chunks with opposite tones.
 LEAST_TONE = 0.2
+CONCEPT_LIMITS = {
+    "most": MOST_BY_CONCEPTS,
+    "most_opposed": MOST_COMPARED,
+    "least_tone": LEAST_TONE,
+    "most_per_concept": MOST_PER_CONCEPT,
+    "most_candidates": MOST_CANDIDATES,
+}
 _MARKUP = ("#", "|", "```")
 
 Item = TypeVar("Item")
@@ -108,8 +125,7 @@ async def compare(
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
     result.seconds[Engine.SIMILARITY] += time.monotonic() - began
     async with database.connection() as connection:
-        most = {"most": MOST_BY_CONCEPTS, "most_opposed": MOST_COMPARED, "least_tone": LEAST_TONE}
-        values = scope.values() | {"chunks": list(chunks)} | most
+        values = scope.values() | {"chunks": list(chunks)} | CONCEPT_LIMITS
         rows = await (await connection.execute(QUERIES.by_concepts, values)).fetchall()
         by_concepts = [Neighbour(*row) for row in rows]
         ids = {*chunks, *(one.target for one in (*near, *by_concepts))}

@@ -1,18 +1,23 @@
-"""Chooses the quotes for a connection: the two sentences that have the most words in common."""
+"""Chooses the quotes for a connection: the two sentences that have the most words in common.
+
+Also defines the data types of connections: pairs of chunks, and the quotes that support a connection.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from uuid import UUID
 
-from octavo.connect.engine_types import ComparableChunk, Span
 from octavo.connect.english_words import as_root, is_content_word, weigh
 from octavo.connect.statements import WORD, Statement, find_names, read_statements
 from octavo.core.languages import primary_language
+from octavo.core.types import JSON
 from octavo.language.languages import ENGLISH, confirm_language
 from octavo.language.markdown_segments import SegmentKind, split_segments
 from octavo.language.sentences import split_sentences
+from octavo.records.search import Engine, Status
 
 MOST_QUOTED = 400
 _QUOTED_SEGMENTS = frozenset({SegmentKind.PARAGRAPH, SegmentKind.ITEM})
@@ -132,3 +137,68 @@ def shorten(text: str, start: int, end: int) -> Span:
         space = text.rfind(" ", start + 1, start + MOST_QUOTED)
         end = space if space > 0 else start + MOST_QUOTED
     return Span(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparableChunk:
+    """A chunk with the data that is needed to find connections.
+
+    `polarity` is its tone, negative or positive, or None if unknown.
+    """
+
+    id: UUID
+    document_id: UUID
+    content: str
+    concepts: Mapping[str, float] = field(default_factory=dict[str, float])
+    themes: tuple[str, ...] = ()
+    polarity: float | None = None
+    importance: float = 0.0
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPair:
+    """Two chunks of different documents that may be connected. `similarity` is the cosine of their vectors."""
+
+    source: ComparableChunk
+    target: ComparableChunk
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A quote, stored as a start and end in its chunk instead of as text, so that it is always verbatim."""
+
+    start: int
+    end: int
+
+    def text_in(self, chunk: ComparableChunk) -> str:
+        return chunk.content[self.start : self.end]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedConnection:
+    """A connection with the quotes that support it and a one-sentence explanation."""
+
+    engine: Engine
+    pair: ChunkPair
+    strength: float
+    source_span: Span
+    target_span: Span
+    explanation: str
+    status: Status = Status.FOUND
+    made_by: str = "local"
+    detail: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+
+    @property
+    def quotes(self) -> tuple[str, str]:
+        return self.source_span.text_in(self.pair.source), self.target_span.text_in(self.pair.target)
+
+
+def digest_of(engine: Engine, quotes: Sequence[str]) -> bytes:
+    """Return the key under which a decision about a connection is stored.
+
+    It depends on both quotes, but not on their order, case, spacing or punctuation.
+    """
+    plain = sorted("".join(one for one in quote.lower() if one.isalnum()) for quote in quotes)
+    return sha256("\0".join([engine, *plain]).encode()).digest()

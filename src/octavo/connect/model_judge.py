@@ -20,8 +20,7 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXPLAIN_BRIDGES, JUDGE_CONTRADICTIONS, Task
 from octavo.ai.tasks.judge_pairs import BRIDGES_PER_CALL, CONTRADICTIONS_PER_CALL, Judgement, Verdict
 from octavo.connect.bridge import Candidate, best_first, connect
-from octavo.connect.engine_types import DetectedConnection
-from octavo.connect.evidence import SentenceCache
+from octavo.connect.evidence import DetectedConnection, SentenceCache
 from octavo.language.insights import TextPair
 from octavo.records.search import Status
 

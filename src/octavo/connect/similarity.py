@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from octavo.connect.engine_types import ChunkPair, DetectedConnection
-from octavo.connect.evidence import SentenceCache, SharedQuotes, shared_quotes
+from octavo.connect.evidence import ChunkPair, DetectedConnection, SentenceCache, SharedQuotes, shared_quotes
 from octavo.language.embedding import NAME as LOCAL_MODEL
 from octavo.records.search import Engine
 

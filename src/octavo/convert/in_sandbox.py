@@ -173,9 +173,8 @@ def convert_words(
     Returns an error message if a pattern is too slow. The rules run again when suggestions are added, because that is
     cheaper than storing the result of the first run.
     """
-    from octavo.convert.rules.engine import convert
+    from octavo.convert.rules.engine import convert, with_suggestions
     from octavo.convert.rules.patterns import kill_stuck_patterns
-    from octavo.convert.rules.suggestions import with_suggestions
 
     mapping = mapping_from_text(mapping_text, file)
     document: dict[str, Any] = json.load(task.input)

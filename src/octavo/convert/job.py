@@ -28,7 +28,7 @@ from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, mapping_of_conversion
 from octavo.convert.remote_service import RemoteService
 from octavo.convert.results import Author, StoredResult, add_revision, save_revision, store_result
-from octavo.convert.rules.suggestions import missing_fields
+from octavo.convert.rules.engine import missing_fields
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion
 from octavo.core.errors import (
     AnswerUnusable,

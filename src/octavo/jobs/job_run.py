@@ -1,9 +1,16 @@
-"""One attempt of a job, as its handler sees it: the input, the stages with their stored outputs, and the progress."""
+"""One attempt of a job, as its handler sees it: the input, the stages with their stored outputs, and the progress.
+
+At named points of an attempt, tests kill or stop the worker or raise an error. In production, each point costs only one
+comparison.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -13,10 +20,9 @@ from uuid import UUID
 import structlog
 from psycopg.types.json import Jsonb
 
-from octavo.core.errors import OctavoError
+from octavo.core.errors import BadSetting, OctavoError, StorageFailed
 from octavo.core.types import JSON, Lane
 from octavo.database import Connection, Database, load_queries, retry_until_available
-from octavo.jobs.faults import FaultPlan
 
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
@@ -203,3 +209,60 @@ class Run(Generic[Tools]):
 async def _flag(connection: Connection, query: bytes, values: dict[str, Any]) -> bool:
     row = await (await connection.execute(query, values)).fetchone()
     return row is not None and bool(row[0])
+
+
+POINTS = (
+    "claim.after",
+    "stage.work.before",
+    "stage.commit.before",
+    "stage.commit.after",
+    "complete.before",
+    "complete.after",
+    "fail.before",
+    "fail.after",
+    "heartbeat.before",
+)
+ACTIONS = ("kill", "stop", "raise")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault to inject: do `action` when `point` is reached for the `number`th time."""
+
+    point: str
+    number: int
+    action: str
+
+
+class FaultPlan:
+    """The faults to inject, such as `claim.after@3=kill,fail.before@1=stop`. Used only in tests."""
+
+    def __init__(self, text: str) -> None:
+        self._faults = [_parse(part) for part in text.split(",") if part]
+        self._reached: Counter[str] = Counter()
+
+    def reach(self, point: str) -> None:
+        if not self._faults:
+            return
+        self._reached[point] += 1
+        for fault in self._faults:
+            if (fault.point, fault.number) == (point, self._reached[point]):
+                _act(fault.action)
+
+
+def _parse(text: str) -> Fault:
+    point, _, rest = text.partition("@")
+    number, _, action = rest.partition("=")
+    if point not in POINTS or not number.isdigit() or action not in ACTIONS:
+        raise BadSetting(f"OCTAVO_FAULTS: {text} must look like {POINTS[0]}@1={ACTIONS[0]}.")
+    return Fault(point, int(number), action)
+
+
+def _act(action: str) -> None:
+    match action:
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case _:
+            raise StorageFailed("Injected by a test.")

@@ -22,8 +22,7 @@ from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, Oct
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, ThreadConnection, explain, load_queries, retry_until_available
-from octavo.jobs.faults import FaultPlan
-from octavo.jobs.job_run import ClaimedJob, LeaseLost, Run
+from octavo.jobs.job_run import ClaimedJob, FaultPlan, LeaseLost, Run
 from octavo.jobs.kinds import Kinds, sync_kinds
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
 from octavo.jobs.worker_state import (

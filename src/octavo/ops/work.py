@@ -15,7 +15,7 @@ from octavo.ai.gateway_setup import LiveGateway, LiveModels
 from octavo.core.settings import Settings
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
-from octavo.jobs.faults import FaultPlan
+from octavo.jobs.job_run import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.ops.instance import LATER, PRELOAD, bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of

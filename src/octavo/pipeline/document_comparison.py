@@ -11,8 +11,7 @@ from uuid import UUID
 from octavo.ai.calls import Caller, CallerGone
 from octavo.choreography import Cause, job_after
 from octavo.connect import detection
-from octavo.connect.engine_types import DetectedConnection
-from octavo.connect.evidence import SentenceCache
+from octavo.connect.evidence import DetectedConnection, SentenceCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.connect.neighbours import needs_index
 from octavo.core.errors import RETRY_RULES, OctavoError

@@ -6,10 +6,21 @@ Such a process can only read one file and write one file.
 from typing import TYPE_CHECKING
 
 from octavo.core.types import JSON
-from octavo.sandbox.errors import ENDED, ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, StepOutOfTime, TaskFailed
 from octavo.sandbox.function import Call, SandboxedFunction, Task, sandboxed
 from octavo.sandbox.layers import Layer, Layers
-from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome, Progress
+from octavo.sandbox.limits import (
+    BACKGROUND_NICENESS,
+    ENDED,
+    ChildCrashed,
+    Limits,
+    Outcome,
+    OutOfMemory,
+    OutOfTime,
+    OutputTooLarge,
+    Progress,
+    StepOutOfTime,
+    TaskFailed,
+)
 
 if TYPE_CHECKING:
     from octavo.sandbox.sandbox import Sandbox

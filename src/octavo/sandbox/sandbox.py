@@ -22,10 +22,9 @@ import structlog
 
 from octavo.sandbox import kernel, landlock, protocol
 from octavo.sandbox.channel import Channel, GarbledError, Log, PacedReader, ProgressCallback
-from octavo.sandbox.errors import ParentEnded
 from octavo.sandbox.function import Call
 from octavo.sandbox.layers import Layers, explain, probe
-from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome
+from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome, ParentEnded
 from octavo.sandbox.link import ParentLink
 from octavo.sandbox.protocol import ChildFiles
 from octavo.sandbox.verdict import Exit, FinishedTask, judge
@@ -109,7 +108,7 @@ class Sandbox:
         If the parent process ends in the meantime, the function is started again, so progress may be reported twice.
         `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
         only when the child process is dead, even if the caller is cancelled. Raises errors from
-        `octavo.sandbox.errors`, and errors from `octavo.core.errors` that the function raised.
+        `octavo.sandbox.limits`, and errors from `octavo.core.errors` that the function raised.
         """
         async with self._slots:
             for starts_left in reversed(range(STARTS)):

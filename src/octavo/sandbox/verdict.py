@@ -15,8 +15,16 @@ from octavo.core import errors
 from octavo.core.types import JSON
 from octavo.sandbox import protocol
 from octavo.sandbox.channel import GarbledError, parse, printable
-from octavo.sandbox.errors import ChildCrashed, OutOfMemory, OutOfTime, OutputTooLarge, StepOutOfTime, TaskFailed
-from octavo.sandbox.limits import Limits, Outcome
+from octavo.sandbox.limits import (
+    ChildCrashed,
+    Limits,
+    Outcome,
+    OutOfMemory,
+    OutOfTime,
+    OutputTooLarge,
+    StepOutOfTime,
+    TaskFailed,
+)
 
 # Messages of allocators, C++ and Rust before they abort.
 _MEMORY_WORDS = re.compile(

@@ -15,7 +15,7 @@ import pytest
 
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload
-from octavo.jobs.faults import POINTS
+from octavo.jobs.job_run import POINTS
 from octavo.library.changes import retry_document
 from octavo.library.highlights import NewHighlight, add_highlight
 from octavo.ops.instance import bucket_of

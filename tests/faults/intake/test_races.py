@@ -22,7 +22,7 @@ from octavo.database import connect
 from octavo.extract.detect import detect
 from octavo.intake import Intake, NewUpload, Outcome
 from octavo.intake.upload_rows import sweep_abandoned
-from octavo.jobs.faults import FaultPlan
+from octavo.jobs.job_run import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.library import changes

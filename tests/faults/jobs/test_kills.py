@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.jobs.faults import POINTS
+from octavo.jobs.job_run import POINTS
 from tests.support.engine import Engine, Workers, wait_for_end
 from tests.support.processes import PATIENCE_SECONDS, takes_at_most, wait_until
 

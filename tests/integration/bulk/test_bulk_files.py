@@ -37,15 +37,15 @@ FILES = {"log.md": NOTE.encode(), "letters/tar.html": LETTER.encode(), "berths.c
 DOCUMENTS = """
     SELECT d.filename, d.status, d.title, d.source_type, d.content_type, encode(d.sha256, 'hex') AS sha256, d.bytes,
            d.quality, d.revision, d.last_revision, d.text_ready, d.embeddings_ready, d.needs_classification,
-           d.page_count, d.word_count, d.author, d.language, d.document_date, d.summary, d.metadata, d.described_by, d.kind, d.version,
-           d.embedding_model_id IS NOT NULL AS has_model,
+           d.page_count, d.word_count, d.author, d.language, d.document_date, d.summary, d.metadata, d.described_by,
+           d.kind, d.version, d.embedding_model_id IS NOT NULL AS has_model,
            ARRAY(SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
                  WHERE dt.document_id = d.id ORDER BY 1) AS tags
     FROM documents d WHERE d.owner_id = %s ORDER BY d.filename"""
 CHUNKS = """
     SELECT d.filename, c.index, c.content, c.char_start, c.char_end, c.page_from, c.heading_path, c.word_count,
-           c.themes, c.tone, c.importance, c.summary, c.made_by, c.boxes, e.vector::text AS vector, w.words::text AS words,
-           ARRAY(SELECT (k.concept, k.importance)::text FROM chunk_concepts k
+           c.themes, c.tone, c.importance, c.summary, c.made_by, c.boxes, e.vector::text AS vector,
+           w.words::text AS words, ARRAY(SELECT (k.concept, k.importance)::text FROM chunk_concepts k
                  WHERE k.chunk_id = c.id ORDER BY 1) AS concepts
     FROM chunks c JOIN documents d ON d.id = c.document_id JOIN chunk_embeddings e ON e.chunk_id = c.id
     JOIN chunk_words w ON w.chunk_id = c.id

@@ -152,8 +152,8 @@ async def a_passage(
     await desk.rows("UPDATE chunks SET tone = %s, importance = 0.9 WHERE id = %s", tone, passage)
     for concept, importance in concepts.items():
         await desk.rows(
-            "INSERT INTO chunk_concepts (chunk_id, concept, importance) VALUES (%s, %s, %s)",
-            *(passage, concept, importance),
+            "INSERT INTO chunk_concepts (chunk_id, concept, importance, owner_id) VALUES (%s, %s, %s, %s)",
+            *(passage, concept, importance, owner),
         )
     return passage
 
@@ -178,13 +178,44 @@ async def test_what_speaks_of_the_same_in_the_opposite_tone_is_not_crowded_out(d
     assert (one.pair.source.id, one.pair.target.id) == (praise, blame)
 
 
+async def test_of_a_common_concept_a_limited_number_of_chunks_is_read_and_rare_ones_count_first(
+    desk: Desk, owner: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"most_per_concept": 5, "most_candidates": 6}
+    monkeypatch.setattr(detection, "CONCEPT_LIMITS", detection.CONCEPT_LIMITS | limits)
+    mine = await a_passage(desk, owner, 0, {"Stahl": 0.9, "Pylon": 0.3}, 0.5)
+    for number in range(12):
+        await a_passage(desk, owner, number + 1, {"Stahl": 0.5 + number / 100}, 0.5)
+    rare = await a_passage(desk, owner, 20, {"pylon": 0.3, "stahl": 0.1}, 0.5)
+    stranger = await desk.new_owner()
+    await a_passage(desk, stranger, 21, {"Pylon": 0.9}, 0.5)
+    document = await desk.one("SELECT document_id FROM chunks WHERE id = %s", mine)
+    async with desk.database.connection() as connection:
+        model = await detection.find_model(connection, document, "test")
+        assert model
+        scope = await detection.search_scope(connection, owner, document, model)
+        values = scope.values() | {"chunks": [mine]} | detection.CONCEPT_LIMITS
+        rows = await (await connection.execute(detection.QUERIES.by_concepts, values)).fetchall()
+    found = {row[1] for row in rows}
+    common = "SELECT chunk_id FROM chunk_concepts WHERE concept = 'Stahl' AND chunk_id <> %s"
+    best = await desk.rows(f"{common} ORDER BY importance DESC LIMIT 5", mine)
+    assert found == {rare, *(row["chunk_id"] for row in best)}
+
+
+async def test_concepts_move_with_their_document_to_another_account(desk: Desk, owner: UUID) -> None:
+    passage, other = await a_passage(desk, owner, 0, {"Stahl": 0.9}, 0.5), await desk.new_owner()
+    await desk.rows("UPDATE documents SET owner_id = %s RETURNING id", other)
+    assert await desk.one("SELECT owner_id FROM chunk_concepts WHERE chunk_id = %s", passage) == other
+
+
 async def describe_as(desk: Desk, document: UUID, polarity: float) -> None:
     """What a model that reads German would say of it."""
     tone = Jsonb({"polarity": polarity, "primary_emotion": "neutral"})
     await desk.rows("UPDATE chunks SET tone = %s WHERE document_id = %s", tone, document)
     await desk.rows(
-        "INSERT INTO chunk_concepts (chunk_id, concept, importance) "
-        "SELECT id, 'Hafenbrücke', 0.9 FROM chunks WHERE document_id = %s ON CONFLICT DO NOTHING",
+        "INSERT INTO chunk_concepts (chunk_id, concept, importance, owner_id) "
+        "SELECT c.id, 'Hafenbrücke', 0.9, d.owner_id FROM chunks c JOIN documents d ON d.id = c.document_id "
+        "WHERE d.id = %s ON CONFLICT DO NOTHING",
         document,
     )
 

@@ -17,8 +17,7 @@ from octavo.ai.gateway_setup import open_gateway, open_local_gateway
 from octavo.connect import model_judge
 from octavo.connect.contradiction import find_candidates, judge_candidates
 from octavo.connect.detection import find_opposite_tones
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
-from octavo.connect.evidence import SentenceCache
+from octavo.connect.evidence import ChunkPair, ComparableChunk, DetectedConnection, SentenceCache
 from octavo.connect.model_judge import JudgeBudget, ModelJudge
 from octavo.core.settings import Settings
 from octavo.records.search import Status

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, WrongDatabase
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.database.embedded.account import Account
+from octavo.database.embedded.cluster import Account
 from tests.support.mounts import run_apart
 from tests.support.postgres import open_folder
 from tests.support.processes import octavo_environment, processes_mentioning, running, wait_until

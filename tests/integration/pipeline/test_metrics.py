@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from uuid import UUID
 
-from octavo.ops.metrics import read_metrics, render_metrics
+from octavo.ops.health import read_metrics, render_metrics
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.working import add, finished, working

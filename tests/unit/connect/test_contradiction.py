@@ -8,8 +8,7 @@ import pytest
 
 from octavo.connect import contradiction
 from octavo.connect.contradiction import find_candidates, judge_candidates
-from octavo.connect.engine_types import ChunkPair, ComparableChunk, DetectedConnection
-from octavo.connect.evidence import SentenceCache
+from octavo.connect.evidence import ChunkPair, ComparableChunk, DetectedConnection, SentenceCache
 from octavo.language.small_model import CONTRADICTION_THRESHOLD
 from octavo.records.search import Status
 

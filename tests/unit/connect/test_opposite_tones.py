@@ -7,8 +7,7 @@ from uuid import uuid4
 import pytest
 
 from octavo.connect.detection import find_opposite_tones
-from octavo.connect.engine_types import ChunkPair, ComparableChunk
-from octavo.connect.evidence import MOST_QUOTED, SentenceCache
+from octavo.connect.evidence import MOST_QUOTED, ChunkPair, ComparableChunk, SentenceCache
 from octavo.records.search import Engine, Status
 
 GERMAN = (

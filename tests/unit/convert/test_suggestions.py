@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from octavo.convert.mappings.shipped_mappings import load_shipped
-from octavo.convert.rules.engine import convert
-from octavo.convert.rules.suggestions import missing_fields, with_suggestions
+from octavo.convert.rules.engine import convert, missing_fields, with_suggestions
 from octavo.convert.values import Suggestion
 from tests.support.sheets import sheet
 

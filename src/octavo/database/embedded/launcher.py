@@ -23,13 +23,15 @@ from psycopg.conninfo import make_conninfo
 
 from octavo.core.errors import DatabaseUnavailable, NotPossibleHere
 from octavo.database.embedded import keeper
-from octavo.database.embedded.account import Account, database_account, first_closed_folder
 from octavo.database.embedded.cluster import (
     DATABASE,
     SUPERUSER,
+    Account,
     Binaries,
     choose_major,
+    database_account,
     find_binaries,
+    first_closed_folder,
     make_cluster,
     read_password,
     readable_binaries,

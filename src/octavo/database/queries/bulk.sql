@@ -15,7 +15,7 @@ SELECT id FROM owners WHERE id = :id;
 SELECT FROM owners WHERE id = :owner FOR KEY SHARE;
 
 -- name: lock_contents(owner, contents)!
--- The locks of `place_upload`, in one order, so that a file is added once, in whatever way.
+-- The locks of `place_upload`, in one order, so that uploads and loads never add a file twice.
 SELECT count(pg_advisory_xact_lock(hashtextextended(:owner::uuid::text || c.content, 0)))
 FROM (SELECT content FROM unnest(:contents::text[]) AS given (content) ORDER BY content OFFSET 0) AS c;
 
@@ -108,9 +108,9 @@ FROM bulk_documents s CROSS JOIN LATERAL jsonb_to_recordset(s.chunks) AS c (
     id uuid, index integer, content text, start integer, "end" integer, page_from integer, page_to integer, heading_path jsonb,
     word_count integer, seconds real, boxes jsonb, themes jsonb, tone jsonb, importance real, summary text, made_by text);
 
--- name: insert_concepts()!
-INSERT INTO chunk_concepts (chunk_id, concept, importance)
-SELECT c.id, k.text, k.importance
+-- name: insert_concepts(owner)!
+INSERT INTO chunk_concepts (chunk_id, concept, importance, owner_id)
+SELECT c.id, k.text, k.importance, :owner
 FROM bulk_documents s CROSS JOIN LATERAL jsonb_to_recordset(s.chunks) AS c (id uuid, concepts jsonb)
 CROSS JOIN LATERAL jsonb_to_recordset(c.concepts) AS k (text text, importance real)
 ON CONFLICT DO NOTHING;
@@ -138,8 +138,8 @@ FROM bulk_tags s JOIN tags t ON t.owner_id = :owner AND lower(t.name) = lower(s.
 ON CONFLICT DO NOTHING;
 
 -- name: limit_comparisons(key)
--- Two for each worker that is running.
-SELECT set_cap(:key, greatest(2, 2 * (SELECT count(*) FROM workers WHERE expires_at > engine_now()))::integer);
+-- One for each worker that is running.
+SELECT set_cap(:key, greatest(1, (SELECT count(*) FROM workers WHERE expires_at > engine_now()))::integer);
 
 -- name: insert_jobs(owner)!
 -- A finished job for each document, as for a document that shares the results of a duplicate. Jobs that follow it are in the bulk

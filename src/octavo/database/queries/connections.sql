@@ -22,9 +22,13 @@ SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id AND d.revisio
 WHERE d.id = :document ORDER BY c.index;
 
 -- name: excluded_documents(owner, document)
--- Documents that a document is not compared with: itself, its other versions, duplicates, and documents in the trash.
-SELECT d.id FROM documents d JOIN documents mine ON mine.id = :document
-WHERE d.owner_id = :owner AND (d.family_id = mine.family_id OR d.sha256 = mine.sha256 OR d.deleted_at IS NOT NULL);
+-- Documents that a document is not compared with: itself, its other versions, duplicates, and documents in the trash. Each is found
+-- by an index, without reading all documents of the owner.
+SELECT d.id FROM documents mine JOIN documents d ON d.family_id = mine.family_id WHERE mine.id = :document AND d.owner_id = :owner
+UNION
+SELECT d.id FROM documents mine JOIN documents d ON d.owner_id = :owner AND d.sha256 = mine.sha256 WHERE mine.id = :document
+UNION
+SELECT d.id FROM documents d WHERE d.owner_id = :owner AND d.deleted_at IS NOT NULL;
 
 -- name: owner_vectors(owner, model, most)
 -- Number of vectors an owner has of a model, counted up to a limit.
@@ -61,13 +65,36 @@ WHERE q.chunk_id = ANY (:chunks) AND q.model_id = {model};
 -- name: has_index(name)
 SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(:name) AND indisvalid);
 
--- name: by_concepts(chunks, owner, excluded, model, least_tone, most, most_opposed)
--- Chunks that share concepts with the given ones: those that share most, and in addition those of opposite tone.
-WITH shared AS (
-    SELECT mine.chunk_id AS source, theirs.chunk_id AS target, sum(least(mine.importance, theirs.importance)) AS weight
-    FROM chunk_concepts mine JOIN chunk_concepts theirs ON lower(theirs.concept) = lower(mine.concept)
-    JOIN chunks t ON t.id = theirs.chunk_id JOIN documents d ON d.id = t.document_id AND d.revision = t.revision
-    WHERE mine.chunk_id = ANY (:chunks) AND d.owner_id = :owner AND d.id <> ALL (:excluded)
+-- name: by_concepts(chunks, owner, excluded, model, least_tone, most, most_opposed, most_per_concept, most_candidates)
+-- Chunks that share concepts with the given ones: those that share most, and in addition those of opposite tone. The candidates are
+-- the chunks with the rarest concepts of each given chunk. Of every concept, at most `most_per_concept` chunks are counted and read,
+-- the most important first, so that the cost does not grow with the number of chunks of the owner.
+WITH mine AS (
+    SELECT chunk_id, lower(concept) AS concept, importance FROM chunk_concepts WHERE chunk_id = ANY (:chunks)
+), counted AS (
+    SELECT m.concept, (
+        SELECT count(*) FROM (
+            SELECT FROM chunk_concepts k WHERE k.owner_id = :owner AND lower(k.concept) = m.concept
+            LIMIT :most_per_concept) AS found) AS number
+    FROM (SELECT DISTINCT concept FROM mine) AS m
+), rarest AS (
+    SELECT source, concept FROM (
+        SELECT m.chunk_id AS source, m.concept,
+               sum(c.number) OVER (PARTITION BY m.chunk_id ORDER BY c.number, m.concept) - c.number AS before
+        FROM (SELECT DISTINCT chunk_id, concept FROM mine) AS m JOIN counted c USING (concept)) AS added_up
+    WHERE before < :most_candidates
+), theirs AS MATERIALIZED (
+    SELECT r.concept, t.chunk_id AS target FROM (SELECT DISTINCT concept FROM rarest) AS r
+    CROSS JOIN LATERAL (
+        SELECT k.chunk_id FROM chunk_concepts k
+        JOIN chunks c ON c.id = k.chunk_id JOIN documents d ON d.id = c.document_id AND d.revision = c.revision
+        WHERE k.owner_id = :owner AND lower(k.concept) = r.concept AND d.id <> ALL (:excluded)
+        ORDER BY k.importance DESC, k.chunk_id LIMIT :most_per_concept) AS t
+), shared AS (
+    SELECT p.source, p.target, sum(least(m.importance, k.importance)) AS weight
+    FROM (SELECT DISTINCT source, target FROM rarest JOIN theirs USING (concept)) AS p
+    JOIN mine m ON m.chunk_id = p.source
+    JOIN chunk_concepts k ON k.chunk_id = p.target AND lower(k.concept) = m.concept
     GROUP BY 1, 2
 ), toned AS (
     SELECT s.*, coalesce(sign(m.polarity) * sign(t.polarity) < 0 AND least(abs(m.polarity), abs(t.polarity)) >= :least_tone::float8,

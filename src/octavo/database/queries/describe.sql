@@ -44,9 +44,10 @@ WITH given AS (
                       summary = t.summary, made_by = t.made_by
     FROM given t WHERE chunks.id = t.chunk
 )
-INSERT INTO chunk_concepts (chunk_id, concept, importance)
-SELECT t.chunk, c.text, c.importance
-FROM given t CROSS JOIN LATERAL jsonb_to_recordset(t.concepts) AS c (text text, importance real)
+INSERT INTO chunk_concepts (chunk_id, concept, importance, owner_id)
+SELECT t.chunk, c.text, c.importance, d.owner_id
+FROM given t JOIN chunks k ON k.id = t.chunk JOIN documents d ON d.id = k.document_id
+CROSS JOIN LATERAL jsonb_to_recordset(t.concepts) AS c (text text, importance real)
 ON CONFLICT DO NOTHING;
 
 -- name: embedding_model(name, dimensions)

@@ -284,9 +284,12 @@ CREATE TABLE chunk_concepts (
     chunk_id   uuid NOT NULL REFERENCES chunks ON DELETE CASCADE,
     concept    text NOT NULL,
     importance real NOT NULL,
+    owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
     PRIMARY KEY (chunk_id, concept)
 );
-CREATE INDEX chunk_concepts_concept ON chunk_concepts (lower(concept));
+
+-- The chunks of one owner with a concept, the most important first. No more of them are read than are compared.
+CREATE INDEX chunk_concepts_owner ON chunk_concepts (owner_id, lower(concept), importance DESC, chunk_id);
 
 -- A document without other versions is a family of one.
 CREATE FUNCTION begin_family() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -73,10 +73,11 @@ CREATE TABLE replaced_models (
     PRIMARY KEY (document_id, model_id)
 );
 
--- When a document moves to another owner, its vectors and connections move too.
+-- When a document moves to another owner, its vectors, concepts and connections move too.
 CREATE FUNCTION vectors_follow_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE chunk_embeddings SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    UPDATE chunk_concepts SET owner_id = NEW.owner_id WHERE chunk_id IN (SELECT id FROM chunks WHERE document_id = NEW.id);
     UPDATE connections SET owner_id = NEW.owner_id
     WHERE NEW.id IN (source_document, target_document) AND owner_id <> NEW.owner_id;
     RETURN NULL;

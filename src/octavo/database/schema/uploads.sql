@@ -83,8 +83,8 @@ BEGIN
     SELECT gen_random_uuid(), copy, 1, index, content, char_start, char_end, page_from, page_to,
            heading_path, word_count, themes, tone, importance, summary, made_by, seconds, boxes
     FROM chunks WHERE document_id = twin AND revision = from_revision;
-    INSERT INTO chunk_concepts (chunk_id, concept, importance)
-    SELECT mine.id, k.concept, k.importance
+    INSERT INTO chunk_concepts (chunk_id, concept, importance, owner_id)
+    SELECT mine.id, k.concept, k.importance, k.owner_id
     FROM chunks theirs JOIN chunks mine ON mine.document_id = copy AND mine.index = theirs.index
     JOIN chunk_concepts k ON k.chunk_id = theirs.id
     WHERE theirs.document_id = twin AND theirs.revision = from_revision;

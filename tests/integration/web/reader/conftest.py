@@ -13,7 +13,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from octavo.jobs.faults import FaultPlan
+from octavo.jobs.job_run import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.pipeline import Tools, known_kinds

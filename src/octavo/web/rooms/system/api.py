@@ -22,7 +22,7 @@ from octavo.core.types import Extraction
 from octavo.database import read_clock
 from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
-from octavo.ops.metrics import MEDIA_TYPE, read_metrics, render_metrics
+from octavo.ops.health import MEDIA_TYPE, read_metrics, render_metrics
 from octavo.records.account import Limits, Published
 from octavo.records.jobs import LiveEvent
 from octavo.web.context.callers import KeyCaller, ReadCaller, still_acts_for
