@@ -11,8 +11,7 @@ from octavo.connect.english_words import as_root, is_content_word, weigh
 from octavo.connect.statements import WORD, Statement, find_names, read_statements
 from octavo.core.languages import primary_language
 from octavo.language.languages import ENGLISH, confirm_language
-from octavo.language.markdown_segments import SegmentKind, split_segments
-from octavo.language.sentences import split_sentences
+from octavo.language.markdown_segments import SegmentKind, split_segments, split_sentences
 
 MOST_QUOTED = 400
 _QUOTED_SEGMENTS = frozenset({SegmentKind.PARAGRAPH, SegmentKind.ITEM})
