@@ -2,8 +2,8 @@
 
     python -m benchmarks.transfer --documents 1000 [--corpus FOLDER]
 
-Starts two installations in temporary folders. The first gets mixed documents: short texts in six formats, and the files of
-a corpus, if one is named. The time to process them is not part of the measurement.
+Starts two installations in temporary folders. The first gets mixed documents: short texts in six formats, and the files
+of a corpus, if one is named. The time to process them is not part of the measurement.
 """
 
 from __future__ import annotations
@@ -24,20 +24,35 @@ from tests.support.instance import Instance, instance_in
 from tests.support.postgres import open_folder
 from tools.compare_libraries import compare, open_library
 
-WORDS = "harbour keeper lamp boat fee quay rope anchor pilot tide chart crane lease pier ferry cargo signal fog".split()
+WORDS = (
+    *("harbour", "keeper", "lamp", "boat", "fee", "quay", "rope", "anchor", "pilot"),
+    *("tide", "chart", "crane", "lease", "pier", "ferry", "cargo", "signal", "fog"),
+)
 FORMATS: dict[str, Callable[[str, str], str]] = {
     "md": lambda title, text: f"# {title}\n\n{text}\n",
     "txt": lambda title, text: f"{title}\n\n{text}\n",
-    "html": lambda title, text: f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text}</p></body></html>",
+    "html": lambda title, text: (
+        f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
+    ),
     "csv": lambda title, text: "name,words\n" + "\n".join(f"{title} {n},{one}" for n, one in enumerate(text.split())),
     "json": lambda title, text: json.dumps({"title": title, "text": text}),
-    "eml": lambda title, text: f"From: a@example.org\nTo: b@example.org\nSubject: {title}\nDate: Tue, 3 Mar 2026 09:00:00 +0000\n\n{text}\n",
+    "eml": lambda title, text: (
+        f"From: a@example.org\nTo: b@example.org\nSubject: {title}\nDate: Tue, 3 Mar 2026 09:00:00 +0000\n\n{text}\n"
+    ),
 }
 
 
 def write_documents(folder: Path, number: int, corpus: Path | None) -> None:
-    chance = random.Random(7)  # noqa: S311 - the same documents each time
-    found = [one for one in sorted(corpus.rglob("*")) if one.is_file() and "bombs" not in one.parts and one.stat().st_size < 1 << 19] if corpus else []
+    chance = random.Random(7)
+    found = (
+        [
+            one
+            for one in sorted(corpus.rglob("*"))
+            if one.is_file() and "bombs" not in one.parts and one.stat().st_size < 1 << 19
+        ]
+        if corpus
+        else []
+    )
     for place, source in enumerate(found[: number // 5]):
         (folder / f"{place:04d}-{source.name}").write_bytes(source.read_bytes())
     for place in range(number - len(found[: number // 5])):
@@ -47,7 +62,7 @@ def write_documents(folder: Path, number: int, corpus: Path | None) -> None:
 
 
 def run_killed(instance: Instance, arguments: list[str], kills: Iterator[float]) -> float:
-    """Run a command, kill it with SIGKILL after each of these times, and run it again to its end. Returns the seconds."""
+    """Run a command, kill it with SIGKILL after each of these times, and run it to its end. Returns the seconds."""
     took = 0.0
     for seconds in kills:
         began = time.monotonic()
@@ -96,16 +111,18 @@ def main() -> int:
     with open_folder() as folder, instance_in(folder / "one") as one, instance_in(folder / "other") as other:
         (folder / "files").mkdir()
         write_documents(folder / "files", given.documents, given.corpus)
+        one.start()
+        other.start()
         one.octavo("add", str(folder / "files"), "--wait")
         out = str(folder / "export")
         exported = run_killed(one, ["export", out], iter(given.kill_after))
         imported = run_killed(other, ["import", out], iter(given.kill_after))
         again = run_killed(other, ["import", out], iter(()))
-        addresses = [f"http://127.0.0.1:{each.port}" for each in (one, other)]
-        libraries = [open_library(address, make_key(each)) for address, each in zip(addresses, (one, other), strict=True)]
+        libraries = [open_library(each.address, make_key(each)) for each in (one, other)]
         found = list(compare(*libraries))
         print("\n".join(found[:20]))
-        print(f"{len(libraries[0].documents())} documents: export {exported:.1f} s, import {imported:.1f} s, again {again:.1f} s")
+        times = f"export {exported:.1f} s, import {imported:.1f} s, again {again:.1f} s"
+        print(f"{len(libraries[0].documents())} documents: {times}")
         print(f"{len(found)} differences")
         return 1 if found else 0
 

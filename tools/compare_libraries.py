@@ -18,8 +18,28 @@ import httpx
 
 # Ids, and what belongs to the place and not to the document.
 _LOCAL = {
-    *("id", "document_id", "chunk_id", "process_id", "jobs", "import_id", "parent_id", "duplicate_of", "download_count"),
-    *("first_downloaded_at", "cost_usd", "user_id", "picture", "url", "thread_id", "turn_id", "prompt_id", "analysis_id"),
+    *(
+        "id",
+        "document_id",
+        "chunk_id",
+        "process_id",
+        "jobs",
+        "import_id",
+        "parent_id",
+        "duplicate_of",
+        "download_count",
+    ),
+    *(
+        "first_downloaded_at",
+        "cost_usd",
+        "user_id",
+        "picture",
+        "url",
+        "thread_id",
+        "turn_id",
+        "prompt_id",
+        "analysis_id",
+    ),
     *("updated_at", "progressed_at", "eta_seconds", "deleted_at", "queued_at", "completed_at", "result_expires_at"),
     *("source_expires_at", "segment_id", "stalled", "job_id", "batch_id", "etag", "family_id", "last_heartbeat"),
     "mean_item_seconds",
@@ -75,7 +95,9 @@ class Library:
             "threads": in_order(threads),
             "analyses": in_order(analyses),
             "conversions": in_order(conversions),
-            **{name: in_order(list(self.items(f"/{name}"))) for name in ("collections", "views", "prompts", "mappings")},
+            **{
+                name: in_order(list(self.items(f"/{name}"))) for name in ("collections", "views", "prompts", "mappings")
+            },
         }
 
     def _conversion(self, conversion: str) -> Any:  # noqa: ANN401 - any JSON

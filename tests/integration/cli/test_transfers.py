@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -79,7 +81,9 @@ def filled(instance: Instance, key: str) -> Library:
         send("PATCH", f"/documents/{log}", edit)
         send("PATCH", f"/documents/{invoice}/facts", {"sender": "Anna's Ropes", "due_date": None})
         send("POST", f"/documents/{log}/retry", {})
-        send("POST", f"/documents/{log}/highlights", {"quote": "vermilion lamp", "note": "Ask Anna.", "colour": "green"})
+        send(
+            "POST", f"/documents/{log}/highlights", {"quote": "vermilion lamp", "note": "Ask Anna.", "colour": "green"}
+        )
         send("POST", "/prompts", {"title": "Fees", "content": "Which fees are named?"})
         send("POST", "/views", {"name": "Logs", "filter": {"tag": "lamps"}, "sort": "-date"})
         send("POST", f"/documents/{invoice}/convert", {})
@@ -101,7 +105,9 @@ def test_everything_arrives_and_a_second_import_changes_nothing(
     assert not subprocess.run("sha256sum --quiet --check */*.sha256", shell=True, cwd="taken", check=False).returncode
     page = Path("taken/documents/00001.html").read_text()
     assert "Log of the cape" in page
-    assert all(Path("taken/documents", one.split('"')[0]).is_file() for one in page.split('href="0')[1:] if "%" not in one)
+    links = [one.partition('"')[0] for one in page.split('href="')[1:]]
+    assert len(links) > len(filled.documents())
+    assert all(Path("taken/documents", unquote(one)).is_file() for one in links)
     anna = Person(instance, "anna@example.org")
     done = console.read("import", "taken", "--key", anna.key)
     assert (done["restored"], done["failed"]) == (9, [])
@@ -118,13 +124,17 @@ def test_everything_arrives_and_a_second_import_changes_nothing(
 
 
 def test_a_collection_is_taken_alone(console: Console, filled: Library, instance: Instance) -> None:
-    assert console.read("export", "quay", "--collection", "Quay")["documents"] == 2  # both versions
+    assert console.read("export", "quay", "--collection", "Quay")["documents"] == 1
     berta = Person(instance, "berta@example.org")
     console.read("import", "quay", "--key", berta.key)
     (found,) = berta.library.items("/documents")
-    assert (found["title"], found["tags"], found["collection"]) == ("Log of the cape", ["boats by night", "lamps"], "Quay")
+    assert (found["title"], found["tags"], found["collection"]) == (
+        "Log of the cape",
+        ["boats by night", "lamps"],
+        "Quay",
+    )
     assert not list(berta.library.items("/threads"))
-    assert "FOLDER_IN_USE" in console.run("export", "quay").stderr or console.run("export", "quay").returncode == 1
+    assert "other documents" in console.run("export", "quay").stderr
 
 
 def test_a_killed_import_is_finished_by_the_next_one(console: Console, filled: Library, instance: Instance) -> None:
@@ -158,21 +168,23 @@ def test_an_interrupted_export_continues_after_its_last_complete_batch(console: 
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda: Path("taken/documents/00001.jsonl").write_bytes(b"{}\n"), "DAMAGED_EXPORT"),
-        (lambda: Path("taken/complete.json").unlink(), "NOT_AN_EXPORT"),
-        (lambda: Path("taken/documents/00001.jsonl").rename("taken/documents/00002.jsonl"), "DAMAGED_EXPORT"),
+        (lambda: Path("taken/documents/00001.jsonl").write_bytes(b"{}\n"), "differs"),
+        (lambda: Path("taken/complete.json").unlink(), "not a complete export"),
+        (lambda: Path("taken/documents/00001.jsonl").rename("taken/documents/00002.jsonl"), "missing"),
     ],
 )
 def test_a_damaged_export_is_refused(
-    console: Console, filled: Library, instance: Instance, damage: Any, says: str  # noqa: ANN401
+    console: Console,
+    filled: Library,
+    instance: Instance,
+    damage: Callable[[], object],
+    says: str,
 ) -> None:
     console.read("export", "taken")
     damage()
     refused = console.run("import", "taken")
     assert refused.returncode == 1
-    assert says in refused.stderr or getattr(transfers, "DamagedExport").__doc__.split(".")[0] in refused.stderr or (
-        "not a complete export" in refused.stderr
-    )
+    assert says in refused.stderr
 
 
 def test_a_changed_file_is_named_and_the_others_arrive(console: Console, filled: Library, instance: Instance) -> None:
