@@ -100,6 +100,12 @@ RULES: dict[str, Rule] = {
     "PUT /api/v1/uploads/{upload}/content": Rule("write", "begun upload", content=b"other bytes"),
     "GET /api/v1/uploads/{upload}/content": Rule("read", "upload"),
     "POST /api/v1/uploads/{upload}/finalize": Rule("write", "received upload"),
+    "GET /api/v1/export": Rule("read", None),
+    "POST /api/v1/import/known": Rule("write", None, body=given(documents=[])),
+    # An empty record is refused, so that nothing has to be prepared here.
+    "POST /api/v1/import/documents": Rule("write", None, 422, given(record={}), query=f"?import_id={MISSING}"),
+    "POST /api/v1/import/records": Rule("write", None, body=given(verdicts=[])),
+    "POST /api/v1/import/conversions": Rule("write", None, 422, given(id=MISSING)),
     "POST /api/v1/documents": Rule("write", None, 202, headers={"x-upload-filename": "a.txt"}, content=b"a document"),
     "GET /api/v1/embeddings": Rule("read", None),
     "POST /api/v1/embeddings": Rule("write", None, 202),

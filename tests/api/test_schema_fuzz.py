@@ -80,6 +80,8 @@ CHECKED_FURTHER = {
         "POST /api/v1/documents/{document}/highlights",  # whether the text has this quote
         *("GET /api/v1/documents/{document}/highlights", "GET /api/v1/highlights"),
         "GET /api/v1/conversions/{conversion}/words",  # whether the file has this page
+        "GET /api/v1/export",  # whether it is a place in an export
+        *("POST /api/v1/import/documents", "POST /api/v1/import/records", "POST /api/v1/import/conversions"),
         *("POST /api/v1/documents/{document}/convert", "POST /api/v1/conversions/{conversion}/again"),  # the mapping
     ],
     "410": [  # whether the file of a conversion was deleted

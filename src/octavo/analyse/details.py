@@ -1,11 +1,14 @@
 """Reads analyses and their parts from the database, as the API returns them: segments (ranges of pages), items (one
-prompt on one segment) and results (the combined answer to one prompt).
+prompt on one segment) and results (the combined answer to one prompt). Also writes them as Markdown or CSV.
 """
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from io import StringIO
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from octavo.analyse.estimates import Counts, eta_of, health_of, percent_of
@@ -206,3 +209,64 @@ def _as_result(row: Row) -> ResultView:
 
 def _error(row: Row) -> JobError | None:
     return JobError(row["error_code"], row["error_message"]) if row["error_code"] else None
+
+
+# As a file ------------------------------------------------------------------------------------------------------------
+
+
+ExportFormat = Literal["markdown", "json", "csv"]
+EXPORT_FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+MEDIA_TYPES = {"markdown": "text/markdown", "json": "application/json", "csv": "text/csv"}
+ENDINGS = {"markdown": "md", "json": "json", "csv": "csv"}
+COLUMNS = ("prompt", "status", "answered_by", "unit", "page", "quote", "verified", "answer")
+# A spreadsheet would run a cell that begins like this as a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_markdown(analysis: Analysis, results: Sequence[ResultView]) -> str:
+    """Format the answers as Markdown.
+
+    Each prompt has one section with the answer, the models that gave it, and the quotes with their pages.
+    """
+    unit = one_unit(analysis)
+    sections = [_section(one, unit) for one in results]
+    return "\n\n".join([f"# Analysis of {_line(analysis.title)}", *sections]) + "\n"
+
+
+def as_csv(analysis: Analysis, results: Sequence[ResultView]) -> str:
+    """Format the answers as CSV, with one row for each quote. An answer without quotes has one row."""
+    written = StringIO()
+    table = csv.writer(written, lineterminator="\r\n")
+    table.writerow(COLUMNS)
+    for result in results:
+        for cited in result.citations or [None]:
+            table.writerow([_cell(value) for value in _row(result, cited, one_unit(analysis))])
+    return written.getvalue()
+
+
+def one_unit(analysis: Analysis) -> str:
+    return "passage" if analysis.unit == "passages" else "page"
+
+
+def _section(result: ResultView, unit: str) -> str:
+    answer = result.content or (f"No answer: {result.error.message}" if result.error else "No answer yet.")
+    by = [f"Answered by: {', '.join(result.answered_by)}."] if result.answered_by else []
+    quotes = [
+        f"- {unit} {one.page}{'' if one.verified else ' (not found on this page)'}: “{_line(one.quote)}”"
+        for one in result.citations
+    ]
+    return "\n\n".join([f"## {_line(result.title)}", answer, *by, *(["\n".join(quotes)] if quotes else [])])
+
+
+def _row(result: ResultView, cited: CitationView | None, unit: str) -> list[str]:
+    shared = [result.title, result.status, ", ".join(result.answered_by), unit]
+    quoted = [str(cited.page), cited.quote, "yes" if cited.verified else "no"] if cited else ["", "", ""]
+    return [*shared, *quoted, result.content or ""]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cell(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -36,7 +36,7 @@ from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, fi
 from octavo.connect.similarity import MOST_KEPT, find_similar, shared_concepts, thresholds_of
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.language.sentences import split_sentences
+from octavo.language.markdown_segments import split_sentences
 from octavo.language.tone import polarity_of
 from octavo.records.search import Engine, Status
 

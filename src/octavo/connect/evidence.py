@@ -15,8 +15,7 @@ from octavo.connect.statements import WORD, Statement, find_names, read_statemen
 from octavo.core.languages import primary_language
 from octavo.core.types import JSON
 from octavo.language.languages import ENGLISH, confirm_language
-from octavo.language.markdown_segments import SegmentKind, split_segments
-from octavo.language.sentences import split_sentences
+from octavo.language.markdown_segments import SegmentKind, split_segments, split_sentences
 from octavo.records.search import Engine, Status
 
 MOST_QUOTED = 400

@@ -18,8 +18,7 @@ from octavo.connect.english_words import (
     read_quantities,
     word_set,
 )
-from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
-from octavo.language.sentences import split_sentences
+from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments, split_sentences
 from octavo.language.vocabulary import STOPWORDS
 
 WORD = re.compile(r"[$€£]?\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|%|°[cC]")

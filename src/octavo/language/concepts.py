@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from math import log, log1p, sqrt
 
 from octavo.language.insights import MAX_CONCEPTS, MAX_THEMES, Concept
-from octavo.language.parsed_chunks import ParsedChunk, heading_stems
-from octavo.language.phrases import Phrases, Stems, better_form, parts_of
+from octavo.language.phrases import ParsedChunk, Phrases, Stems, better_form, heading_stems, parts_of
 from octavo.language.vocabulary import rarity
 
 # Half of a word's weight does not depend on the other chunks, so that the subject of the whole document is a concept.

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from octavo.language import sentences
 from octavo.language.insights import ChunkText
-from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
+from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments, split_sentences
 
 MAX_QUOTE = 300
 # The end of a full line of prose. After a short line, as in an address, a new statement starts.
@@ -68,7 +67,7 @@ def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Split a text into sentences. The splitter breaks “14. April” and “Nr. 3” in German, so these are joined again."""
     held: tuple[int, int] | None = None
-    for first, last in sentences.split_sentences(text, start, end):
+    for first, last in split_sentences(text, start, end):
         if held and _continues(text[held[0] : held[1]], text[first:last]):
             held = held[0], last
             continue

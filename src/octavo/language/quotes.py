@@ -11,20 +11,25 @@ from math import fsum, log, log10
 from typing import TYPE_CHECKING
 
 from octavo.core.languages import ONE_CHARACTER, count_words
-from octavo.language import sentences
 from octavo.language.insights import Answer, ChunkText, Quote
 from octavo.language.languages import ENGLISH, detect_document_language
-from octavo.language.markdown_segments import Segment, SegmentKind, blank_markup, split_segments
+from octavo.language.markdown_segments import Segment, SegmentKind, blank_markup, split_segments, split_sentences
 from octavo.language.vocabulary import MAX_LETTERS, STOPWORDS, WORD, root
 
 if TYPE_CHECKING:
     import numpy as np
 
 from octavo.language.concepts import Topics, WordWeights, name_concepts, score_phrases
-from octavo.language.importance import has_back_matter_heading, has_core_heading
-from octavo.language.parsed_chunks import parse_chunk
+from octavo.language.description import (
+    SELF_REFERENCE,
+    SELF_REFERENCE_BONUS,
+    good_sentences,
+    has_back_matter_heading,
+    has_core_heading,
+    rate_sentence,
+)
+from octavo.language.phrases import parse_chunk
 from octavo.language.small_model import SentenceAnswer, SplitText, offline_small_model
-from octavo.language.summaries import SELF_REFERENCE, SELF_REFERENCE_BONUS, good_sentences, rate_sentence
 from octavo.language.vocabulary import fold
 
 # Returns a unit vector for each text, like `Embedder.embed`.
@@ -183,7 +188,7 @@ def _split_segment(part: Segment, text: str) -> Iterator[tuple[int, int]]:
     if part.part is SegmentKind.CELLS:
         yield part.start, part.end
     else:
-        yield from sentences.split_sentences(text, part.start, part.end)
+        yield from split_sentences(text, part.start, part.end)
 
 
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from octavo.language.dates import MONTH_NUMBERS
 from octavo.language.insights import MAX_TAGS, DocumentType
-from octavo.language.parsed_chunks import ParsedChunk, heading_stems
-from octavo.language.phrases import Stems, find_phrases
+from octavo.language.phrases import ParsedChunk, Stems, find_phrases, heading_stems
 from octavo.language.vocabulary import rarity
 
 _LONGEST = 40

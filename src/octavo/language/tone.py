@@ -15,7 +15,7 @@ from octavo.language.languages import ENGLISH
 from octavo.language.vocabulary import load_once
 
 if TYPE_CHECKING:
-    from octavo.language.parsed_chunks import ParsedChunk
+    from octavo.language.phrases import ParsedChunk
 
 UNKNOWN = Tone(polarity=0.0, primary_emotion=Emotion.UNKNOWN)
 # The rules take quadratic time in the number of words, so very long sentences are split.

@@ -15,8 +15,15 @@ from psycopg.types.json import Jsonb
 from octavo.ai.calls import Caller, FileReference, ModelAnswer, OfflineUse
 from octavo.ai.tasks import ANSWER_SEGMENT
 from octavo.ai.tasks.answer_segment import SegmentAnswer, SegmentToAnswer
-from octavo.analyse.citations import Citation, PageTexts, verify
-from octavo.analyse.document_text import AnalysedDocument, load_analysis, measure, read_texts
+from octavo.analyse.document_text import (
+    AnalysedDocument,
+    Citation,
+    PageTexts,
+    load_analysis,
+    measure,
+    read_texts,
+    verify,
+)
 from octavo.analyse.progress import enqueue_due_items, settle
 from octavo.analyse.segments import Segment, subdivide
 from octavo.core.errors import RETRY_RULES, BadInput, Cancelled, OctavoError, QuotaExhausted, TokenLimit

@@ -11,8 +11,7 @@ from psycopg.types.json import Jsonb
 from octavo.ai.calls import LOCAL, Caller, OfflineUse
 from octavo.ai.tasks import CONSOLIDATE_ANSWERS
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentResult
-from octavo.analyse.citations import Citation, PageTexts, verify
-from octavo.analyse.document_text import AnalysedDocument, load_analysis, read_texts
+from octavo.analyse.document_text import AnalysedDocument, Citation, PageTexts, load_analysis, read_texts, verify
 from octavo.analyse.errors import Incomplete
 from octavo.analyse.progress import settle
 from octavo.analyse.segments import MOST_NAMED, check_coverage

@@ -118,6 +118,7 @@ class DocumentRecord(Exported):
     needs_classification: bool = False
     revision: Count = 0
     text_ready: bool = False
+    embeddings_ready: bool = False
     page_count: Count | None = None
     word_count: Count | None = None
     author: Note | None = None

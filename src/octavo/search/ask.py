@@ -20,7 +20,7 @@ from octavo.ai.tasks.rewrite_question import REWRITE_QUESTION, EarlierTurn, Foll
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import Database, fetch_rows, load_queries
 from octavo.language.insights import ChunkText, DocumentType
-from octavo.language.sentences import split_sentences
+from octavo.language.markdown_segments import split_sentences
 from octavo.language.vocabulary import STOPWORDS, WORD
 from octavo.library.collections import list_collections
 from octavo.library.documents import find_documents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.analyse.citations import PageTexts, verify
+from octavo.analyse.document_text import PageTexts, verify
 
 TEXTS = PageTexts(
     {

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from uuid import UUID
 
-from octavo.analyse.export import as_csv, as_markdown
+from octavo.analyse.details import as_csv, as_markdown
 from octavo.records.analyses import (
     AnalysesHealth,
     Analysis,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.ai.tasks.answer_segment import SegmentToAnswer, answer_offline
-from octavo.analyse.citations import PageTexts, verify
+from octavo.analyse.document_text import PageTexts, verify
 from octavo.language import asks_summary
 
 BUILT_IN = "Summarise what these pages say: their subject, the main points in their order, and what they conclude."

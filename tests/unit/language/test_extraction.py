@@ -6,7 +6,7 @@ import pytest
 
 from octavo.ai.tasks.answer_segment import SegmentToAnswer, answer_offline
 from octavo.ai.tasks.consolidate_answers import AnswersToConsolidate, SegmentResult, consolidate_offline
-from octavo.analyse.citations import PageTexts, verify
+from octavo.analyse.document_text import PageTexts, verify
 from octavo.language.extraction import Subject, extract, find_subject
 from octavo.language.insights import ChunkText
 

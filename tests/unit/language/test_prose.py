@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments
-from octavo.language.sentences import split_sentences
+from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments, split_sentences
 
 marks = st.text(alphabet=st.sampled_from("ab .!?\n#*_|-+>`~[]()<>1$&;:/@\\\"'。"), max_size=300)
 

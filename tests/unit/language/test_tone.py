@@ -7,7 +7,7 @@ import time
 import pytest
 
 from octavo.language.insights import ChunkText, Emotion, Tone
-from octavo.language.parsed_chunks import parse_chunk
+from octavo.language.phrases import parse_chunk
 from octavo.language.tone import UNKNOWN, find_tone
 
 

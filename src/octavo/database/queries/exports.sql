@@ -13,7 +13,8 @@ ORDER BY c.id LIMIT :most;
 SELECT d.id::text AS key, jsonb_build_object(
     'id', d.id, 'title', d.title, 'filename', d.filename, 'content_type', d.content_type, 'source_type', d.source_type,
     'source_url', d.source_url, 'sha256', encode(d.sha256, 'hex'), 'bytes', d.bytes, 'status', d.status, 'quality', d.quality,
-    'needs_classification', d.needs_classification, 'revision', d.revision, 'text_ready', d.text_ready, 'page_count', d.page_count, 'word_count', d.word_count,
+    'needs_classification', d.needs_classification, 'revision', d.revision, 'text_ready', d.text_ready,
+    'embeddings_ready', d.embeddings_ready, 'page_count', d.page_count, 'word_count', d.word_count,
     'author', d.author, 'language', d.language, 'document_date', d.document_date, 'kind', d.kind, 'sender', d.sender,
     'amount', d.amount, 'currency', d.currency, 'summary', d.summary, 'described_by', d.described_by, 'metadata', d.metadata,
     'collection', c.name, 'edited', d.edited, 'created_at', d.created_at, 'updated_at', d.updated_at,

@@ -53,7 +53,7 @@ SELECT FROM documents WHERE family_id = :family ORDER BY id FOR NO KEY UPDATE;
 -- The job of a restored document: it is complete, because its result was taken over.
 INSERT INTO jobs (id, kind, owner_id, document_id, key, virtual_time, status, max_attempts, admitted, input, output, created_at,
                   queued_at, completed_at)
-SELECT :process, k.name, :owner, :document, format('process:%s:%s', :document::uuid, :revision::integer), 0, 'complete', k.max_attempts, false,
+SELECT :process, k.name, :owner, :document, concat_ws(':', 'process', :document::uuid, :revision::integer), 0, 'complete', k.max_attempts, false,
        jsonb_build_object('revision', :revision::integer), jsonb_build_object('restored', :origin::uuid), n.at, n.at, n.at
 FROM job_kinds k, (SELECT engine_now() AS at) AS n WHERE k.name = 'process_document';
 
@@ -149,6 +149,7 @@ ON CONFLICT DO NOTHING RETURNING id;
 INSERT INTO document_parts (parent_id, number, name, document_id)
 SELECT r.parent, r.number, r.name, r.document
 FROM jsonb_to_recordset(:items) AS r (parent uuid, number integer, name text, document uuid)
+JOIN documents d ON d.id = r.parent AND d.owner_id = :owner
 WHERE r.parent <> r.document ORDER BY r.parent, r.number
 ON CONFLICT DO NOTHING RETURNING parent_id;
 
@@ -250,7 +251,7 @@ SELECT id, :owner, document_id, revision, mode, at_once, status, phase, unit, un
 
 -- name: restore_segments(added, items)!
 INSERT INTO segments (id, analysis_id, parent_id, first, last, context_first, tokens, ready)
-SELECT s.id, r.id, s.parent_id, s.first, s.last, s.context_first, s.tokens, false
+SELECT s.id, r.id, s.parent_id, s.first, s.last, s.context_first, s.tokens, true
 FROM jsonb_to_recordset(:items) AS r (id uuid, segments jsonb),
      jsonb_to_recordset(r.segments) AS s (id uuid, parent_id uuid, first integer, last integer, context_first integer, tokens integer)
 WHERE r.id = ANY (:added);

@@ -11,8 +11,7 @@ from pydantic_core import to_json
 
 from octavo.analyse import analyses, details, prompts
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
-from octavo.analyse.details import SegmentView
-from octavo.analyse.export import ENDINGS, MEDIA_TYPES, ExportFormat, as_csv, as_markdown
+from octavo.analyse.details import ENDINGS, MEDIA_TYPES, ExportFormat, SegmentView, as_csv, as_markdown
 from octavo.analyse.prompts import PromptFields, PromptVersion
 from octavo.core.pagination import Page
 from octavo.deliver.subscribers import notify_requester

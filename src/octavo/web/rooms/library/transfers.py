@@ -320,7 +320,8 @@ async def _embed(
     A name of a model in an export is not trusted: only vectors of the length that is known here are used.
     """
     if not chunks:
-        await connection.execute(QUERIES.ready_vectors, {"document": work.document})
+        if work.record.embeddings_ready:
+            await connection.execute(QUERIES.ready_vectors, {"document": work.document})
         return
     vectors = await _vectors(services, connection, len(chunks), given)
     if vectors is None:
