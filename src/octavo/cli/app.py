@@ -14,6 +14,7 @@ import typer
 from octavo.cli import (
     add,
     analyse,
+    automation,
     completion,
     connections,
     convert,
@@ -70,6 +71,9 @@ app.add_typer(analyse.analyses_app, name="analyses")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
+app.add_typer(automation.sources_app, name="sources")
+app.add_typer(automation.fields_app, name="fields")
+app.add_typer(automation.rules_app, name="rules")
 app.add_typer(completion.app, name="completion")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

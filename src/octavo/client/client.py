@@ -12,6 +12,7 @@ from uuid import UUID
 import httpx
 
 from octavo.client.analyses import AnalysisCalls
+from octavo.client.automation import AutomationCalls
 from octavo.client.conversions import ConversionCalls
 from octavo.client.events import AnswerPart, Event, EventCursor, follow, read_data, stream_answer
 from octavo.client.transport import (
@@ -174,6 +175,11 @@ class Client(UploadCalls):
     def analyses(self) -> AnalysisCalls:
         """The API calls for analyses of whole documents, and for saved prompts."""
         return AnalysisCalls(self._transport)
+
+    @property
+    def automation(self) -> AutomationCalls:
+        """API calls for sources, custom fields and rules."""
+        return AutomationCalls(self._transport)
 
     @property
     def conversions(self) -> ConversionCalls:
