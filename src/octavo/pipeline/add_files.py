@@ -24,7 +24,7 @@ from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
 from octavo.intake.errors import QuotaExceeded
 from octavo.intake.sources import SETTLE_SECONDS, FolderSource, SeenFile, as_folder, open_inside
-from octavo.intake.upload_rows import AUTOMATIC, intake_limits
+from octavo.intake.upload_rows import intake_limits
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.library.changes import Edit, edit_documents
@@ -118,8 +118,9 @@ class FolderIntake:
         return True
 
     async def _announce(self, file: WaitingFile) -> NewUpload:
-        name = PurePosixPath(file.seen.path).name
-        new = NewUpload(name, bytes=file.seen.bytes, given={"import": AUTOMATIC})
+        # The files of a job are one import, so that they never delay what a person adds.
+        given: dict[str, JSON] = {"import": str(self.run.job.id)}
+        new = NewUpload(PurePosixPath(file.seen.path).name, bytes=file.seen.bytes, given=given)
         if file.document is None or self.source.options.changed != "version":
             return new
         async with self.run.tools.database.connection() as connection:
