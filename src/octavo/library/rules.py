@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import psycopg
@@ -39,6 +39,8 @@ from octavo.records.automation import (
 )
 
 QUERIES = load_queries("rules")
+# Called in the last transaction, with the run.
+OnDone: TypeAlias = Callable[[Connection, RuleRun], Awaitable[object]]
 MOST_RULES = 200
 SHOWN = 200
 MOST_TITLE = 500
@@ -301,7 +303,7 @@ async def _conflicts(
 # Applying -----------------------------------------------------------------------------------------------------------
 
 
-async def apply_rule(database: Database, owner: UUID, rule: UUID) -> RuleRun:
+async def apply_rule(database: Database, owner: UUID, rule: UUID, *, on_done: OnDone | None = None) -> RuleRun:
     """Apply a rule to all documents that match now, in batches. Each batch is one transaction with its log entry."""
     run = new_id()
     async with database.transaction() as connection:
@@ -311,8 +313,8 @@ async def apply_rule(database: Database, owner: UUID, rule: UUID) -> RuleRun:
     for batch in in_batches(found):
         async with database.transaction() as connection:
             await _apply_batch(connection, owner, known, batch, run)
-    async with database.connection() as connection:
-        return await _show_run(connection, run)
+    async with database.transaction() as connection:
+        return await _done(connection, QUERIES.show_run, run, on_done)
 
 
 async def _apply_batch(connection: Connection, owner: UUID, rule: RuleView, batch: Sequence[UUID], run: UUID) -> None:
@@ -377,7 +379,9 @@ async def list_runs(
     return Page(runs[:limit], make_cursor(last[0].created_at, last[0].id) if len(runs) > limit else None)
 
 
-async def undo_rule(database: Database, owner: UUID, rule: UUID, run: UUID | None = None) -> RuleRun:
+async def undo_rule(
+    database: Database, owner: UUID, rule: UUID, run: UUID | None = None, *, on_done: OnDone | None = None
+) -> RuleRun:
     """Restore the values that documents had before a run: the given one, or the last one that is not undone."""
     async with database.connection() as connection:
         await show_rule(connection, owner, rule)
@@ -389,10 +393,12 @@ async def undo_rule(database: Database, owner: UUID, rule: UUID, run: UUID | Non
     except NotFound:
         raise BadInput("This run can no longer be undone. Runs can be undone for a week.") from None
     async with database.transaction() as connection:
-        (row,) = await fetch_rows(connection, QUERIES.mark_run_undone, {"run": rows[0]["id"]})
-    return RuleRun(**row)
+        return await _done(connection, QUERIES.mark_run_undone, rows[0]["id"], on_done)
 
 
-async def _show_run(connection: Connection, run: UUID) -> RuleRun:
-    (row,) = await fetch_rows(connection, QUERIES.show_run, {"run": run})
-    return RuleRun(**row)
+async def _done(connection: Connection, query: bytes, run: UUID, on_done: OnDone | None) -> RuleRun:
+    (row,) = await fetch_rows(connection, query, {"run": run})
+    made = RuleRun(**row)
+    if on_done:
+        await on_done(connection, made)
+    return made

@@ -103,7 +103,7 @@ class RuleTrial:
 
     items: list[RuleChange]
     total: int
-    next_cursor: None = None
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

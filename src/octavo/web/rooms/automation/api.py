@@ -351,17 +351,22 @@ async def try_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> Rule
 
 
 @router.post("/rules/{rule}/apply", tags=["rules"], responses=problems(400, 401, 403, 404, 422))
-async def apply_rule(services: ServicesOf, caller: WriteCaller, rule: UUID) -> RuleRun:
+async def apply_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, idempotency: IdempotencyOf) -> RuleRun:
     """Apply a rule to all documents that match now. This can be undone for a week."""
-    return await rules.apply_rule(services.database, caller.owner_id, rule)
+    return await rules.apply_rule(services.database, caller.owner_id, rule, on_done=idempotency.keep)
 
 
 @router.post("/rules/{rule}/undo", tags=["rules"], responses=problems(400, 401, 403, 404, 422))
 async def undo_rule(
-    services: ServicesOf, caller: WriteCaller, rule: UUID, wanted: UndoRequest | None = None
+    services: ServicesOf,
+    caller: WriteCaller,
+    rule: UUID,
+    idempotency: IdempotencyOf,
+    wanted: UndoRequest | None = None,
 ) -> RuleRun:
     """Undo the last run of a rule, or the given one: restore the values that the documents had before."""
-    return await rules.undo_rule(services.database, caller.owner_id, rule, wanted.run_id if wanted else None)
+    run = wanted.run_id if wanted else None
+    return await rules.undo_rule(services.database, caller.owner_id, rule, run, on_done=idempotency.keep)
 
 
 @router.get("/rules/{rule}/runs", tags=["rules"], responses=problems(401, 404, 422))
