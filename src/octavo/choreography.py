@@ -21,13 +21,14 @@ from octavo.jobs.queue import NewJob, enqueue
 QUERIES = load_queries("choreography")
 
 # Sources of events other than job kinds.
-PERSON, RELAY = "a person", "the event relay"
+PERSON, RELAY, WATCHER = "a person", "the event relay", "the watcher of sources"
 
 
 class Cause(StrEnum):
     """An event after which a job is queued."""
 
     UPLOAD_STORED = "upload stored"
+    FILES_FOUND = "files found in a source"
     PART_STORED = "file from an archive or email stored"
     REVISION_REQUESTED = "new revision requested"
     TAGGED = "tags assigned"
@@ -58,9 +59,9 @@ class Cause(StrEnum):
 class Consequence:
     """The job that follows an event.
 
-    `sources` lists everything that can trigger the event: kinds of jobs, a person, or the event relay. Jobs with a
-    lower `priority` run first; the default of 5 is for jobs that a person is waiting for. Without a `lane`, the job
-    gets the lane of the newest job of its document.
+    `sources` lists everything that can trigger the event: kinds of jobs, a person, the event relay, or the watcher of
+    sources. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. Without
+    a `lane`, the job gets the lane of the newest job of its document.
     """
 
     kind: str
@@ -73,7 +74,16 @@ class Consequence:
 
 CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.UPLOAD_STORED: Consequence(
-        "process_document", (PERSON,), "A file, link or text is stored, and no processed document has the same content."
+        "process_document",
+        (PERSON, "add_files"),
+        "A file, link or text is stored, and no processed document has the same content.",
+    ),
+    Cause.FILES_FOUND: Consequence(
+        "add_files",
+        (WATCHER,),
+        "Files in a watched folder have stopped changing, and no other job adds files of this source.",
+        priority=6,
+        lane=Lane.INTERACTIVE,
     ),
     Cause.PART_STORED: Consequence(
         "process_document",

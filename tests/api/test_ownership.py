@@ -153,6 +153,28 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/views": Rule("read", None),
     "POST /api/v1/views": Rule("write", None, 201, given(name="Invoices", filter={"kind": "invoice"}, sort="-date")),
     "DELETE /api/v1/views/{view}": Rule("write", "view", 204),
+    "GET /api/v1/sources": Rule("read", None),
+    "POST /api/v1/sources": Rule("admin", None, 201, given(kind="folder", path="/usr/share", name="Shared")),
+    "GET /api/v1/sources/{source}": Rule("read", "source"),
+    "PATCH /api/v1/sources/{source}": Rule("admin", "folder of the machine", body=given(name="Renamed")),
+    "DELETE /api/v1/sources/{source}": Rule("admin", "folder of the machine", 204),
+    "GET /api/v1/sources/{source}/failed": Rule("read", "source"),
+    "POST /api/v1/sources/{source}/run": Rule("write", "source"),
+    "POST /api/v1/sources/{source}/pause": Rule("write", "source"),
+    "POST /api/v1/sources/{source}/resume": Rule("write", "source"),
+    "GET /api/v1/fields": Rule("read", None),
+    "POST /api/v1/fields": Rule("write", None, 201, given(name="Project", type="text")),
+    "PATCH /api/v1/fields/{field}": Rule("write", "field", body=given(name="Renamed")),
+    "DELETE /api/v1/fields/{field}": Rule("write", "field", 204),
+    "GET /api/v1/rules": Rule("read", None),
+    "POST /api/v1/rules": Rule("write", None, 201, given(name="Bays", when={"text": "bay"}, then={"tags": ["bay"]})),
+    "GET /api/v1/rules/{rule}": Rule("read", "rule"),
+    "PATCH /api/v1/rules/{rule}": Rule("write", "rule", body=given(enabled=True)),
+    "DELETE /api/v1/rules/{rule}": Rule("write", "rule", 204),
+    "POST /api/v1/rules/{rule}/try": Rule("read", "rule"),
+    "POST /api/v1/rules/{rule}/apply": Rule("write", "rule"),
+    "POST /api/v1/rules/{rule}/undo": Rule("write", "applied rule"),
+    "GET /api/v1/rules/{rule}/runs": Rule("read", "rule"),
     "GET /api/v1/collections": Rule("read", None),
     "POST /api/v1/collections": Rule("write", None, 201, given(name="New")),
     "PATCH /api/v1/collections/{collection}": Rule("write", "collection", 204, given(name="Renamed")),
@@ -328,6 +350,11 @@ class World:
             "highlight": self.highlight,
             "thread": self.thread,
             "view": lambda: self.post("/api/v1/views", "id", name=f"View {self.number()}"),
+            "source": lambda: self.source(self.owner_id),
+            "folder of the machine": self.folder_of_the_machine,
+            "field": lambda: self.post("/api/v1/fields", "id", name=f"Field {self.number()}", type="text"),
+            "rule": self.rule,
+            "applied rule": self.applied_rule,
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
             "owner": self.other_owner,
@@ -412,6 +439,29 @@ class World:
     async def provider_of_models(self) -> str:
         """None of the owner's: it is the installation's."""
         return "compatible"
+
+    async def source(self, owner: str) -> str:
+        """Only an administrator adds a folder, so it is put there by hand."""
+        made, name = str(uuid4()), f"Folder {self.number()}"
+        insert = (
+            "INSERT INTO sources (id, owner_id, kind, name, address, every_seconds) VALUES (%s, %s, %s, %s, %s, 60)"
+        )
+        await self.house.run(insert, made, owner, "folder", name, f"/nowhere/{name}")
+        return made
+
+    async def folder_of_the_machine(self) -> str:
+        return await self.source((await self.machine.get("/api/v1/session")).json()["owner_id"])
+
+    async def rule(self, kind: str = "letter") -> str:
+        body = {"when": {"kind": kind}, "then": {"tags": ["post"]}}
+        return await self.post("/api/v1/rules", "id", name=f"Rule {self.number()}", **body)
+
+    async def applied_rule(self) -> str:
+        document, kind = await self.document(), f"kind{self.number()}"
+        await self.house.run("UPDATE documents SET kind = %s WHERE id = %s", kind, document)
+        rule = await self.rule(kind)
+        assert (await self.owner.post(f"/api/v1/rules/{rule}/apply")).json()["documents"] == 1
+        return rule
 
     async def conversion_service(self) -> str:
         return "conversion"

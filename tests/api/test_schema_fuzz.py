@@ -72,6 +72,11 @@ CHECKED_FURTHER = {
         *("POST /api/v1/mappings", "POST /api/v1/mappings/check"),  # whether the text is a mapping
         "PATCH /api/v1/documents/{document}/facts",  # whether a value is a date, an amount or a kind
         "POST /api/v1/views",  # whether a month exists
+        *("POST /api/v1/sources", "PATCH /api/v1/sources/{source}"),  # whether the folder can be watched
+        *("POST /api/v1/fields", "PATCH /api/v1/fields/{field}"),  # whether choices are allowed
+        *("POST /api/v1/rules", "PATCH /api/v1/rules/{rule}"),  # whether the fields of the rule exist
+        "POST /api/v1/rules/{rule}/undo",  # whether there is a run to undo
+        "GET /api/v1/rules/{rule}/runs",
         *(
             "PUT /api/v1/models",
             "PUT /api/v1/models/{provider}",

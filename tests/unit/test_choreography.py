@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from octavo.choreography import CHOREOGRAPHY, PERSON, RELAY, Cause
+from octavo.choreography import CHOREOGRAPHY, PERSON, RELAY, WATCHER, Cause
 from octavo.cli.reference import choreography_page
 from octavo.pipeline import known_kinds, known_schedules
 from tests.support.schema import read_schema
@@ -33,7 +33,7 @@ def test_every_kind_is_known_and_is_started_by_something() -> None:
 def test_every_cause_comes_from_a_kind_or_from_outside(cause: Cause) -> None:
     sources = CHOREOGRAPHY[cause].sources
     assert sources
-    assert set(sources) <= KINDS | {PERSON, RELAY}
+    assert set(sources) <= KINDS | {PERSON, RELAY, WATCHER}
 
 
 def test_the_page_says_the_same_as_the_table() -> None:

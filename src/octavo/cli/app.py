@@ -16,6 +16,7 @@ import typer
 from octavo.cli import (
     add,
     analyse,
+    automation,
     bulk,
     connections,
     convert,
@@ -80,6 +81,9 @@ app.add_typer(prompts.app, name="prompts")
 app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
 app.add_typer(bulk.app, name="bulk")
+app.add_typer(automation.sources_app, name="sources")
+app.add_typer(automation.fields_app, name="fields")
+app.add_typer(automation.rules_app, name="rules")
 
 Parent = Annotated[int | None, typer.Option(hidden=True, help="Stop when the process with this ID ends.")]
 

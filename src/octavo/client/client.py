@@ -9,6 +9,7 @@ import httpx
 
 from octavo.client.account import AccountCalls, DeliveryCalls
 from octavo.client.analyses import AnalysisCalls
+from octavo.client.automation import AutomationCalls
 from octavo.client.calls import Blocking, LoopThread
 from octavo.client.conversions import ConversionCalls
 from octavo.client.documents import DocumentCalls
@@ -22,7 +23,7 @@ HINT = "Is the server running, and is the address right?"
 
 
 class AllCalls(UploadCalls, DocumentCalls, SearchCalls, JobCalls, AccountCalls, DeliveryCalls):
-    """All calls of the API, except those for analyses and conversions."""
+    """All calls of the API, except those for analyses, conversions and automation."""
 
 
 class Client(AllCalls):
@@ -65,6 +66,11 @@ class Client(AllCalls):
         return AnalysisCalls(self._transport)
 
     @property
+    def automation(self) -> AutomationCalls:
+        """The API calls for sources, custom fields and rules."""
+        return AutomationCalls(self._transport)
+
+    @property
     def conversions(self) -> ConversionCalls:
         """The API calls for conversions of business documents to XML, and for mappings."""
         return ConversionCalls(self._transport)
@@ -72,6 +78,10 @@ class Client(AllCalls):
 
 class SyncAnalysisCalls(Blocking, AnalysisCalls):
     """The calls of `AnalysisCalls`, which block."""
+
+
+class SyncAutomationCalls(Blocking, AutomationCalls):
+    """The calls of `AutomationCalls`, which block."""
 
 
 class SyncConversionCalls(Blocking, ConversionCalls):
@@ -104,6 +114,11 @@ class SyncClient(Blocking, AllCalls):
     def analyses(self) -> SyncAnalysisCalls:
         """The API calls for analyses of whole documents, and for saved prompts."""
         return SyncAnalysisCalls(self._loop, self._client.analyses)
+
+    @cached_property
+    def automation(self) -> SyncAutomationCalls:
+        """The API calls for sources, custom fields and rules."""
+        return SyncAutomationCalls(self._loop, self._client.automation)
 
     @cached_property
     def conversions(self) -> SyncConversionCalls:

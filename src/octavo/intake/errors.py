@@ -208,3 +208,9 @@ class VideoUnreadable(LinkFailed):
 
     code = "VIDEO_UNREADABLE"
     advice = f"Try a newer version of Octavo. {PASTE_TRANSCRIPT}"
+
+
+class BadFolder(BadInput):
+    """This folder cannot be watched."""
+
+    code = "BAD_FOLDER"

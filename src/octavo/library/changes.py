@@ -26,6 +26,7 @@ from octavo.library.collections import clean_label, ensure_collection
 from octavo.library.documents import show_document
 from octavo.library.errors import SourceGone, StillProcessed
 from octavo.library.facts import FOLLOWED, say_facts
+from octavo.library.fields import check_values, save_values
 from octavo.records.account import DocumentBudget
 from octavo.records.documents import Retried
 
@@ -53,7 +54,8 @@ class Edit:
     """Changes that a person makes to documents.
 
     `tags` replaces all tags. `added_tags` and `removed_tags` change only these. `facts` contains changes to facts that
-    are not fields of this class. A value of None removes the fact.
+    are not fields of this class, and `custom` contains values of custom fields. A value of None removes the fact or the
+    value.
     """
 
     title: str | Unset | None = UNSET
@@ -64,6 +66,7 @@ class Edit:
     facts: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     added_tags: Sequence[str] = ()
     removed_tags: Sequence[str] = ()
+    custom: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     @property
     def fields(self) -> list[str]:
@@ -146,17 +149,22 @@ async def edit_documents(
     """
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
+    custom = await check_values(connection, owner, edit.custom)
     ids, said = [one.id for one in held], edit.said
     if change is not None:
         names = {*said, *(name for name in edit.fields if name not in FOLLOWED)}
         kept = {"change": change, "documents": ids, "names": sorted(names), "facts": list(said)}
+        kept["custom"] = list(custom.values)
         await connection.execute(CHANGES.keep_values, kept)
     values = {"documents": ids, "fields": [name for name in edit.fields if name == "tags"]}
     await connection.execute(QUERIES.edit, values | _field_parameters("collection", collection))
     await say_facts(connection, ids, said)
     await _change_tags(connection, owner, ids, edit)
+    await save_values(connection, ids, custom)
     # Events name the fields only. Values may be private, and events are sent to recipients outside.
-    await record_event(connection, "edited", ids, {"fields": [*edit.fields, *edit.facts]})
+    await record_event(
+        connection, "edited", ids, {"fields": [*edit.fields, *edit.facts, *(["fields"] if edit.custom else [])]}
+    )
     return len(held)
 
 

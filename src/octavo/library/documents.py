@@ -18,6 +18,7 @@ from octavo.records.documents import Chunk, Concept, Document, DocumentJob, Page
 from octavo.records.jobs import JobError
 
 QUERIES = load_queries("documents")
+FIELDS = load_queries("fields")
 IMPROVE_DOCUMENT = "improve_document"
 # A dead letter of this kind is retried daily.
 IMPROVING = frozenset({"queued", "processing", "paused", "dead_letter"})
@@ -41,6 +42,8 @@ LIST_PARAMETERS = (
         "sender",
         "before",
         "after",
+        "field",
+        "field_value",
     ),
     *("amount_min", "amount_max", "language", "size_min", "size_max", "import_id", "after_at", "after_text"),
     "after_id",
@@ -60,8 +63,9 @@ class Filters:
     """Selects documents. `q` searches title, file name and author. `id` is the beginning or the end of an id.
 
     `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. `size_min` and `size_max`
-    are in bytes. `import_id` is the id of an import, or the one that the client chose for it. Only the newest version
-    of a document is listed, unless `versions`, `trashed` or `id` is set.
+    are in bytes. `import_id` is the id of an import, or the one that the client chose for it. `field` is the name of a
+    custom field that has a value, or a name and a value, as in `Project:Coast`. Only the newest version of a document is
+    listed, unless `versions`, `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -83,6 +87,7 @@ class Filters:
     size_min: int | None = None
     size_max: int | None = None
     import_id: UUID | None = None
+    field: str | None = None
 
 
 async def list_documents(
@@ -112,6 +117,7 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
     return {
         **{name: getattr(wanted, name) for name in _SAME_NAME},
         **_state(wanted),
+        **_field(wanted.field),
         "id_part": wanted.id.lower() if wanted.id else None,
         "like": like_pattern(wanted.q) if wanted.q else None,
         "sender": like_pattern(wanted.sender) if wanted.sender else None,
@@ -133,6 +139,12 @@ _SAME_NAME = (
     *("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),
     *("size_min", "size_max", "import_id"),
 )
+
+
+def _field(wanted: str | None) -> Row:
+    """Return the query values for the filter `field`. Names contain no colon, so the first one ends the name."""
+    name, _, value = (wanted or "").partition(":")
+    return {"field": name.strip() or None, "field_value": value.strip() or None}
 
 
 def _state(wanted: Filters) -> Row:
@@ -224,7 +236,7 @@ def _behind(sort: Sort, row: Row) -> str:
 
 
 async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Document]:
-    """Convert database rows to documents. This takes five queries, regardless of the number of documents."""
+    """Convert database rows to documents. This takes six queries, regardless of the number of documents."""
     ids = [row["id"] for row in rows]
     tags: dict[UUID, list[str]] = defaultdict(list)
     for row in await fetch_rows(connection, QUERIES.tags_of, {"documents": ids}):
@@ -237,10 +249,13 @@ async def _as_documents(connection: Connection, rows: Sequence[Row]) -> list[Doc
         names[row["document_id"]].append(row["filename"])
     unsure = await fetch_rows(connection, QUERIES.unsure_pages, {"documents": ids})
     reasons = {row["id"]: _quality_reason(row["pages"], row["first"], row["reason"]) for row in unsure}
+    fields: dict[UUID, dict[str, str]] = defaultdict(dict)
+    for row in await fetch_rows(connection, FIELDS.fields_of, {"documents": ids}):
+        fields[row["document_id"]][row["name"]] = row["value"]
     parents = {row["document_id"]: row for row in await fetch_rows(connection, QUERIES.parents, {"documents": ids})}
     return [
         _as_document(
-            row | _part_of(parents.get(row["id"])),
+            row | _part_of(parents.get(row["id"])) | {"fields": fields[row["id"]]},
             tags[row["id"]],
             jobs[row["id"]],
             names[row["id"]],

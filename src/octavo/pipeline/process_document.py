@@ -60,6 +60,7 @@ from octavo.library.errors import SourceGone
 from octavo.library.facts import save_facts
 from octavo.library.highlights import place_highlights
 from octavo.library.pictures import PICTURED
+from octavo.library.rules import has_enabled_rules, run_enabled_rules
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.document_parts import PartsOf, add_parts
 from octavo.pipeline.improve_document import enqueue_improvement
@@ -85,7 +86,7 @@ STARTS_PER_SECOND = 20.0
 MOST_DETAILS = 20
 LANGUAGE_SAMPLE = 20_000
 MOST_FIGURES = 100_000
-FACTS_FOUND = "facts_found"
+FACTS_FOUND, RULES_RUN = "facts_found", "rules_run"
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
 # Metadata of a rewritten text. These names are never taken from a file.
 WRITTEN_BY = ("text_by", "kept_plain")
@@ -146,6 +147,7 @@ async def process_document(run: Run[Tools]) -> JSON:
     if work.is_picture:
         work.use_fitted(await stage("pictured", work.fit, work.save_fitted))
     if await stage("extracted", work.extract, work.save_extracted) is None:
+        await run_rules(run, source.id, wanted.revision)
         return {"quality": "stored_only", "reason": work.reason_not_read}
     await stage("markdown_saved", work.write_markdown, work.save_markdown)
     failure: OctavoError | None = None
@@ -165,7 +167,24 @@ async def process_document(run: Run[Tools]) -> JSON:
         tagged=partial(enqueue_embed_tags, run=run), offline=partial(enqueue_improvement, run=run, text=text)
     )
     await DocumentDescriber(run, run.tools, text, follow_ups).describe(failure)
+    await run_rules(run, source.id, wanted.revision)
     return {"chunks": chunks}
+
+
+async def run_rules(run: Run[Tools], document: UUID, revision: int) -> None:
+    """Run the enabled rules on a new document. They come last, because they use facts and add to the tags."""
+    async with run.tools.database.connection() as connection:
+        if revision > 1 or not await has_enabled_rules(connection, await run.current_owner(connection)):
+            return
+
+    async def work() -> JSON:
+        return None
+
+    async def save(connection: Connection, made: JSON) -> None:
+        del made
+        await run_enabled_rules(connection, await run.current_owner(connection), document)
+
+    await run.stage(RULES_RUN, work, save=save)
 
 
 def read_input(given: dict[str, JSON]) -> ProcessInput:

@@ -6,10 +6,12 @@ from octavo.ai.gateway import Gateway
 from octavo.convert.job_kind import BATCH_KIND as CONVERT_BATCH
 from octavo.convert.job_kind import KIND as CONVERT
 from octavo.deliver.deliveries import relay
+from octavo.intake.sources import watch_sources
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
 from octavo.jobs.worker import Chore
 from octavo.pipeline import (
+    add_files,
     analyse_document,
     answer_segment,
     consolidate_answers,
@@ -27,6 +29,7 @@ from octavo.pipeline.tools import Tools
 def known_kinds() -> Kinds[Tools]:
     kinds: Kinds[Tools] = Kinds()
     for kind in (
+        add_files.KIND,
         analyse_document.KIND,
         answer_segment.KIND,
         consolidate_answers.KIND,
@@ -49,4 +52,4 @@ def known_schedules() -> list[Schedule]:
 
 
 def known_chores(gateway: Gateway) -> list[Chore]:
-    return [relay, gateway.maintain]
+    return [relay, gateway.maintain, watch_sources]

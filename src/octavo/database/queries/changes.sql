@@ -1,4 +1,4 @@
--- name: keep_values(change, documents, names, facts)!
+-- name: keep_values(change, documents, names, facts, custom)!
 -- Keeps the values that documents have before an edit. The caller has locked the documents.
 INSERT INTO document_changes (change_id, document_id, action, before)
 SELECT :change, d.id, 'edit', jsonb_build_object(
@@ -8,6 +8,9 @@ SELECT :change, d.id, 'edit', jsonb_build_object(
     'tags', CASE WHEN 'tags' = ANY (:names::text[]) THEN (
         SELECT coalesce(jsonb_agg(jsonb_build_object('id', tag_id, 'made_by', made_by)), '[]') FROM document_tags WHERE document_id = d.id)
         ELSE '[]' END,
+    'custom', to_jsonb(:custom::uuid[]),
+    'values', (SELECT coalesce(jsonb_object_agg(field_id, value), '{}') FROM document_fields
+               WHERE document_id = d.id AND field_id = ANY (:custom::uuid[])),
     'facts', (SELECT coalesce(jsonb_agg(to_jsonb(f)), '[]') FROM facts f
               WHERE f.document_id = d.id AND f.made_by = 'person' AND f.name = ANY (:facts::text[])))
 FROM documents d WHERE d.id = ANY (:documents);
@@ -51,6 +54,19 @@ WITH earlier AS (
 )
 INSERT INTO document_tags (document_id, tag_id, made_by) SELECT document_id, tag_id, made_by FROM earlier
 ON CONFLICT (document_id, tag_id) DO UPDATE SET made_by = excluded.made_by;
+
+-- name: undo_custom(change, documents)!
+-- A field that was deleted meanwhile stays deleted.
+WITH edited AS (
+    SELECT c.document_id, f.id AS field_id, c.before -> 'values' ->> f.id::text AS value
+    FROM document_changes c, jsonb_array_elements_text(c.before -> 'custom') AS e (id) JOIN fields f ON f.id = e.id::uuid
+    WHERE c.change_id = :change AND c.document_id = ANY (:documents)
+), cleared AS (
+    DELETE FROM document_fields v USING edited e
+    WHERE v.document_id = e.document_id AND v.field_id = e.field_id AND e.value IS NULL
+)
+INSERT INTO document_fields (document_id, field_id, value) SELECT document_id, field_id, value FROM edited WHERE value IS NOT NULL
+ON CONFLICT (document_id, field_id) DO UPDATE SET value = excluded.value;
 
 -- name: undo_said(change, documents)!
 -- Deletes the corrections by people that the edit made or replaced.

@@ -1,4 +1,4 @@
--- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, amount_min, amount_max, language, size_min, size_max, import_id, trashed, versions, sort, descending, after_at, after_text, after_id, most)
+-- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, field, field_value, amount_min, amount_max, language, size_min, size_max, import_id, trashed, versions, sort, descending, after_at, after_text, after_id, most)
 -- The only query that lists documents of an owner: newest first, oldest first, by title or by a fact. The planner removes unused
 -- conditions, so that each order can use its index. Sorted by a fact, documents without it come last.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
@@ -52,6 +52,10 @@ WHERE d.owner_id = :owner
   AND (:tag::text IS NULL OR EXISTS (
       SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
       WHERE dt.document_id = d.id AND t.owner_id = :owner AND lower(t.name) = lower(:tag)))
+  AND (:field::text IS NULL OR EXISTS (
+      SELECT FROM document_fields v JOIN fields f ON f.id = v.field_id
+      WHERE v.document_id = d.id AND f.owner_id = :owner AND lower(f.name) = lower(:field)
+        AND (:field_value::text IS NULL OR lower(v.value) = lower(:field_value))))
   AND (:tab::text IS NULL OR CASE :tab
       WHEN 'working' THEN d.status = 'pending' AND d.id <> ALL (ARRAY(SELECT id FROM documents_held WHERE owner_id = :owner))
       WHEN 'needs_you' THEN d.status = 'completed' AND (d.needs_classification OR d.quality IN ('partial', 'empty')

@@ -20,3 +20,6 @@
 \ir deliveries.sql
 \ir conversions.sql
 \ir analyses.sql
+\ir fields.sql
+\ir rules.sql
+\ir sources.sql

@@ -188,6 +188,8 @@ BEGIN
     UPDATE views mine SET owner_id = person WHERE owner_id = visitor
         AND NOT EXISTS (SELECT FROM views theirs WHERE theirs.owner_id = person AND lower(theirs.name) = lower(mine.name));
     UPDATE threads SET owner_id = person WHERE owner_id = visitor;
+    PERFORM merge_fields(visitor, person);
+    PERFORM merge_rules(visitor, person);
     UPDATE jobs j SET owner_id = person, key = CASE WHEN EXISTS (
         SELECT FROM jobs same WHERE same.owner_id = person AND same.kind = j.kind AND same.key = j.key)
         THEN format('%s:%s', j.key, j.id) ELSE j.key END

@@ -159,7 +159,7 @@ CREATE FUNCTION name_words(config regconfig, given text, weight "char") RETURNS 
     FROM search_text(coalesce(given, '')) AS plain
 $$;
 
--- The words that a document has outside of its text: title (weight A), tags (B), file name (C), author and summary (D).
+-- The words that a document has outside of its text: title (weight A), tags (B), file name (C), author, summary and fields (D).
 CREATE TABLE document_words (
     document_id uuid PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
     words       tsvector NOT NULL
@@ -203,18 +203,19 @@ END $$;
 CREATE FUNCTION plain_words(given text) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     tsvector_to_array(to_tsvector('pg_catalog.simple', search_text(given)));
 
--- Indexes the titles, tags, file names, authors and summaries of documents, in the transaction that changes them. In plpgsql,
+-- Indexes the titles, tags, file names, authors, summaries and fields of documents, in the transaction that changes them. In plpgsql,
 -- because a session plans these statements once; an SQL function would plan them in every call.
 CREATE FUNCTION index_documents(of_documents uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO document_words (document_id, words)
     SELECT d.id, name_words(f.config, d.title, 'A') || name_words(f.config, f.tags, 'B')
         || name_words(f.config, concat_ws(' ', d.filename, name_text(d.filename)), 'C')
-        || name_words(f.config, concat_ws(E'\n', d.author, d.summary), 'D')
+        || name_words(f.config, concat_ws(E'\n', d.author, d.summary, f.field_values), 'D')
     FROM documents d CROSS JOIN LATERAL (
         SELECT search_config(d.language) AS config, (
             SELECT string_agg(t.name, E'\n' ORDER BY t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
-            WHERE dt.document_id = d.id) AS tags) AS f
+            WHERE dt.document_id = d.id) AS tags, (
+            SELECT string_agg(value, E'\n' ORDER BY value) FROM document_fields WHERE document_id = d.id) AS field_values) AS f
     WHERE d.id = ANY (of_documents)
     ON CONFLICT (document_id) DO UPDATE SET words = excluded.words WHERE document_words.words <> excluded.words;
     PERFORM list_words(d.id, plain_words(concat_ws(E'\n', d.title, name_text(d.filename), d.author, d.summary, (

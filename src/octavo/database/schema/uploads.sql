@@ -110,6 +110,7 @@ BEGIN
     WHERE document_id = before.id AND made_by = 'person'
       AND name IN ('kind', 'title', 'sender', 'author', 'recipient', 'language', 'party')
     ON CONFLICT DO NOTHING;
+    INSERT INTO document_fields (document_id, field_id, value) SELECT next, field_id, value FROM document_fields WHERE document_id = before.id;
     PERFORM follow_facts(next, ARRAY(SELECT name FROM facts WHERE document_id = next));
     INSERT INTO highlights (id, document_id, user_id, quote, text_before, text_after, colour, note, created_at, updated_at)
     SELECT gen_random_uuid(), next, user_id, quote, text_before, text_after, colour, note, created_at, updated_at

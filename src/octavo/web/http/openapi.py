@@ -53,6 +53,7 @@ NAMES = {
     "GET /healthz": "get_liveness",
     "GET /readyz": "get_readiness",
     "GET /events": "list_events",
+    "GET /sources/{source}/failed": "list_failed_files",
     "POST /embeddings": "add_embeddings",
     "POST /mappings/check": "check_mapping",
     "GET /connections/weights": "get_connection_weights",

@@ -28,6 +28,7 @@ from octavo.library.documents import (
     show_document,
 )
 from octavo.library.facts import list_facts
+from octavo.library.fields import MOST_FIELDS, MOST_VALUE
 from octavo.library.files import count_download, find_file
 from octavo.records.documents import Chunk, Document, FactView, Retried, SignedLink
 from octavo.web.context.callers import ReadCaller, WriteCaller
@@ -71,6 +72,8 @@ FactName = Literal[
     "kind", "title", "sender", "author", "recipient", "number", "date", "due_date", "period", "amount", "currency",
     "language", "iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party",
 ]  # fmt: skip
+FieldText = Annotated[str, Field(max_length=MOST_VALUE, pattern=Plain)]
+FieldValues = Annotated[dict[Label, FieldText | None], Field(max_length=MOST_FIELDS)]
 FactValue = Annotated[str | None, Field(max_length=500, pattern=Plain)]
 UNCHANGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "Not modified: the caller already has the current file."}
@@ -87,12 +90,13 @@ class EditRequest(BaseModel):
     document_date: Date | None = None
     tags: list[Label] | None = Field(default=None, max_length=changes.MOST_TAGS)
     collection: Label | None = None
+    fields: FieldValues | None = None
 
     def as_edit(self) -> Edit:
-        given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set}
+        given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - {"fields"}}
         if "tags" in given:
             given["tags"] = given["tags"] or []
-        return Edit(**given)
+        return Edit(**given, custom=self.fields or {})
 
 
 class RetryDocumentRequest(RetryRequest):
@@ -129,6 +133,7 @@ class FilterRequest(BaseModel):
     size_min: FilterSize = None
     size_max: FilterSize = None
     import_id: UUID | None = None
+    field: FilterText = None
 
     def as_filters(self) -> Filters:
         given: dict[str, Any] = self.model_dump(exclude={"before", "after"})
@@ -178,6 +183,7 @@ async def documents(  # noqa: PLR0917 - query parameters
     size_min: Size = None,
     size_max: Size = None,
     import_id: UUID | None = None,
+    field: Wanted = None,
     sort: Sort = "newest",
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
@@ -185,9 +191,9 @@ async def documents(  # noqa: PLR0917 - query parameters
     """List your documents, newest first.
 
     `trashed`: list the trash instead. `versions`: include older versions. `sender` is a part of the sender's name.
-    `after` and `before` are days, months or years; `before` is exclusive. `sort` is `newest`, `oldest`, `title` or a
-    property such as `date` or `amount`. A minus sign reverses the order of a property, as in `-date`. Documents without
-    the property come last.
+    `field` is a custom field and its value, as in `Project:Coast`, or only the name of the field. `after` and `before`
+    are days, months or years; `before` is exclusive. `sort` is `newest`, `oldest`, `title` or a property such as `date`
+    or `amount`. A minus sign reverses the order of a property, as in `-date`. Documents without the property come last.
     """
     filters = Filters(
         *(id, q, status, tag, collection, trashed),
@@ -203,6 +209,7 @@ async def documents(  # noqa: PLR0917 - query parameters
         size_min=size_min,
         size_max=size_max,
         import_id=import_id,
+        field=field,
     )
     async with services.database.connection() as connection:
         return await list_documents(connection, caller.owner_id, filters, sort=sort, cursor=cursor, limit=limit)
@@ -239,7 +246,7 @@ async def edit(
     response: Response,
     if_match: IfMatch = None,
 ) -> Document:
-    """Change the title, author, date, tags or collection of a document."""
+    """Change the title, author, date, tags, collection or custom fields of a document."""
     async with services.database.transaction() as connection:
         if if_match is not None:
             await lock_edit(connection, if_match, document)

@@ -65,12 +65,18 @@ class BulkEdit(EditRequest):
     prompt_ids: Annotated[list[UUID], Field(min_length=1, max_length=MOST_PROMPTS)] | None = None
 
     def as_edit(self) -> Edit:
-        named = set(EditRequest.model_fields) & self.model_fields_set
+        named = set(EditRequest.model_fields) & self.model_fields_set - {"fields"}
         given: dict[str, Any] = {name: getattr(self, name) for name in named}
         if "tags" in given:
             given["tags"] = given["tags"] or []
         facts = {"kind": self.kind} if "kind" in self.model_fields_set else {}
-        return Edit(**given, facts=facts, added_tags=self.add_tags or (), removed_tags=self.remove_tags or ())
+        return Edit(
+            **given,
+            facts=facts,
+            custom=self.fields or {},
+            added_tags=self.add_tags or (),
+            removed_tags=self.remove_tags or (),
+        )
 
 
 EDITED = frozenset({*EditRequest.model_fields, "kind", "add_tags", "remove_tags"})

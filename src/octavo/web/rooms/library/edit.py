@@ -1,4 +1,4 @@
-"""The page for editing the title, author, date, tags and collection of a document."""
+"""The page for editing the title, author, date, tags, collection and custom fields of a document."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from octavo.database import Connection
 from octavo.library import changes
 from octavo.library.collections import Collection, Tag, list_collections, list_tags
 from octavo.library.documents import show_document
+from octavo.library.fields import list_fields
+from octavo.records.automation import FieldView
 from octavo.records.documents import Document
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
@@ -24,6 +26,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False, prefix="/documents/{document}/edit")
 WRONG = 422
 MOST_SUGGESTED = 200
+FIELD = "field:"
 Field = Annotated[str, Form(max_length=20_000)]
 SENTENCES = {
     "title": "Use a single line of at most 500 characters.",
@@ -31,6 +34,7 @@ SENTENCES = {
     "document_date": "Use a date such as 2026-11-15.",
     "tags": f"Use at most {changes.MOST_TAGS} tags of at most 200 characters each.",
     "collection": "Use a single line of at most 200 characters.",
+    "fields": "Use single lines of at most 500 characters.",
 }
 
 
@@ -38,6 +42,7 @@ SENTENCES = {
 class Suggestions:
     collections: list[Collection]
     tags: list[Tag]
+    fields: list[FieldView]
 
 
 @router.get("")
@@ -69,17 +74,26 @@ async def save(  # noqa: PLR0917 - fields of a form
     async with services.database.transaction() as connection:
         found = await show_document(connection, caller.owner_id, ident)
         changed = {name: value for name, value in written.items() if value.strip() != as_written(found)[name]}
-        wanted, wrong = read_form(EditRequest, read_fields(changed), SENTENCES)
-        if wanted is not None and changed:
+        custom = await _changed_fields(request, found)
+        given = read_fields(changed) | ({"fields": custom} if custom else {})
+        wanted, wrong = read_form(EditRequest, given, SENTENCES)
+        if wanted is not None and given:
             try:
                 async with connection.transaction():
                     await changes.edit_documents(connection, caller.owner_id, [ident], wanted.as_edit())
             except BadInput as error:
-                wrong = {next(iter(changed)): error.line}
+                wrong = {"fields" if custom else next(iter(changed)): error.line}
                 wanted = None
         if wanted is None:
             return _show(request, frame, found, await _suggestions(connection, frame), written, wrong, WRONG)
     return back_to(f"/documents/{ident}")
+
+
+async def _changed_fields(request: Request, document: Document) -> dict[str, str | None]:
+    """Return the custom fields that were changed in the form. An empty field clears the value."""
+    sent = {name.removeprefix(FIELD): value for name, value in (await request.form()).items() if name.startswith(FIELD)}
+    texts = {name: value.strip() for name, value in sent.items() if isinstance(value, str)}
+    return {name: text or None for name, text in texts.items() if text != document.fields.get(name, "")}
 
 
 def as_written(document: Document) -> dict[str, str]:
@@ -104,7 +118,7 @@ def read_fields(written: Mapping[str, str]) -> dict[str, Any]:
 async def _suggestions(connection: Connection, frame: Frame) -> Suggestions:
     owner = frame.caller.owner_id
     collections, tags = await list_collections(connection, owner), await list_tags(connection, owner)
-    return Suggestions(collections[:MOST_SUGGESTED], tags[:MOST_SUGGESTED])
+    return Suggestions(collections[:MOST_SUGGESTED], tags[:MOST_SUGGESTED], await list_fields(connection, owner))
 
 
 def _show(

@@ -1,0 +1,84 @@
+"""API calls for sources of documents, custom fields, and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from octavo.client.calls import Call, Calls
+from octavo.client.transport import Repeat
+from octavo.records.automation import FailedFile, FieldView, RuleRun, RuleTrial, RuleView, SourceView
+
+
+class AutomationCalls(Calls):
+    """API calls that manage sources, custom fields and rules."""
+
+    @Call
+    async def list_sources(self) -> list[SourceView]:
+        return (await self._list(SourceView, "/sources")).items
+
+    @Call
+    async def add_folder(self, path: str, **more: object) -> SourceView:
+        """Watch a folder on the server. `more` can contain `name`, `options` and `every_seconds`."""
+        return await self._post(SourceView, "/sources", {"kind": "folder", "path": path, **more})
+
+    @Call
+    async def act_on_source(self, source: UUID, action: str) -> SourceView:
+        """Run, pause or resume a source."""
+        return await self._post(SourceView, f"/sources/{source}/{action}", repeat=Repeat.SAFE)
+
+    @Call
+    async def delete_source(self, source: UUID) -> None:
+        await self._delete(f"/sources/{source}")
+
+    @Call
+    async def list_failed_files(self, source: UUID) -> list[FailedFile]:
+        return (await self._list(FailedFile, f"/sources/{source}/failed")).items
+
+    @Call
+    async def list_fields(self) -> list[FieldView]:
+        return (await self._list(FieldView, "/fields")).items
+
+    @Call
+    async def add_field(self, name: str, type_: str, choices: list[str] | None = None) -> FieldView:
+        return await self._post(FieldView, "/fields", {"name": name, "type": type_, "choices": choices or []})
+
+    @Call
+    async def delete_field(self, field: UUID) -> None:
+        await self._delete(f"/fields/{field}")
+
+    @Call
+    async def list_rules(self) -> list[RuleView]:
+        return (await self._list(RuleView, "/rules")).items
+
+    @Call
+    async def add_rule(
+        self, name: str, when: Mapping[str, object], then: Mapping[str, object], *, enabled: bool = False
+    ) -> RuleView:
+        return await self._post(RuleView, "/rules", {"name": name, "when": when, "then": then, "enabled": enabled})
+
+    @Call
+    async def edit_rule(self, rule: UUID, **changes: object) -> RuleView:
+        return await self._patch(RuleView, f"/rules/{rule}", changes)
+
+    @Call
+    async def delete_rule(self, rule: UUID) -> None:
+        await self._delete(f"/rules/{rule}")
+
+    @Call
+    async def try_rule(self, rule: UUID) -> RuleTrial:
+        """Return what a rule would change. Nothing is changed."""
+        return await self._post(RuleTrial, f"/rules/{rule}/try", repeat=Repeat.SAFE)
+
+    @Call
+    async def apply_rule(self, rule: UUID) -> RuleRun:
+        return await self._post(RuleRun, f"/rules/{rule}/apply")
+
+    @Call
+    async def undo_rule(self, rule: UUID, run: UUID | None = None) -> RuleRun:
+        """Undo a run of a rule; without `run`, the last one that is not undone."""
+        return await self._post(RuleRun, f"/rules/{rule}/undo", {"run_id": str(run)} if run else {})
+
+    @Call
+    async def list_runs(self, rule: UUID) -> list[RuleRun]:
+        return (await self._list(RuleRun, f"/rules/{rule}/runs")).items

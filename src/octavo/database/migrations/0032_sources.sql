@@ -1,0 +1,48 @@
+-- Sources that bring in documents, such as watched folders, and the files that were seen there.
+
+CREATE TABLE sources (
+    id            uuid PRIMARY KEY,
+    owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    kind          text NOT NULL CHECK (kind IN ('folder')),
+    name          text NOT NULL CHECK (name <> ''),
+    address       text NOT NULL CHECK (address <> ''),
+    options       jsonb NOT NULL DEFAULT '{}',
+    every_seconds integer NOT NULL CHECK (every_seconds > 0),
+    paused        boolean NOT NULL DEFAULT false,
+    next_run_at   timestamptz NOT NULL DEFAULT engine_now(),
+    last_run_at   timestamptz,
+    error         text,
+    job_id        uuid,
+    created_at    timestamptz NOT NULL DEFAULT engine_now()
+);
+
+COMMENT ON COLUMN sources.address IS 'The path of a folder, as the workers see it.';
+COMMENT ON COLUMN sources.options IS 'For a folder: `subfolders`, `after` and `changed`.';
+COMMENT ON COLUMN sources.last_run_at IS 'When the source was last looked at.';
+COMMENT ON COLUMN sources.error IS 'Why the last look, or the last job, did not succeed; NULL if it did.';
+COMMENT ON COLUMN sources.job_id IS 'The last job that added files.';
+
+CREATE UNIQUE INDEX sources_address ON sources (owner_id, kind, address);
+CREATE UNIQUE INDEX sources_name ON sources (owner_id, lower(name));
+CREATE INDEX sources_due ON sources (next_run_at) WHERE NOT paused;
+
+CREATE TABLE source_files (
+    source_id   uuid NOT NULL REFERENCES sources ON DELETE CASCADE,
+    path        text NOT NULL CHECK (path <> ''),
+    bytes       bigint NOT NULL CHECK (bytes >= 0),
+    modified    bigint NOT NULL,
+    state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'added', 'known', 'failed')),
+    document_id uuid REFERENCES documents ON DELETE SET NULL,
+    error       text,
+    seen_at     timestamptz NOT NULL DEFAULT engine_now(),
+    PRIMARY KEY (source_id, path)
+);
+
+COMMENT ON COLUMN source_files.path IS 'Relative to the source.';
+COMMENT ON COLUMN source_files.modified IS 'Time of the last change, in nanoseconds.';
+COMMENT ON COLUMN source_files.state IS '`waiting` until it has stopped changing; `known` if the owner already had this content.';
+COMMENT ON COLUMN source_files.document_id IS 'The document; while a changed file waits, that of its earlier content.';
+COMMENT ON COLUMN source_files.seen_at IS 'When it was first seen with this size and time.';
+
+CREATE INDEX source_files_waiting ON source_files (source_id, seen_at) WHERE state = 'waiting';
+CREATE INDEX source_files_document ON source_files (document_id) WHERE document_id IS NOT NULL;

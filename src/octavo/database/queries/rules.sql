@@ -1,0 +1,96 @@
+-- name: list_rules(owner)
+SELECT id, name, position, conditions, actions, enabled, created_at, updated_at FROM rules
+WHERE owner_id = :owner ORDER BY position, id;
+
+-- name: has_enabled(owner)
+SELECT EXISTS (SELECT FROM rules WHERE owner_id = :owner AND enabled);
+
+-- name: insert_rule(id, owner, name, conditions, actions, enabled)!
+INSERT INTO rules (id, owner_id, name, position, conditions, actions, enabled)
+SELECT :id, :owner, :name, coalesce(max(position), 0) + 1, :conditions, :actions, :enabled FROM rules WHERE owner_id = :owner;
+
+-- name: edit_rule(id, owner, name, conditions, actions, enabled)
+UPDATE rules SET name = coalesce(:name, name), conditions = coalesce(:conditions::jsonb, conditions),
+                 actions = coalesce(:actions::jsonb, actions), enabled = coalesce(:enabled, enabled), updated_at = clock_timestamp()
+WHERE id = :id AND owner_id = :owner RETURNING id;
+
+-- name: order_rules(owner, rules)!
+UPDATE rules SET position = o.place FROM unnest(:rules::uuid[]) WITH ORDINALITY AS o (id, place)
+WHERE rules.id = o.id AND rules.owner_id = :owner AND position <> o.place;
+
+-- name: delete_rule(id, owner)
+DELETE FROM rules WHERE id = :id AND owner_id = :owner RETURNING id;
+
+-- name: lock_owner(owner)!
+SELECT FROM owners WHERE id = :owner FOR NO KEY UPDATE;
+
+-- name: matching(owner, documents, source, kind, sender, tag, fields, amount_min, amount_max, currency, phrase, pattern, by_words, most)
+-- Documents that match all conditions, with the values that rules can change. A phrase is first looked up by its words, in the
+-- languages of the owner's documents, and then compared exactly. If it has only words that are not indexed, or is written
+-- without spaces (`by_words` is false), all texts are compared.
+WITH configs AS MATERIALIZED (
+    SELECT config, CASE WHEN :by_words THEN phraseto_tsquery(config, search_text(:phrase)) ELSE ''::tsquery END AS query
+    FROM (SELECT DISTINCT search_config(language) AS config FROM documents WHERE owner_id = :owner AND :pattern::text IS NOT NULL) AS c
+), words AS (
+    SELECT string_agg('(' || query::text || ')', ' | ')::tsquery AS query FROM configs WHERE numnode(query) > 0
+), containing AS (
+    SELECT c.document_id FROM chunk_words w
+    JOIN chunks c ON c.id = w.chunk_id JOIN documents d ON d.id = w.document_id AND d.revision = w.revision
+    WHERE w.words @@ (SELECT query FROM words) AND d.owner_id = :owner AND c.content ~* :pattern
+      AND (:documents::uuid[] IS NULL OR w.document_id = ANY (:documents))
+    UNION
+    SELECT c.document_id FROM documents d
+    JOIN configs k ON k.config = search_config(d.language) AND numnode(k.query) = 0
+    JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision
+    WHERE d.owner_id = :owner AND c.content ~* :pattern AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
+)
+SELECT d.id, d.filename, coalesce(nullif(d.title, ''), d.filename) AS title, c.name AS collection, d.kind, d.sender, d.author,
+       d.document_date, trim_scale(d.amount)::text AS amount, d.currency,
+       ARRAY(SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id ORDER BY lower(t.name)) AS tags,
+       (SELECT coalesce(jsonb_object_agg(lower(f.name), v.value), '{}') FROM document_fields v JOIN fields f ON f.id = v.field_id
+        WHERE v.document_id = d.id) AS fields
+FROM documents d LEFT JOIN collections c ON c.id = d.collection_id
+WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND NOT d.superseded
+  AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
+  AND (:pattern::text IS NULL OR d.id IN (SELECT document_id FROM containing))
+  AND (:kind::text IS NULL OR lower(d.kind) = lower(:kind))
+  AND (:sender::text IS NULL OR d.sender ILIKE :sender)
+  AND (:amount_min::numeric IS NULL OR d.amount >= :amount_min)
+  AND (:amount_max::numeric IS NULL OR d.amount <= :amount_max)
+  AND (:currency::text IS NULL OR lower(d.currency) = lower(:currency))
+  AND (:tag::text IS NULL OR EXISTS (
+      SELECT FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id AND lower(t.name) = lower(:tag)))
+  AND (:source::text IS NULL OR EXISTS (
+      SELECT FROM source_files sf JOIN sources s ON s.id = sf.source_id
+      WHERE sf.document_id = d.id AND s.owner_id = :owner AND (s.id::text = lower(:source) OR lower(s.name) = lower(:source))))
+  AND NOT EXISTS (
+      SELECT FROM jsonb_each_text(:fields) AS w (name, value) WHERE NOT EXISTS (
+          SELECT FROM document_fields v JOIN fields f ON f.id = v.field_id
+          WHERE v.document_id = d.id AND lower(f.name) = lower(w.name) AND (w.value IS NULL OR lower(v.value) = lower(w.value))))
+ORDER BY d.id LIMIT :most;
+
+-- name: insert_run(id, rule, automatic)!
+INSERT INTO rule_runs (id, rule_id, automatic) VALUES (:id, :rule, :automatic);
+
+-- name: count_run(id, documents, conflicts)!
+UPDATE rule_runs SET documents = documents + :documents, conflicts = conflicts || :conflicts::text[] WHERE id = :id;
+
+-- name: runs(owner, rule, after_at, after_id, most)
+SELECT r.id, r.rule_id, r.automatic, r.documents, r.conflicts, r.created_at, r.undone_at
+FROM rule_runs r JOIN rules ON rules.id = r.rule_id
+WHERE rules.owner_id = :owner AND r.rule_id = :rule
+  AND (:after_id::uuid IS NULL OR (r.created_at, r.id) < (:after_at::timestamptz, :after_id::uuid))
+ORDER BY r.created_at DESC, r.id DESC LIMIT :most;
+
+-- name: run_to_undo(owner, rule, run)
+-- The given run, or the last one that is not undone.
+SELECT r.id FROM rule_runs r JOIN rules ON rules.id = r.rule_id
+WHERE rules.owner_id = :owner AND r.rule_id = :rule AND (r.id = :run OR :run::uuid IS NULL AND r.undone_at IS NULL AND r.documents > 0)
+ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
+
+-- name: mark_run_undone(run)
+UPDATE rule_runs SET undone_at = coalesce(undone_at, clock_timestamp()) WHERE id = :run
+RETURNING id, rule_id, automatic, documents, conflicts, created_at, undone_at;
+
+-- name: show_run(run)
+SELECT id, rule_id, automatic, documents, conflicts, created_at, undone_at FROM rule_runs WHERE id = :run;

@@ -1,0 +1,94 @@
+-- name: list_sources(owner)
+SELECT s.id, s.kind, s.name, s.address, s.options, s.every_seconds, s.paused, s.next_run_at, s.last_run_at, s.error, s.job_id,
+       s.created_at, coalesce(j.status IN ('queued', 'processing'), false) AS busy,
+       (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'added') AS added,
+       (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'known') AS known,
+       (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'waiting') AS waiting,
+       (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'failed') AS failed
+FROM sources s LEFT JOIN jobs j ON j.id = s.job_id
+WHERE s.owner_id = :owner ORDER BY s.created_at, s.id;
+
+-- name: insert_source(id, owner, kind, name, address, options, every)!
+INSERT INTO sources (id, owner_id, kind, name, address, options, every_seconds)
+VALUES (:id, :owner, :kind, :name, :address, :options, :every);
+
+-- name: edit_source(id, owner, name, options, every)!
+UPDATE sources SET name = coalesce(:name, name), options = options || coalesce(:options::jsonb, '{}'),
+                   every_seconds = coalesce(:every, every_seconds)
+WHERE id = :id AND owner_id = :owner;
+
+-- name: pause_source(id, owner, paused)!
+UPDATE sources SET paused = :paused, next_run_at = engine_now() WHERE id = :id AND owner_id = :owner;
+
+-- name: delete_source(id, owner)
+DELETE FROM sources WHERE id = :id AND owner_id = :owner RETURNING job_id;
+
+-- name: run_source(id, owner)!
+-- Files that failed are tried again.
+WITH again AS (UPDATE source_files SET state = 'waiting', error = NULL WHERE source_id = :id AND state = 'failed')
+UPDATE sources SET next_run_at = engine_now(), error = NULL WHERE id = :id AND owner_id = :owner;
+
+-- name: failed_files(owner, source, most)
+SELECT f.path, f.error, f.seen_at FROM source_files f JOIN sources s ON s.id = f.source_id
+WHERE s.owner_id = :owner AND s.id = :source AND f.state = 'failed' ORDER BY f.seen_at DESC, f.path LIMIT :most;
+
+-- name: next_due()
+-- Takes the source that has waited longest. Another worker that looks at the same time takes another one.
+UPDATE sources s SET next_run_at = engine_now() + make_interval(secs => s.every_seconds)
+WHERE s.id = (SELECT id FROM sources WHERE NOT paused AND next_run_at <= engine_now() ORDER BY next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING s.id, s.owner_id, s.address, s.options;
+
+-- name: source_of_job(id)
+SELECT id, owner_id, address, options FROM sources WHERE id = :id AND NOT paused;
+
+-- name: lock_source(id)
+SELECT s.paused, coalesce(j.status IN ('queued', 'processing', 'paused'), false)
+           OR coalesce(j.failed_at > engine_now() - interval '10 minutes', false) AS busy
+FROM sources s LEFT JOIN jobs j ON j.id = s.job_id WHERE s.id = :id FOR UPDATE OF s;
+
+-- name: record_files(source, files)!
+-- A file with another size or time than before waits again.
+INSERT INTO source_files (source_id, path, bytes, modified)
+SELECT :source, f.path, f.bytes, f.modified FROM jsonb_to_recordset(:files) AS f (path text, bytes bigint, modified bigint)
+ON CONFLICT (source_id, path) DO UPDATE SET bytes = excluded.bytes, modified = excluded.modified, state = 'waiting', error = NULL,
+                                            seen_at = engine_now()
+WHERE (source_files.bytes, source_files.modified) <> (excluded.bytes, excluded.modified);
+
+-- name: forget_waiting(source, files)!
+-- Files that disappeared before they were added.
+DELETE FROM source_files f WHERE f.source_id = :source AND f.state = 'waiting' AND f.document_id IS NULL
+    AND NOT EXISTS (SELECT FROM jsonb_to_recordset(:files) AS seen (path text) WHERE seen.path = f.path);
+
+-- name: count_waiting(source, settle)
+SELECT count(*) AS waiting, count(*) FILTER (WHERE seen_at <= engine_now() - make_interval(secs => :settle)) AS settled
+FROM source_files WHERE source_id = :source AND state = 'waiting';
+
+-- name: settled_files(source, settle, most)
+SELECT path, bytes, modified, document_id FROM source_files
+WHERE source_id = :source AND state = 'waiting' AND seen_at <= engine_now() - make_interval(secs => :settle)
+ORDER BY seen_at, path LIMIT :most;
+
+-- name: finish_look(source, job, error, seconds)!
+UPDATE sources SET last_run_at = engine_now(), error = :error, job_id = coalesce(:job, job_id),
+                   next_run_at = CASE WHEN :seconds::double precision IS NULL THEN next_run_at
+                                      ELSE least(next_run_at, engine_now() + make_interval(secs => :seconds)) END
+WHERE id = :source;
+
+-- name: take_file(source, path, bytes, modified)
+-- Locks a file that waits and has not changed. Returns nothing if it was added meanwhile.
+SELECT document_id FROM source_files
+WHERE source_id = :source AND path = :path AND bytes = :bytes AND modified = :modified AND state = 'waiting' FOR UPDATE;
+
+-- name: set_file(source, path, state, document, error)!
+UPDATE source_files SET state = :state, document_id = coalesce(:document, document_id), error = :error
+WHERE source_id = :source AND path = :path;
+
+-- name: added_files(source, paths)
+SELECT path, bytes, modified FROM source_files
+WHERE source_id = :source AND path = ANY (:paths) AND state IN ('added', 'known');
+
+-- name: postpone_source(source, error, seconds)!
+UPDATE sources SET error = :error, next_run_at = engine_now() + make_interval(secs => :seconds) WHERE id = :source;
+
+-- name: version_of(document, owner)
+SELECT id FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;

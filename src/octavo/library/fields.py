@@ -1,0 +1,189 @@
+"""Custom fields: what an owner records about documents beside the facts, such as a project or a cost centre.
+
+Values are stored as text in one form for each type, so that they can be compared: 42.5, 2026-11-15, 12.50 EUR.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import psycopg
+
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.library.collections import clean_label
+from octavo.library.errors import NameTaken
+from octavo.records.automation import FieldType, FieldView
+
+QUERIES = load_queries("fields")
+MOST_FIELDS, MOST_CHOICES, MOST_VALUE = 100, 200, 500
+MOST_DIGITS = 30
+_MONEY = re.compile(r"([A-Za-z]{3})?\s*(-?[0-9]+(?:\.[0-9]{1,4})?)\s*([A-Za-z]{3})?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+async def list_fields(connection: Connection, owner: UUID) -> list[FieldView]:
+    return [FieldView(**row) for row in await fetch_rows(connection, QUERIES.list_fields, {"owner": owner})]
+
+
+async def show_field(connection: Connection, owner: UUID, field: UUID) -> FieldView:
+    for one in await list_fields(connection, owner):
+        if one.id == field:
+            return one
+    raise NotFound
+
+
+async def add_field(
+    connection: Connection, owner: UUID, name: str, type_: FieldType, choices: Sequence[str] = ()
+) -> FieldView:
+    if len(await list_fields(connection, owner)) >= MOST_FIELDS:
+        raise BadInput(f"The limit is {MOST_FIELDS} fields.")
+    made = new_id()
+    values = {"id": made, "owner": owner, "name": _clean_name(name), "type": type_}
+    values |= {"choices": _clean_choices(type_, choices)}
+    try:
+        async with connection.transaction():
+            await connection.execute(QUERIES.insert_field, values)
+    except psycopg.errors.UniqueViolation:
+        raise NameTaken(_clean_name(name)) from None
+    return await show_field(connection, owner, made)
+
+
+async def edit_field(
+    connection: Connection, owner: UUID, field: UUID, *, name: str | None = None, choices: Sequence[str] | None = None
+) -> FieldView:
+    """Rename a field, or replace its choices. Values that are no longer a choice stay until they are changed."""
+    known = await show_field(connection, owner, field)
+    kept = _clean_choices(known.type, choices) if choices is not None else None
+    values = {"id": field, "owner": owner, "name": _clean_name(name) if name is not None else None, "choices": kept}
+    try:
+        async with connection.transaction():
+            await connection.execute(QUERIES.edit_field, values)
+    except psycopg.errors.UniqueViolation:
+        raise NameTaken(name) from None
+    return await show_field(connection, owner, field)
+
+
+async def delete_field(connection: Connection, owner: UUID, field: UUID) -> None:
+    """Delete a field and its values on all documents."""
+    values = {"id": field, "owner": owner}
+    if await (await connection.execute(QUERIES.delete_field, values)).fetchone() is None:
+        raise NotFound
+
+
+def _clean_name(name: str) -> str:
+    label = clean_label(name, "field")
+    if ":" in label:
+        raise BadInput("The name of a field cannot contain a colon.")
+    return label
+
+
+def _clean_choices(type_: FieldType, choices: Sequence[str]) -> list[str]:
+    kept = list(dict.fromkeys(clean_label(one, "choice") for one in choices))
+    if (type_ == "choice") != bool(kept):
+        raise BadInput("`choices` are required for the type choice, and not allowed for other types.")
+    return kept
+
+
+# Values -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValues:
+    """Checked values of fields, by the id of the field. None clears a value. `names` are the names of the fields."""
+
+    values: Mapping[UUID, str | None]
+    names: Mapping[UUID, str]
+
+
+async def check_values(connection: Connection, owner: UUID, given: Mapping[str, str | None]) -> FieldValues:
+    """Return the values in the form in which they are stored. Raises `BadInput` for unknown fields and wrong values."""
+    rows = await fetch_rows(connection, QUERIES.named_fields, {"owner": owner, "names": list(given)})
+    known = {row["name"].lower(): row for row in rows}
+    values: dict[UUID, str | None] = {}
+    for name, value in given.items():
+        field = known.get(name.lower())
+        if field is None:
+            raise BadInput(f"There is no field {name!r}. Add it first.")
+        values[field["id"]] = read_value(name, field["type"], value, field["choices"]) if value else None
+    return FieldValues(values, {row["id"]: row["name"] for row in rows})
+
+
+async def save_values(connection: Connection, documents: Sequence[UUID], given: FieldValues) -> None:
+    """Set and clear values of documents that the caller has locked."""
+    texts = {field: value for field, value in given.values.items() if value is not None}
+    cleared = [field for field, value in given.values.items() if value is None]
+    ids = list(documents)
+    if texts:
+        values = {"documents": ids, "fields": list(texts), "texts": list(texts.values())}
+        await connection.execute(QUERIES.set_fields, values)
+    if cleared:
+        await connection.execute(QUERIES.clear_fields, {"documents": ids, "fields": cleared})
+
+
+def read_value(name: str, type_: FieldType, value: str, choices: Sequence[str] = ()) -> str:
+    """Return a value in the form in which it is stored."""
+    text = " ".join(value.split())
+    if not text or len(text) > MOST_VALUE:
+        raise BadInput(f"{name}: must have 1 to {MOST_VALUE} characters.")
+    if type_ == "choice":
+        return _read_choice(name, text, choices)
+    reader = _READERS.get(type_)
+    return reader(name, text) if reader else text
+
+
+def _read_number(name: str, text: str) -> str:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or abs(number.adjusted()) > MOST_DIGITS or len(number.as_tuple().digits) > MOST_DIGITS:
+        raise BadInput(f"{name}: must be a number such as 42 or 42.5.")
+    return format(number.normalize(), "f")
+
+
+def _read_date(name: str, text: str) -> str:
+    try:
+        return date.fromisoformat(text if _DATE.fullmatch(text) else "").isoformat()
+    except ValueError:
+        raise BadInput(f"{name}: must be a date such as 2026-11-15.") from None
+
+
+def _read_money(name: str, text: str) -> str:
+    match = _MONEY.fullmatch(text)
+    if not match or (match[1] and match[3]) or len(match[2]) > MOST_DIGITS:
+        raise BadInput(f"{name}: must be an amount with a currency, such as 12.50 EUR.")
+    amount, currency = Decimal(match[2]), match[1] or match[3]
+    return f"{amount:.2f} {currency.upper()}" if currency else f"{amount:.2f}"
+
+
+def _read_choice(name: str, text: str, choices: Sequence[str]) -> str:
+    known = {one.lower(): one for one in choices}
+    if text.lower() not in known:
+        raise BadInput(f"{name}: must be one of {', '.join(choices)}.")
+    return known[text.lower()]
+
+
+def _read_link(name: str, text: str) -> str:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.netloc or " " in text:
+        raise BadInput(f"{name}: must be a link that begins with https:// or http://.")
+    return text
+
+
+_READERS: dict[FieldType, Callable[[str, str], str]] = {
+    "number": _read_number,
+    "date": _read_date,
+    "money": _read_money,
+    "link": _read_link,
+}

@@ -1,0 +1,404 @@
+"""Rules: when a document matches conditions, then add tags and set its collection, title and custom fields.
+
+A rule can be tried, which changes nothing. Applying it changes documents in batches, like an action on many documents,
+and can be undone for a week. Enabled rules run on each new document in their order; the first rule that sets a value
+wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.ids import new_id
+from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.database import Connection, Database, Row, fetch_rows, load_queries
+from octavo.library.bulk import MOST_SELECTED, in_batches, undo_change
+from octavo.library.changes import UNSET, Edit, edit_documents
+from octavo.library.collections import clean_label
+from octavo.library.documents import like_pattern
+from octavo.library.errors import NameTaken
+from octavo.library.fields import check_values
+from octavo.records.automation import (
+    AmountRange,
+    RuleChange,
+    RuleRun,
+    RuleThen,
+    RuleTrial,
+    RuleView,
+    RuleWhen,
+    ValueChange,
+)
+
+QUERIES = load_queries("rules")
+# Called in the last transaction, with the run.
+OnDone: TypeAlias = Callable[[Connection, RuleRun], Awaitable[object]]
+MOST_RULES = 200
+SHOWN = 200
+MOST_TITLE = 500
+TITLE_PARTS = ("title", "filename", "kind", "sender", "author", "date", "amount", "currency")
+_PART = re.compile(r"\{(\w*)\}")
+# Scripts without spaces between words.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+# Between the words of a phrase there can be line breaks and Markdown.
+_BETWEEN = r"[\s*_~`]+"
+
+
+# Definitions --------------------------------------------------------------------------------------------------------
+
+
+async def list_rules(connection: Connection, owner: UUID) -> list[RuleView]:
+    """List the rules in the order in which they run."""
+    return [_as_rule(row) for row in await fetch_rows(connection, QUERIES.list_rules, {"owner": owner})]
+
+
+async def show_rule(connection: Connection, owner: UUID, rule: UUID) -> RuleView:
+    for one in await list_rules(connection, owner):
+        if one.id == rule:
+            return one
+    raise NotFound
+
+
+async def add_rule(
+    connection: Connection, owner: UUID, name: str, when: RuleWhen, then: RuleThen, *, enabled: bool
+) -> RuleView:
+    await connection.execute(QUERIES.lock_owner, {"owner": owner})
+    if len(await list_rules(connection, owner)) >= MOST_RULES:
+        raise BadInput(f"The limit is {MOST_RULES} rules.")
+    await _check(connection, owner, when, then)
+    made = new_id()
+    values = {"id": made, "owner": owner, "name": clean_label(name, "rule"), "enabled": enabled}
+    values |= {"conditions": _as_json(when), "actions": _as_json(then)}
+    await _save(connection, QUERIES.insert_rule, values, name)
+    return await show_rule(connection, owner, made)
+
+
+async def edit_rule(
+    connection: Connection,
+    owner: UUID,
+    rule: UUID,
+    *,
+    name: str | None = None,
+    when: RuleWhen | None = None,
+    then: RuleThen | None = None,
+    enabled: bool | None = None,
+    position: int | None = None,
+) -> RuleView:
+    """Change a rule. Documents that it changed before stay as they are."""
+    await connection.execute(QUERIES.lock_owner, {"owner": owner})
+    known = await show_rule(connection, owner, rule)
+    await _check(connection, owner, when or known.when, then or known.then)
+    values = {"id": rule, "owner": owner, "name": clean_label(name, "rule") if name else None, "enabled": enabled}
+    values |= {"conditions": _as_json(when) if when else None, "actions": _as_json(then) if then else None}
+    await _save(connection, QUERIES.edit_rule, values, name or known.name)
+    if position is not None:
+        others = [one.id for one in await list_rules(connection, owner) if one.id != rule]
+        others.insert(position - 1, rule)
+        await connection.execute(QUERIES.order_rules, {"owner": owner, "rules": others})
+    return await show_rule(connection, owner, rule)
+
+
+async def delete_rule(connection: Connection, owner: UUID, rule: UUID) -> None:
+    """Delete a rule and its log. The documents that it changed stay as they are."""
+    if await (await connection.execute(QUERIES.delete_rule, {"owner": owner, "id": rule})).fetchone() is None:
+        raise NotFound
+
+
+async def _save(connection: Connection, query: bytes, values: Row, name: str) -> None:
+    try:
+        async with connection.transaction():
+            await connection.execute(query, values)
+    except psycopg.errors.UniqueViolation:
+        raise NameTaken(name) from None
+
+
+async def _check(connection: Connection, owner: UUID, when: RuleWhen, then: RuleThen) -> None:
+    if not _given(when):
+        raise BadInput("when: at least one condition is required.")
+    if not _given(then):
+        raise BadInput("then: at least one action is required.")
+    if when.text is not None and not re.search(r"\w", when.text):
+        raise BadInput("when.text: must contain a letter or a digit.")
+    await check_values(connection, owner, dict.fromkeys(when.field or {}))
+    await check_values(connection, owner, then.fields or {})
+    if unknown := set(_PART.findall(then.title or "")) - set(TITLE_PARTS):
+        raise BadInput(f"then.title: {{{min(unknown)}}} is not one of {', '.join(TITLE_PARTS)}.")
+
+
+def _given(part: RuleWhen | RuleThen) -> Row:
+    return {name: value for name, value in asdict(part).items() if value not in (None, {}, [])}
+
+
+def _as_json(part: RuleWhen | RuleThen) -> Jsonb:
+    return Jsonb(_given(part))
+
+
+def _as_rule(row: Row) -> RuleView:
+    rest = dict(row)
+    when, then = dict(rest.pop("conditions")), rest.pop("actions")
+    amount = when.pop("amount", None)
+    return RuleView(
+        when=RuleWhen(**when, amount=AmountRange(**amount) if amount else None), then=RuleThen(**then), **rest
+    )
+
+
+# Matching -----------------------------------------------------------------------------------------------------------
+
+
+async def find_matching(
+    connection: Connection, owner: UUID, when: RuleWhen, documents: Sequence[UUID] | None = None
+) -> list[Row]:
+    """Return the documents that match all conditions, with their values. Raises `BadInput` if there are too many."""
+    amount = when.amount or AmountRange()
+    values: Row = {
+        "owner": owner,
+        "documents": list(documents) if documents is not None else None,
+        "source": when.source,
+        "kind": when.kind,
+        "sender": like_pattern(when.sender) if when.sender else None,
+        "tag": when.tag,
+        "fields": Jsonb(when.field or {}),
+        "amount_min": amount.min,
+        "amount_max": amount.max,
+        "currency": amount.currency,
+        "phrase": when.text or "",
+        "pattern": phrase_pattern(when.text) if when.text else None,
+        "by_words": not _UNSPACED.search(when.text or ""),
+        "most": MOST_SELECTED + 1,
+    }
+    rows = await fetch_rows(connection, QUERIES.matching, values, prepare=False)
+    if len(rows) > MOST_SELECTED:
+        raise BadInput(f"More than {MOST_SELECTED:,} documents match. Add a condition.")
+    return rows
+
+
+def phrase_pattern(text: str) -> str:
+    """Return the regular expression, for PostgreSQL, of a phrase of whole words. Case and line breaks do not matter."""
+    words = text.split()
+    phrase = _BETWEEN.join(re.sub(r"([^\w\s])", r"\\\1", word) for word in words)
+    before = "(?<![[:alnum:]])" if _is_spaced(words[0][0]) else ""
+    after = "(?![[:alnum:]])" if _is_spaced(words[-1][-1]) else ""
+    return f"{before}{phrase}{after}"
+
+
+def _is_spaced(character: str) -> bool:
+    return character.isalnum() and not _UNSPACED.match(character)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What a rule changes in one document. `targets` are the values that it sets, such as `collection`."""
+
+    document: Row
+    changes: tuple[ValueChange, ...]
+    edit: Edit
+    targets: frozenset[str]
+    blocked: frozenset[str]
+
+
+def plan_change(document: Row, then: RuleThen, claimed: Iterable[str] = ()) -> PlannedChange:
+    """Compare a document with the actions of a rule. Values in `claimed` are not changed."""
+    taken = frozenset(claimed)
+    wanted = {name: text for name, text in _wanted_values(document, then).items() if text}
+    free = {name: text for name, text in wanted.items() if name not in taken}
+    differing = {name: text for name, text in free.items() if _value_of(document, name) != text}
+    known = {tag.lower() for tag in document["tags"]}
+    tags = [tag for tag in then.tags or () if tag.lower() not in known]
+    changes = [ValueChange(_shown(name), _value_of(document, name), text) for name, text in differing.items()]
+    if tags:
+        before = ", ".join(document["tags"]) or None
+        changes.insert(0, ValueChange("tags", before, ", ".join([*document["tags"], *tags])))
+    edit = Edit(
+        title=differing.get("title", UNSET),
+        collection=differing.get("collection", UNSET),
+        added_tags=tags,
+        custom={_shown(name): text for name, text in differing.items() if name.startswith(_FIELD)},
+    )
+    blocked = frozenset(name for name, text in wanted.items() if name in taken and _value_of(document, name) != text)
+    return PlannedChange(document, tuple(changes), edit, frozenset(free), blocked)
+
+
+_FIELD = "field:"
+
+
+def _wanted_values(document: Row, then: RuleThen) -> dict[str, str]:
+    fields = {f"{_FIELD}{name}": text for name, text in (then.fields or {}).items()}
+    return {"collection": then.collection or "", "title": fill_title(then.title or "", document), **fields}
+
+
+def _value_of(document: Row, name: str) -> str | None:
+    if name.startswith(_FIELD):
+        return document["fields"].get(_shown(name).lower())
+    return document[name]
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix(_FIELD)
+
+
+def fill_title(pattern: str, document: Mapping[str, Any]) -> str:
+    """Replace the parts of a title pattern. A part that the document does not have is left out."""
+    values = {name: document.get(name) for name in TITLE_PARTS} | {"date": document.get("document_date")}
+    text = _PART.sub(lambda part: str(values.get(part[1]) or ""), pattern)
+    return " ".join(text.split()).strip(" -,·")[:MOST_TITLE]
+
+
+async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> RuleThen:
+    """Return the actions with the values of fields as they are stored. Fields that no longer exist are left out."""
+    fields: dict[str, str] = {}
+    for name, text in (then.fields or {}).items():
+        try:
+            checked = await check_values(connection, owner, {name: text})
+        except BadInput:
+            continue
+        fields |= {checked.names[field]: value for field, value in checked.values.items() if value}
+    return RuleThen(then.tags, then.collection, fields, then.title)
+
+
+# Trying -------------------------------------------------------------------------------------------------------------
+
+
+async def try_rule(connection: Connection, owner: UUID, rule: UUID) -> RuleTrial:
+    """Return what a rule would change. Nothing is changed."""
+    known = await show_rule(connection, owner, rule)
+    then = await _normalised(connection, owner, known.then)
+    planned = [plan_change(one, then) for one in await find_matching(connection, owner, known.when)]
+    changing = [one for one in planned if one.changes]
+    conflicts = await _conflicts(connection, owner, known, changing[:SHOWN])
+    return RuleTrial([_as_change(one, conflicts[one.document["id"]]) for one in changing[:SHOWN]], len(changing))
+
+
+def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
+    one = planned.document
+    return RuleChange(one["id"], one["title"], one["filename"], list(planned.changes), conflicts)
+
+
+async def _conflicts(
+    connection: Connection, owner: UUID, rule: RuleView, planned: Sequence[PlannedChange]
+) -> dict[UUID, list[str]]:
+    """Find the other enabled rules that set a value of the same documents differently."""
+    found: dict[UUID, list[str]] = defaultdict(list)
+    mine = {one.document["id"]: one for one in planned}
+    for other in await list_rules(connection, owner):
+        if not other.enabled or other.id == rule.id or not planned:
+            continue
+        then = await _normalised(connection, owner, other.then)
+        order = "runs first" if other.position < rule.position else "runs later"
+        for row in await find_matching(connection, owner, other.when, list(mine)):
+            theirs, ours = _wanted_values(row, then), _wanted_values(row, rule.then)
+            for name in sorted(mine[row["id"]].targets):
+                if theirs.get(name) and theirs[name] != ours.get(name):
+                    found[row["id"]].append(f"{other.name} ({order}) sets {_shown(name)} to {theirs[name]}.")
+    return found
+
+
+# Applying -----------------------------------------------------------------------------------------------------------
+
+
+async def apply_rule(database: Database, owner: UUID, rule: UUID, *, on_done: OnDone | None = None) -> RuleRun:
+    """Apply a rule to all documents that match now, in batches. Each batch is one transaction with its log entry."""
+    run = new_id()
+    async with database.transaction() as connection:
+        known = await show_rule(connection, owner, rule)
+        found = [row["id"] for row in await find_matching(connection, owner, known.when)]
+        await connection.execute(QUERIES.insert_run, {"id": run, "rule": rule, "automatic": False})
+    for batch in in_batches(found):
+        async with database.transaction() as connection:
+            await _apply_batch(connection, owner, known, batch, run)
+    async with database.transaction() as connection:
+        return await _done(connection, QUERIES.show_run, run, on_done)
+
+
+async def _apply_batch(connection: Connection, owner: UUID, rule: RuleView, batch: Sequence[UUID], run: UUID) -> None:
+    then = await _normalised(connection, owner, rule.then)
+    planned = [plan_change(one, then) for one in await find_matching(connection, owner, rule.when, batch)]
+    changed = await _edit_all(connection, owner, planned, run)
+    await connection.execute(QUERIES.count_run, {"id": run, "documents": changed, "conflicts": []})
+
+
+async def _edit_all(connection: Connection, owner: UUID, planned: Sequence[PlannedChange], run: UUID) -> int:
+    """Change documents. Those with the same changes are changed together."""
+    groups: dict[str, tuple[Edit, list[UUID]]] = {}
+    for one in planned:
+        if one.changes:
+            groups.setdefault(repr(one.edit), (one.edit, []))[1].append(one.document["id"])
+    changed = 0
+    for edit, documents in groups.values():
+        changed += await edit_documents(connection, owner, documents, edit, change=run)
+    return changed
+
+
+async def run_enabled_rules(connection: Connection, owner: UUID, document: UUID) -> int:
+    """Run all enabled rules on one document, in their order. Returns the number of rules that changed it.
+
+    A value that a rule has set is not changed by the rules after it.
+    """
+    claimed: dict[str, str] = {}
+    changed = 0
+    for rule in await list_rules(connection, owner):
+        found = await find_matching(connection, owner, rule.when, [document]) if rule.enabled else []
+        if not found:
+            continue
+        planned = plan_change(found[0], await _normalised(connection, owner, rule.then), claimed)
+        conflicts = [f"{_shown(name)}: set by {claimed[name]}." for name in sorted(planned.blocked)]
+        claimed |= dict.fromkeys(planned.targets, rule.name)
+        if planned.changes or conflicts:
+            run = new_id()
+            await connection.execute(QUERIES.insert_run, {"id": run, "rule": rule.id, "automatic": True})
+            number = await _edit_all(connection, owner, [planned], run)
+            await connection.execute(QUERIES.count_run, {"id": run, "documents": number, "conflicts": conflicts})
+            changed += bool(number)
+    return changed
+
+
+async def has_enabled_rules(connection: Connection, owner: UUID) -> bool:
+    row = await (await connection.execute(QUERIES.has_enabled, {"owner": owner})).fetchone()
+    return bool(row and row[0])
+
+
+# The log ------------------------------------------------------------------------------------------------------------
+
+
+async def list_runs(
+    connection: Connection, owner: UUID, rule: UUID, *, cursor: str | None = None, limit: int
+) -> Page[RuleRun]:
+    """Return the runs of a rule, newest first."""
+    await show_rule(connection, owner, rule)
+    after_at, after_id = read_cursor(cursor) if cursor else (None, None)
+    values = {"owner": owner, "rule": rule, "after_at": after_at, "after_id": after_id, "most": limit + 1}
+    runs = [RuleRun(**row) for row in await fetch_rows(connection, QUERIES.runs, values)]
+    last = runs[limit - 1 : limit]
+    return Page(runs[:limit], make_cursor(last[0].created_at, last[0].id) if len(runs) > limit else None)
+
+
+async def undo_rule(
+    database: Database, owner: UUID, rule: UUID, run: UUID | None = None, *, on_done: OnDone | None = None
+) -> RuleRun:
+    """Restore the values that documents had before a run: the given one, or the last one that is not undone."""
+    async with database.connection() as connection:
+        await show_rule(connection, owner, rule)
+        rows = await fetch_rows(connection, QUERIES.run_to_undo, {"owner": owner, "rule": rule, "run": run})
+    if not rows:
+        raise BadInput("There is no run of this rule to undo.")
+    try:
+        await undo_change(database, owner, rows[0]["id"])
+    except NotFound:
+        raise BadInput("This run can no longer be undone. Runs can be undone for a week.") from None
+    async with database.transaction() as connection:
+        return await _done(connection, QUERIES.mark_run_undone, rows[0]["id"], on_done)
+
+
+async def _done(connection: Connection, query: bytes, run: UUID, on_done: OnDone | None) -> RuleRun:
+    (row,) = await fetch_rows(connection, query, {"run": run})
+    made = RuleRun(**row)
+    if on_done:
+        await on_done(connection, made)
+    return made

@@ -1,0 +1,171 @@
+"""Record types for sources of documents, custom fields, and rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+FieldType = Literal["text", "number", "date", "money", "choice", "link", "person"]
+SourceKind = Literal["folder"]
+SourceState = Literal["watching", "adding", "paused", "failing"]
+Subfolders = Literal["ignore", "plain", "collections", "tags"]
+AfterAdding = Literal["keep", "move"]
+WhenChanged = Literal["version", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldView:
+    """A custom field. `choices` are the allowed values of the type `choice`."""
+
+    id: UUID
+    name: str
+    type: FieldType
+    choices: list[str]
+    documents: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AmountRange:
+    """A range of amounts. Without a currency, amounts in all currencies match."""
+
+    min: float | None = None
+    max: float | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWhen:
+    """The conditions of a rule. A document must match all of them.
+
+    `text` is a phrase of whole words in the text. `kind`, `tag` and `source` must be equal, and `sender` must be
+    contained. `field` contains values of custom fields; null stands for any value.
+    """
+
+    text: str | None = None
+    kind: str | None = None
+    sender: str | None = None
+    source: str | None = None
+    tag: str | None = None
+    field: dict[str, str | None] | None = None
+    amount: AmountRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleThen:
+    """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`."""
+
+    tags: list[str] | None = None
+    collection: str | None = None
+    fields: dict[str, str] | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleView:
+    """A rule. If it is enabled, it runs on each new document. Rules run in the order of `position`."""
+
+    id: UUID
+    name: str
+    position: int
+    when: RuleWhen
+    then: RuleThen
+    enabled: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """A value that a rule would change. `name` is `tags`, `collection`, `title` or the name of a custom field."""
+
+    name: str
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """A document that a rule would change. `conflicts` names enabled rules that set the same value differently."""
+
+    document_id: UUID
+    title: str
+    filename: str
+    changes: list[ValueChange]
+    conflicts: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTrial:
+    """The documents that a rule would change: at most 200 of them. `total` counts all of them."""
+
+    items: list[RuleChange]
+    total: int
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRun:
+    """One run of a rule. It can be undone for a week. `conflicts` lists values that an earlier rule had set."""
+
+    id: UUID
+    rule_id: UUID
+    automatic: bool
+    documents: int
+    conflicts: list[str]
+    created_at: datetime
+    undone_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """The number of files: added as documents, already known by their content, waiting, and failed."""
+
+    added: int = 0
+    known: int = 0
+    waiting: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a watched folder does with sub-folders, with files after they were added, and with changed files.
+
+    `subfolders`: `ignore` them, or add their files `plain`, with the first sub-folder as their collection, or with all
+    sub-folders as tags. `after`: `keep` files where they are, or `move` them to the sub-folder `added`. `changed`: a
+    changed file becomes a new `version` of its document, or a `new` document.
+    """
+
+    subfolders: Subfolders = "plain"
+    after: AfterAdding = "keep"
+    changed: WhenChanged = "version"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """A source of documents. `error` says why the last run failed. `job_id` is the last job that added files."""
+
+    id: UUID
+    kind: SourceKind
+    name: str
+    path: str
+    state: SourceState
+    options: SourceOptions
+    every_seconds: int
+    last_run: datetime | None
+    next_run: datetime | None
+    error: str | None
+    counts: SourceCounts
+    job_id: UUID | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """A file of a source that could not be added, and why."""
+
+    path: str
+    error: str
+    seen_at: datetime

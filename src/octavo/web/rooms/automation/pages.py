@@ -1,0 +1,341 @@
+"""The settings pages for sources, custom fields and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Form, Request, Response
+
+from octavo.core.errors import BadInput
+from octavo.database import Connection
+from octavo.intake import sources
+from octavo.library import fields, rules
+from octavo.library.collections import list_collections
+from octavo.records.automation import FieldType, RuleThen, RuleView, RuleWhen, SourceOptions
+from octavo.web.context.callers import AdminCaller, WriteCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, SourceRequest
+from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import back_to
+
+router = APIRouter(include_in_schema=False, prefix="/settings")
+WRONG = 422
+RUNS = 20
+Text = Annotated[str, Form(max_length=4000)]
+SUBFOLDERS = {
+    "plain": "Add their files",
+    "collections": "Become collections",
+    "tags": "Become tags",
+    "ignore": "Are ignored",
+}
+AFTER = {"keep": "Stay where they are", "move": "Are moved to the sub-folder “added”"}
+CHANGED = {"version": "Become a new version", "new": "Become a new document"}
+TYPES: dict[FieldType, str] = {
+    "text": "Text",
+    "number": "Number",
+    "date": "Date",
+    "money": "Money",
+    "choice": "Choice",
+    "link": "Link",
+    "person": "Person",
+}
+SOURCE_WRONG = {"path": "Enter the absolute path of a folder on the server, such as /srv/scans."}
+FIELD_WRONG = {"name": "Enter a name of at most 200 characters.", "choices": "Enter choices of at most 200 characters."}
+RULE_WRONG = {"name": "Enter a name of at most 200 characters."}
+
+
+async def _save(services: Services, act: Callable[[Connection], Awaitable[object]]) -> str | None:
+    """Run a change in one transaction. Returns the reason if it was refused."""
+    try:
+        async with services.database.transaction() as connection:
+            await act(connection)
+    except BadInput as error:
+        return error.line
+    return None
+
+
+# Sources ------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/sources")
+async def sources_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show_sources(request, services, frame, said=said)
+
+
+async def _show_sources(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        found = await sources.list_sources(connection, owner)
+        failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
+    choices = {"subfolders": SUBFOLDERS, "after": AFTER, "changed": CHANGED}
+    return show(request, "sources", frame, status, sources=found, failed=failed, **choices, **values)
+
+
+@router.post("/sources")
+async def add_source(
+    request: Request,
+    services: ServicesOf,
+    caller: AdminCaller,
+    frame: SettingsFrame,
+    path: Text = "",
+    subfolders: Text = "plain",
+    after: Text = "keep",
+    changed: Text = "version",
+) -> Response:
+    options = {"subfolders": subfolders, "after": after, "changed": changed}
+    given = {"kind": "folder", "path": path.strip(), "options": options}
+    wanted, wrong = read_form(SourceRequest, given, SOURCE_WRONG)
+    if wanted is not None:
+        chosen = SourceOptions(**wanted.options.model_dump())
+
+        async def act(connection: Connection) -> object:
+            settings = services.settings
+            return await sources.add_folder(connection, settings, caller.owner_id, wanted.path, options=chosen)
+
+        if not (refused := await _save(services, act)):
+            return back_to("/settings/sources?said=source")
+        wrong = {"path": refused}
+    return await _show_sources(request, services, frame, WRONG, wrong=wrong, chosen={"path": path, **options})
+
+
+@router.post("/sources/{source}/{action}")
+async def act_on_source(services: ServicesOf, caller: WriteCaller, source: UUID, action: str) -> Response:
+    """Run, pause or resume a source."""
+    async with services.database.transaction() as connection:
+        if action == "run":
+            await sources.run_source(connection, caller.owner_id, source)
+        elif action in {"pause", "resume"}:
+            await sources.edit_source(connection, caller.owner_id, source, paused=action == "pause")
+        elif action == "delete" and caller.is_admin:
+            await sources.delete_source(connection, caller.owner_id, source)
+    return back_to(f"/settings/sources?said=source_{action}")
+
+
+@router.get("/sources/{source}/delete")
+async def ask_to_delete_source(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await sources.show_source(connection, caller.owner_id, source)
+    question = Question(
+        title=f"Stop watching “{found.name}”?",
+        text="No more files are added from this folder. Its documents and its files stay.",
+        action=f"/settings/sources/{source}/delete",
+        verb="Stop watching",
+        keep="/settings/sources",
+    )
+    return ask(request, question, frame)
+
+
+# Fields -------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/fields")
+async def fields_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show_fields(request, services, frame, said=said)
+
+
+async def _show_fields(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await fields.list_fields(connection, frame.caller.owner_id)
+    return show(request, "fields", frame, status, fields=found, types=TYPES, **values)
+
+
+@router.post("/fields")
+async def add_field(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: SettingsFrame,
+    name: Text = "",
+    type: Text = "text",  # noqa: A002 - the name of the form field
+    choices: Text = "",
+) -> Response:
+    given = {"name": name.strip(), "type": type, "choices": _split(choices) if type == "choice" else []}
+    wanted, wrong = read_form(FieldRequest, given, FIELD_WRONG)
+    if wanted is not None:
+
+        async def act(connection: Connection) -> object:
+            return await fields.add_field(connection, caller.owner_id, wanted.name, wanted.type, wanted.choices)
+
+        if not (refused := await _save(services, act)):
+            return back_to("/settings/fields?said=field")
+        wrong = {"choices" if type == "choice" and not wanted.choices else "name": refused}
+    chosen = {"name": name, "type": type, "choices": choices}
+    return await _show_fields(request, services, frame, WRONG, wrong=wrong, chosen=chosen)
+
+
+@router.get("/fields/{field}/delete")
+async def ask_to_delete_field(
+    request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame, field: UUID
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await fields.show_field(connection, caller.owner_id, field)
+    question = Question(
+        title=f"Delete the field “{found.name}”?",
+        text=f"Its values on {found.documents} documents are deleted too. This cannot be undone.",
+        action=f"/settings/fields/{field}/delete",
+        verb="Delete",
+        keep="/settings/fields",
+    )
+    return ask(request, question, frame)
+
+
+@router.post("/fields/{field}/delete")
+async def delete_field(services: ServicesOf, caller: WriteCaller, field: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await fields.delete_field(connection, caller.owner_id, field)
+    return back_to("/settings/fields?said=field_deleted")
+
+
+def _split(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+# Rules --------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/rules")
+async def rules_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
+    return await _show_rules(request, services, frame, said=said)
+
+
+async def _show_rules(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        values |= {"rules": await rules.list_rules(connection, owner), "rule": None, "describe": describe_rule}
+        values |= {"fields": await fields.list_fields(connection, owner)}
+        values |= {"collections": await list_collections(connection, owner)}
+        values |= {"sources": await sources.list_sources(connection, owner)}
+    return show(request, "rules", frame, status, **values)
+
+
+def describe_rule(rule: RuleView) -> tuple[str, str]:
+    """Return the conditions and the actions of a rule as two short texts."""
+    return _describe_when(rule.when), _describe_then(rule.then)
+
+
+def _describe_when(when: RuleWhen) -> str:
+    parts = [f"text contains “{when.text}”"] if when.text else []
+    named = {"kind is": when.kind, "sender contains": when.sender, "source is": when.source, "tag is": when.tag}
+    parts += [f"{words} “{value}”" for words, value in named.items() if value]
+    parts += [f"{name} is “{value}”" if value else f"{name} has a value" for name, value in (when.field or {}).items()]
+    if amount := when.amount:
+        parts += [f"amount from {amount.min:,.2f}"] if amount.min is not None else []
+        parts += [f"amount up to {amount.max:,.2f}"] if amount.max is not None else []
+        parts += [f"currency is {amount.currency}"] if amount.currency else []
+    return " and ".join(parts)
+
+
+def _describe_then(then: RuleThen) -> str:
+    parts = [f"add the tag “{tag}”" for tag in then.tags or ()]
+    named = {"move to": then.collection, "set the title to": then.title}
+    parts += [f"{words} “{value}”" for words, value in named.items() if value]
+    parts += [f"set {name} to “{value}”" for name, value in (then.fields or {}).items()]
+    return ", ".join(parts)
+
+
+@router.post("/rules")
+async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame) -> Response:
+    """Add a rule from a form, in which empty fields are left out. It is not enabled yet."""
+    form = await request.form()
+    chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
+    wanted, wrong = read_form(RuleRequest, read_rule(chosen), RULE_WRONG)
+    if wanted is not None:
+        made: list[RuleView] = []
+
+        async def act(connection: Connection) -> None:
+            when, then = wanted.when.as_when(), wanted.then.as_then()
+            made.append(await rules.add_rule(connection, caller.owner_id, wanted.name, when, then, enabled=False))
+
+        if not (refused := await _save(services, act)):
+            return back_to(f"/settings/rules/{made[0].id}?said=rule")
+        wrong = {"form": refused}
+    return await _show_rules(request, services, frame, WRONG, wrong=wrong, chosen=chosen)
+
+
+def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
+    """Turn the fields of the form into the form of the API."""
+    when: dict[str, Any] = {
+        name: chosen[name] for name in ("text", "kind", "sender", "tag", "source") if name in chosen
+    }
+    amounts = {name: _number(chosen[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in chosen}
+    when |= {"amount": amounts} if amounts else {}
+    then: dict[str, Any] = {
+        name: chosen[f"then_{name}"] for name in ("collection", "title") if f"then_{name}" in chosen
+    }
+    then |= {"tags": _split(chosen["then_tags"])} if "then_tags" in chosen else {}
+    if "then_field" in chosen:
+        then["fields"] = {chosen["then_field"]: chosen.get("then_value", "")}
+    return {"name": chosen.get("name", ""), "when": when, "then": then}
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return text
+
+
+@router.get("/rules/{rule}")
+async def rule_page(
+    request: Request, services: ServicesOf, frame: SettingsFrame, rule: UUID, said: str = ""
+) -> Response:
+    """One rule: what it would change now, and the log of its runs."""
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        found = await rules.show_rule(connection, owner, rule)
+        trial = await rules.try_rule(connection, owner, rule)
+        runs = await rules.list_runs(connection, owner, rule, limit=RUNS)
+    values = {"rule": found, "trial": trial, "runs": runs.items, "describe": describe_rule}
+    return show(request, "rules", frame, said=said, **values)
+
+
+@router.post("/rules/{rule}/{action}")
+async def act_on_rule(
+    services: ServicesOf, caller: WriteCaller, rule: UUID, action: str, run: Annotated[UUID | None, Form()] = None
+) -> Response:
+    """Apply, undo, enable, disable, move or delete a rule."""
+    owner = caller.owner_id
+    if action == "apply":
+        await rules.apply_rule(services.database, owner, rule)
+    elif action == "undo":
+        await rules.undo_rule(services.database, owner, rule, run)
+    else:
+        await _change_rule(services, owner, rule, action)
+    place = "/settings/rules" if action in {"delete", "up"} else f"/settings/rules/{rule}"
+    return back_to(f"{place}?said=rule_{action}")
+
+
+async def _change_rule(services: Services, owner: UUID, rule: UUID, action: str) -> None:
+    async with services.database.transaction() as connection:
+        if action in {"enable", "disable"}:
+            await rules.edit_rule(connection, owner, rule, enabled=action == "enable")
+        elif action == "up":
+            order = [one.id for one in await rules.list_rules(connection, owner)]
+            place = max(order.index(rule), 1) if rule in order else 1
+            await rules.edit_rule(connection, owner, rule, position=place)
+        elif action == "delete":
+            await rules.delete_rule(connection, owner, rule)
