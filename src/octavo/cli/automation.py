@@ -10,8 +10,7 @@ from uuid import UUID
 
 import typer
 
-from octavo.cli.names import find_among
-from octavo.cli.options import AsJson, Key, Server
+from octavo.cli.options import AsJson, Key, Server, find_among
 from octavo.cli.output import clean, local_time, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput

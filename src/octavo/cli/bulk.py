@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from octavo.bulk import Engine
-from octavo.cli.remote import show_progress
 from octavo.cli.options import AsJson
 from octavo.cli.output import make_facts, open_console, print_json, print_on
+from octavo.cli.remote import show_progress
 from octavo.core.formatting import count_of, format_bytes
 from octavo.core.settings import load_settings
 

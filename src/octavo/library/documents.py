@@ -64,7 +64,7 @@ class Filters:
 
     `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. `size_min` and `size_max`
     are in bytes. `import_id` is the id of an import, or the one that the client chose for it. `field` is the name of a
-    custom field that has a value, or a name and a value, as in `Project:Coast`. Only the newest version of a document is
+    custom field with a value, or a name and a value, as in `Project:Coast`. Only the newest version of a document is
     listed, unless `versions`, `trashed` or `id` is set.
     """
 
