@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 import psycopg
-from octavo.ai.tasks.classify_document import classify_offline
-from octavo.ai.tasks.enrich_chunks import describe_offline
 
 from benchmarks.book import PAGES, WORDS_A_PAGE, wait_for, write_book
 from benchmarks.uploads import Client, sign_in
 from octavo.ai.models import Prices
+from octavo.ai.tasks.describe_documents import classify_offline, describe_offline
 from octavo.core.types import Extraction
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.language.insights import ChunkText, DocumentSource

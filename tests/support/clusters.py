@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from octavo.database.embedded.account import Account
 
 from octavo.database.embedded import DataFolder, launcher
-from octavo.database.embedded.cluster import Binaries, make_cluster, recorded_major
+from octavo.database.embedded.cluster import Account, Binaries, make_cluster, recorded_major
 from tests.support.postgres import open_folder
 
 # Names the folder that all processes of a test run share.

@@ -108,7 +108,7 @@ def export(
 
 async def export_to(client: Client, folder: Path, wanted: Mapping[str, str]) -> int:
     """Export to a folder, and return the number of documents there. An interrupted export is continued."""
-    from octavo.client.errors import Unreachable
+    from octavo.client.transport import Unreachable
 
     begin_folder(folder, wanted)
     attempts = ATTEMPTS

@@ -16,7 +16,7 @@ from uuid import UUID, uuid5
 import psycopg
 from psycopg.types.json import Jsonb
 
-from octavo.connect.engine_types import digest_of
+from octavo.connect.evidence import digest_of
 from octavo.core.errors import BadInput
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
