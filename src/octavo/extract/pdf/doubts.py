@@ -38,6 +38,7 @@ _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\
 _LABEL_AND_VALUE = re.compile(r"[^:]{2,30}:\s+\S.*")
 _LARGE_SYMBOLS = re.compile(r"cmex|lmex|mtex|txex|math ?extension")
 _FEWEST_CONTINUED = 2
+_LINE_NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3}):\s(?=\D)")
 
 
 def layout_doubts(
@@ -46,10 +47,18 @@ def layout_doubts(
     """Yield the reasons why the blocks of a page may be wrong."""
     if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables):
         yield _NOT_SURE
-    if has_lone_cells(blocks) or any(_TWICE.fullmatch(block.text) for block in blocks if block.region in _TEXT):
+    if has_lone_cells(blocks) or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
     if _has_scattered_formula(page, blocks):
         yield _SCATTERED
+
+
+def _is_read_across(text: str) -> bool:
+    """Whether a paragraph has the same heading twice, or two numbered lines of a program in one line."""
+    if _TWICE.fullmatch(text):
+        return True
+    numbers = ([int(number) for number in _LINE_NUMBER.findall(line)] for line in text.split("\n"))
+    return any(other == one + 1 for line in numbers for one, other in pairwise(line))
 
 
 def _is_doubtful(table: Table) -> bool:

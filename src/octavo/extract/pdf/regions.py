@@ -39,7 +39,7 @@ from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part, parts_of, usual_leading
 from octavo.extract.pdf.running_headers import NOTE, PAGE_NUMBER, TYPED_RULE, split_edges, with_notes
 from octavo.extract.pdf.table_geometry import text_lines
-from octavo.extract.pdf.table_rows import Cell, Table
+from octavo.extract.pdf.table_rows import Cell, Table, with_currencies
 from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
@@ -200,7 +200,7 @@ class _PageMaker:
         if not self._may_have_tables():
             return []
         pictures = [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
-        return page_tables(self._page, pictures, self._text_columns)
+        return [with_currencies(table) for table in page_tables(self._page, pictures, self._text_columns)]
 
     def _text_columns(self) -> list[tuple[Box, ...]]:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))

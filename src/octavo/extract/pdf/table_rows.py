@@ -443,19 +443,18 @@ def assemble(cells: Sequence[Piece], box: Box, confidence: float, *, sure: bool)
             for (row, column), span in taken.items()
         }
     rows = tuple(tuple(_cells(row, len(lefts), taken, starts)) for row in range(len(tops)))
-    return _with_currencies(Table(box, rows, confidence, sure))
+    return Table(box, rows, confidence, sure)
 
 
-def _with_currencies(table: Table) -> Table:
+def with_currencies(table: Table) -> Table:
     """Join a column that has only currency signs, and no heading, with the column of amounts to its right."""
     if not any(cell.text in _CURRENCIES for row in table.rows for cell in row):
         return table
     columns = list(zip(*table.grid, strict=True))
     signs = [place for place in range(len(columns) - 1) if _are_currencies(columns[place], columns[place + 1])]
-    is_plain = all(cell.rows == cell.columns == 1 for row in table.rows for cell in row)
-    if not signs or not is_plain:
+    if not signs or any(cell.rows > 1 for row in table.rows for cell in row):
         return table
-    return replace(table, rows=tuple(tuple(_joined(row, signs)) for row in table.rows))
+    return replace(table, rows=tuple(tuple(_with_signs(row, signs)) for row in table.rows))
 
 
 def _are_currencies(column: Sequence[str], amounts: Sequence[str]) -> bool:
@@ -465,13 +464,20 @@ def _are_currencies(column: Sequence[str], amounts: Sequence[str]) -> bool:
     return all(sign in _CURRENCIES and NUMBER.fullmatch(amount) for sign, amount in signs)
 
 
-def _joined(row: Sequence[Cell], signs: Sequence[int]) -> Iterator[Cell]:
-    for place, cell in enumerate(row):
-        before = row[place - 1] if place - 1 in signs else None
-        if before and before.box and cell.box:
-            yield Cell(f"{before.text} {cell.text}", _around(before.box, cell.box))
-        elif place not in signs:
-            yield cell
+def _with_signs(row: Sequence[Cell], signs: Sequence[int]) -> Iterator[Cell]:
+    """Yield the cells of a row without the columns of signs. A sign is written before the text of the next cell."""
+    left, sign = 0, None
+    for cell in row:
+        places = range(left, left + cell.columns)
+        left += cell.columns
+        if cell.columns == 1 and places[0] in signs:
+            sign = cell
+            continue
+        whole = replace(cell, columns=cell.columns - sum(place in signs for place in places))
+        if sign and sign.box and cell.box:
+            whole = replace(whole, text=f"{sign.text} {cell.text}", box=_around(sign.box, cell.box))
+        yield whole
+        sign = None
 
 
 def _around(one: Box, other: Box) -> Box:

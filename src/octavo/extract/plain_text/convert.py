@@ -26,7 +26,7 @@ _RAGGED = 0.85
 _LEAST_VERSES = 4
 _VERSE_SHARE = 0.8
 
-_ENDS_SENTENCE = re.compile(r"[.!?:;]$")
+_ENDS_LINE = re.compile(r"[.!?:;]$")
 _FIRST_WORD = re.compile(r"\s*(\S{1,100})")
 _HYPHENATED = re.compile(r"[^\W\d_]-$")
 _WITHOUT_SPACES = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uffef"
@@ -415,7 +415,7 @@ def unwrap(lines: Sequence[str], width: int) -> list[str]:
         return [join(lines)]
     joined: list[list[str]] = [[lines[0]]]
     for line, follows_full in zip(lines[1:], is_full, strict=True):
-        if follows_full and _continues(joined[-1][-1], line):
+        if follows_full and _goes_on(joined[-1][-1], line):
             joined[-1].append(line)
         else:
             joined.append([line])
@@ -434,9 +434,9 @@ def _is_full(line: str, following: str, width: float) -> bool:
     return len(line) + 1 + (len(word[1]) if word else 0) >= width
 
 
-def _continues(line: str, following: str) -> bool:
+def _goes_on(line: str, following: str) -> bool:
     """Whether the sentence continues on the next line: it has not ended, and the next line starts in lower case."""
-    return following.lstrip()[0].islower() and not _ENDS_SENTENCE.search(line)
+    return following.lstrip()[0].islower() and not _ENDS_LINE.search(line)
 
 
 def join(lines: Sequence[str]) -> str:
