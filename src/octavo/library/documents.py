@@ -107,7 +107,8 @@ async def list_documents(
 
 async def select_documents(connection: Connection, owner: UUID, filters: Filters, most: int) -> list[UUID]:
     """Return the ids of all documents that match the filters. Raises `BadInput` if there are more than `most`."""
-    rows = await _read(connection, owner, _values(filters, "newest", None), most + 1)
+    query = _unordered(b"id") + b" LIMIT %(most)s"
+    rows = await _read(connection, owner, _values(filters, "newest", None), most + 1, query)
     if len(rows) > most:
         raise BadInput(f"More than {most:,} documents match the filter. Narrow it.")
     return [row["id"] for row in rows]
@@ -130,8 +131,16 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
 
 async def count_documents(connection: Connection, owner: UUID, filters: Filters) -> int:
     """Count the documents that match the filters."""
-    query = b"SELECT count(*) AS number FROM (" + QUERIES.documents.rstrip().removesuffix(b";") + b") AS found"
+    query = _unordered(b"count(*) AS number")
     return (await _read(connection, owner, _values(filters, "newest", None), None, query))[0]["number"]
+
+
+def _unordered(columns: bytes) -> bytes:
+    """Return a query for columns of the documents that a list selects.
+
+    Without an order and a limit, the database sorts nothing, and computes no other column.
+    """
+    return b"SELECT " + columns + b" FROM (" + QUERIES.documents.rpartition(b"\nORDER BY ")[0] + b") AS found"
 
 
 # Filters that the query takes as they are.

@@ -60,9 +60,10 @@ DELETE FROM views WHERE id = :id AND owner_id = :owner RETURNING id;
 
 -- name: facets(owner)
 -- The kinds and languages of an owner's documents, the most frequent first.
-SELECT 'kind' AS name, kind AS value, count(*)::integer AS documents FROM documents
-WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND kind IS NOT NULL GROUP BY kind
-UNION ALL
-SELECT 'language', language, count(*)::integer FROM documents
-WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded AND language IS NOT NULL GROUP BY language
+SELECT f.name, f.value, f.documents FROM (
+    SELECT CASE WHEN grouping(kind) = 0 THEN 'kind' ELSE 'language' END AS name, coalesce(kind, language) AS value,
+           count(*)::integer AS documents
+    FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
+    GROUP BY GROUPING SETS ((kind), (language))) AS f
+WHERE f.value IS NOT NULL
 ORDER BY 1, 3 DESC, 2;
