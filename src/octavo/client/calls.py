@@ -1,6 +1,6 @@
 """The methods of both clients: coroutines in `Client`, and blocking calls in `SyncClient`.
 
-Each API call is written once, as a coroutine. `SyncClient` runs it on an event loop in a thread of its own.
+Each API call is written once, as a coroutine. `SyncClient` runs it on an event loop in a separate thread.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def given(**fields: object) -> dict[str, object]:
 
 
 class LoopThread:
-    """An event loop in a thread of its own, for programs without one, and for notebooks, which have one already."""
+    """An event loop in a separate thread, for programs without one, and for notebooks, which already run one."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
