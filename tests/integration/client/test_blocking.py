@@ -113,3 +113,16 @@ def test_a_large_file_is_downloaded_whole(client: SyncClient, tmp_path: Path) ->
     client.download_source(document, copy, on_progress=seen.append)
     assert hashlib.sha256(copy.read_bytes()).digest() == hashlib.sha256(file.read_bytes()).digest()
     assert seen == sorted(seen)
+
+
+def test_a_person_signs_up_changes_the_password_and_signs_out(instance: Instance) -> None:
+    email = f"{uuid4()}@example.org"
+    with SyncClient(instance.address) as person:
+        assert person.sign_up(email, "a long password 1").email == email
+        assert person.show_me().email == email
+        person.change_password("a long password 1", "a long password 2")
+        person.sign_out()
+        with pytest.raises(RemoteProblem):
+            person.list_keys()
+        assert person.sign_in(email, "a long password 2").email == email
+        assert [one.email for one in person.list_members()] == [email]
