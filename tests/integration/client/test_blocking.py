@@ -84,9 +84,9 @@ def test_a_refusal_is_raised_where_the_call_is(client: SyncClient) -> None:
 
 
 def test_several_threads_share_a_client(client: SyncClient) -> None:
+    wanted = [f"Number {number}" for number in range(16)]
     with ThreadPoolExecutor(8) as pool:
-        names = list(pool.map(lambda number: client.add_collection(f"Number {number}").name, range(16)))
-    assert sorted(names) == sorted(f"Number {number}" for number in range(16))
+        assert [one.name for one in pool.map(client.add_collection, wanted)] == wanted
 
 
 def test_it_works_where_an_event_loop_already_runs(client: SyncClient) -> None:
