@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from enum import Enum
+from enum import Enum, EnumType
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 
@@ -85,9 +85,9 @@ def describe_option(option: Any) -> str:  # noqa: ANN401 - the library's own kin
 
 
 def value_of(option: Any) -> str:  # noqa: ANN401 - the library's own kind
-    kind = option.type_descriptor.annotation
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return "|".join(str(one.value) for one in kind)
+    kind: Any = option.type_descriptor.annotation
+    if isinstance(kind, EnumType):
+        return "|".join(str(one.value) for one in cast("type[Enum]", kind))
     return VALUES.get(kind, "TEXT")
 
 

@@ -91,7 +91,7 @@ def given(**fields: object) -> dict[str, object]:
 
 
 class LoopThread:
-    """An event loop in a separate thread, for programs without one, and for notebooks, which have one already."""
+    """An event loop in a separate thread, for programs without one, and for notebooks, which already run one."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

@@ -84,9 +84,9 @@ def test_a_refusal_is_raised_where_the_call_is(client: SyncClient) -> None:
 
 
 def test_several_threads_share_a_client(client: SyncClient) -> None:
+    wanted = [f"Number {number}" for number in range(16)]
     with ThreadPoolExecutor(8) as pool:
-        names = list(pool.map(lambda number: client.add_collection(f"Number {number}").name, range(16)))
-    assert sorted(names) == sorted(f"Number {number}" for number in range(16))
+        assert [one.name for one in pool.map(client.add_collection, wanted)] == wanted
 
 
 def test_it_works_where_an_event_loop_already_runs(client: SyncClient) -> None:
@@ -113,3 +113,16 @@ def test_a_large_file_is_downloaded_whole(client: SyncClient, tmp_path: Path) ->
     client.download_source(document, copy, on_progress=seen.append)
     assert hashlib.sha256(copy.read_bytes()).digest() == hashlib.sha256(file.read_bytes()).digest()
     assert seen == sorted(seen)
+
+
+def test_a_person_signs_up_changes_the_password_and_signs_out(instance: Instance) -> None:
+    email = f"{uuid4()}@example.org"
+    with SyncClient(instance.address) as person:
+        assert person.sign_up(email, "a long password 1").email == email
+        assert person.show_me().email == email
+        person.change_password("a long password 1", "a long password 2")
+        person.sign_out()
+        with pytest.raises(RemoteProblem):
+            person.list_keys()
+        assert person.sign_in(email, "a long password 2").email == email
+        assert [one.email for one in person.list_members()] == [email]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import date
-from enum import Enum
+from enum import Enum, EnumType
 from functools import cache
 from inspect import Parameter, isasyncgenfunction, signature
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 from uuid import UUID, uuid4
 
 import httpx
@@ -91,15 +91,23 @@ def sample(kind: Any, file: Path) -> Any:  # noqa: ANN401, PLR0911 - any annotat
     if get_origin(kind) is Mapping:
         return {"a": "b"}
     if get_origin(kind) is not None:
-        return lambda _: None
+        return print  # a callback for progress
     if kind is File:
         return File(file, file.name, 4)
-    if is_dataclass(kind) and isinstance(kind, type):
+    if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return kind(**{one.name: sample(hints[one.name], file) for one in fields(kind)})
-    if issubclass(kind, Enum):
-        return next(iter(kind))
-    values = {UUID: uuid4(), str: "x", int: 2, float: 0.5, bool: True, Path: file, date: date(2026, 1, 1)}
+        return cast("Any", kind)(**{one.name: sample(hints[one.name], file) for one in fields(kind)})
+    if isinstance(kind, EnumType):
+        return next(iter(cast("type[Enum]", kind)))
+    values: dict[Any, Any] = {
+        UUID: uuid4(),
+        str: "x",
+        int: 2,
+        float: 0.5,
+        bool: True,
+        Path: file,
+        date: date(2026, 1, 1),
+    }
     return values[kind]
 
 
@@ -125,7 +133,7 @@ async def call_all(calls: Calls, file: Path) -> None:
 async def finish(running: Any, *, stream: bool) -> None:  # noqa: ANN401 - a coroutine or a generator
     if not stream:
         await running
-    elif isinstance(running, AsyncGenerator):
+    else:
         async for _ in running:
             pass
 
