@@ -19,8 +19,7 @@ MOST_BYTES = 1_000_000
 
 
 def listed(instance: Instance, *arguments: str) -> list[dict[str, Any]]:
-    found = json.loads(instance.octavo(*arguments, "--json").stdout)
-    return found["items"] if isinstance(found, dict) else found
+    return json.loads(instance.octavo(*arguments, "--json").stdout)["items"]
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda path: path.name)
