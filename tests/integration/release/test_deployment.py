@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import yaml
 from octavo import __version__
 from octavo.core.settings import Settings, variable_name
 from octavo.database import connect
+from octavo.ops.metrics import read_metrics
 from tests.support.postgres import Server
 from tests.support.tree import ROOT
 from tools.try_image import read_instructions
@@ -24,6 +26,7 @@ from tools.try_image import read_instructions
 DEPLOY = ROOT / "deploy"
 HELM = Path(sys.executable).with_name("helm")
 KUBERNETES = "1.31"
+METRIC = re.compile(r"octavo_\w+")
 SETTINGS = {variable_name(name) for name in Settings.model_fields}
 OPTIONS = {
     "publicUrl": "https://docs.example.org",
@@ -151,3 +154,13 @@ def test_the_service_is_accepted_by_systemd(tmp_path: Path) -> None:
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
     assert "octavo.service" not in done.stderr, done.stderr
     assert not set(re.findall(r"^Environment=(\w+)", text, re.MULTILINE)) - SETTINGS
+
+
+async def test_the_dashboard_shows_only_metrics_that_exist(newest_server: Server) -> None:
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    shown = {name for panel in dashboard["panels"] for one in panel["targets"] for name in METRIC.findall(one["expr"])}
+    with newest_server.database() as info:
+        async with await connect(info) as connection:
+            known = {f"octavo_{one.name}" for one in await read_metrics(connection)}
+    assert shown
+    assert shown <= known

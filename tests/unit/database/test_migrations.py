@@ -8,6 +8,7 @@ import pytest
 
 from octavo.core.errors import WrongDatabase
 from octavo.database.migrator import AppliedMigration, Migration, known_migrations, missing_migrations, why_unfit
+from tests.support.tree import ROOT
 
 ONE = Migration(1, "one", "SELECT 1")
 TWO = Migration(2, "two", "SELECT 2")
@@ -41,6 +42,14 @@ def test_a_database_from_before_the_first_release_is_refused() -> None:
 
 def test_the_files_of_this_version_are_numbered_without_gaps() -> None:
     assert [one.number for one in known_migrations()] == list(range(1, len(known_migrations()) + 1))
+
+
+def test_released_migrations_never_change() -> None:
+    """Databases that applied them would be refused. Change the schema with a new migration."""
+    released = (line.split() for line in (ROOT / "tests/data/migrations.sha256").read_text().splitlines())
+    known = {f"{one.number:04}_{one.name}.sql": one.digest for one in known_migrations()}
+    changed = [name for digest, name in released if known.get(name) != digest]
+    assert changed == []
 
 
 @pytest.mark.parametrize(
