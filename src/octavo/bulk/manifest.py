@@ -232,10 +232,10 @@ def _manifest(plan: Plan) -> bytes:
     return write_parquet(table)
 
 
-def write_parquet(table: Any, rows_per_group: int = SHARD_FILES) -> bytes:  # noqa: ANN401 - a table of Arrow
+def write_parquet(table: Any, rows_per_group: int | None = None) -> bytes:  # noqa: ANN401 - a table of Arrow
     parquet = extra_module("pyarrow.parquet")
     written = io.BytesIO()
-    parquet.write_table(table, written, compression="zstd", row_group_size=rows_per_group)
+    parquet.write_table(table, written, compression="zstd", row_group_size=rows_per_group or SHARD_FILES)
     return written.getvalue()
 
 

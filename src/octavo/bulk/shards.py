@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import structlog
@@ -79,34 +80,44 @@ class Progress:
 async def run_plan(settings: Settings, source: str, out: str, options: RunOptions, report: Report) -> Progress:
     """Read all files of the source that are not read yet, and write their results. Makes the plan if there is none."""
     async with aclosing(open_place(out, settings)) as bucket:
-        plan = await make_plan(bucket, source, settings)
+        plan, reason = await make_plan(bucket, source, settings), ""
+        await asyncio.to_thread(_choose_engine, options.engine, options.address)
         for _ in range(ROUNDS):
             waiting = [one for one in range(len(plan.shards)) if one not in await finished_shards(bucket)]
             if not waiting:
                 return await read_progress(bucket)
             report(len(plan.shards) - len(waiting), len(plan.shards))
-            await asyncio.to_thread(_run_round, plan, waiting, out, options, report)
-        raise RunFailed
+            reason = await asyncio.to_thread(_run_round, plan, waiting, out, options, report)
+        raise RunFailed(reason)
 
 
-def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions, report: Report) -> None:
-    """Run the shards once. A failure is only logged: the caller starts the unfinished shards again."""
+def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions, report: Report) -> str:
+    """Run the shards once. Returns the reason if they were interrupted. The caller starts the unfinished ones again."""
     try:
         done = len(plan.shards) - len(waiting)
         for _ in _start(plan, waiting, out, options):
             done += 1
             report(done, len(plan.shards))
     except Exception as error:  # noqa: BLE001 - the errors of a lost process or machine depend on the engine
-        log.warning("shards were interrupted", reason=str(error).strip().splitlines()[-1][:300])
+        reason = (str(error).strip() or type(error).__name__).splitlines()[-1][:300]
+        log.warning("shards were interrupted", reason=reason)
+        return reason
+    return ""
+
+
+@cache
+def _choose_engine(engine: Engine, address: str | None) -> None:
+    """Choose where Daft runs. This is possible once in a process."""
+    daft = extra_module("daft")
+    os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
+    if engine is Engine.RAY:
+        daft.set_runner_ray(address)
+    else:
+        daft.set_runner_native()
 
 
 def _start(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions) -> Any:  # noqa: ANN401 - rows of Daft
     daft = extra_module("daft")
-    os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
-    if options.engine is Engine.RAY:
-        daft.set_runner_ray(options.address, noop_if_initialized=True)
-    else:
-        daft.set_runner_native()
     processes = options.processes or max(1, min(len(waiting), os.cpu_count() or 1))
     reader = daft.cls(ShardReader, use_process=True, max_concurrency=processes)(plan.source, out)
     rows = [{"shard": one, "files": json.dumps([asdict(file) for file in plan.shards[one]])} for one in waiting]

@@ -26,6 +26,8 @@ CONNECT_SECONDS = 10
 # With a short timeout the pool reconnects for the next caller, instead of waiting longer and longer.
 RECONNECT_SECONDS = 2
 WAIT_SECONDS = 30
+# One connection that was not needed for this long is closed. A server has few connections for many processes.
+SHRINK_SECONDS = 20.0
 RETRY_SECONDS = 0.05
 # A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
 FRESH_SECONDS = 5.0
@@ -54,6 +56,7 @@ class Database:
             max_size=connections,
             open=False,
             timeout=WAIT_SECONDS,
+            max_idle=SHRINK_SECONDS,
             reconnect_timeout=RECONNECT_SECONDS,
             check=self._check,
             configure=_limit_idle_time,

@@ -39,8 +39,11 @@ from octavo.jobs.worker_state import (
 log = structlog.get_logger()
 QUERIES = load_queries("jobs")
 CHANNEL = "octavo_jobs"
-SCHEDULE_SECONDS = 1.0
-TIME_SECONDS = 0.25
+CHORE_SECONDS = 1.0
+# The shortest and the longest time until the clock is checked. In between, it is checked when a job or schedule is due.
+TIME_SECONDS, QUIET_TIME_SECONDS = 0.25, 4.5
+# A chore without work pauses twice as long each time, up to this, while nothing happens in this worker.
+QUIET_CHORE_SECONDS = 8.0
 RETRY_SECONDS = 0.2
 # If a connection takes longer than this, the database was unavailable.
 AWAY_SECONDS = 0.5
@@ -77,7 +80,12 @@ class Worker(Generic[Tools]):
         self._slots = Slots(limits)
         self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
-        self._heartbeat = Heartbeat(database.connect_in_thread, self._renew, limits.heartbeat_seconds)
+        # Set when the clock must be checked earlier, because a job may have been delayed.
+        self._delayed = asyncio.Event()
+        self._stirred = asyncio.Event()
+        # Whether notifications arrive. Behind some connection poolers they do not, so the worker polls more often.
+        self._is_notified = False
+        self._heartbeat = Heartbeat(database.connect_in_thread, self._renew, limits.heartbeat_seconds, self._slots)
         self._response_lost = False
         self._exchange_connection: Connection | None = None
 
@@ -95,7 +103,6 @@ class Worker(Generic[Tools]):
                 self._listen(),
                 self._keep_leases(),
                 self._keep_time(),
-                self._keep_schedules(),
                 self._wake_when(stopping),
                 *map(self._keep_doing, self._chores),
             )
@@ -122,6 +129,8 @@ class Worker(Generic[Tools]):
             return False
         for job in claimed:
             self._start(job)
+        if claimed:
+            self._delayed.set()  # jobs above the start rate of their kind are delayed
         return more
 
     async def _exchange_jobs(self) -> tuple[bool, list[ClaimedJob]]:
@@ -147,18 +156,27 @@ class Worker(Generic[Tools]):
 
     @asynccontextmanager
     async def _own_connection(self) -> AsyncGenerator[Connection]:
-        """Provide the worker's own database connection for claiming jobs and reporting finished ones.
+        """Provide a database connection for claiming jobs and reporting finished ones.
 
-        This happens often, and a connection from the pool would be checked each time.
+        A busy worker has a separate connection for this, because a connection from the pool would be checked each time.
+        An idle worker uses the pool, and so needs two connections only: this one, and the one that listens.
         """
-        if self._exchange_connection is None:
-            self._exchange_connection = await self._database.connect_unpooled()
         try:
+            if self._exchange_connection is None and self._slots.is_empty:
+                async with self._database.connection() as connection:
+                    yield connection
+                return
+            if self._exchange_connection is None:
+                self._exchange_connection = await self._database.connect_unpooled()
             yield self._exchange_connection
         except psycopg.OperationalError as error:
-            broken, self._exchange_connection = self._exchange_connection, None
-            await broken.close()
+            await self._disconnect()
             raise DatabaseUnavailable(str(error).strip().splitlines()[0]) from error
+
+    async def _disconnect(self) -> None:
+        unused, self._exchange_connection = self._exchange_connection, None
+        if unused:
+            await unused.close()
 
     async def _claim(
         self, connection: Connection, finished: Sequence[tuple[ClaimedJob, JSON]], free: int, for_bulk: int
@@ -188,12 +206,19 @@ class Worker(Generic[Tools]):
     async def _rest(self) -> None:
         """Wait until the worker is woken up or a timeout passes.
 
-        The timeout is short if finished jobs have not been reported yet.
+        The timeout is short if finished jobs have not been reported yet, and long if notifications arrive.
         """
         pending = self._response_lost or self._slots.has_unreported
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(RETRY_SECONDS if pending else self._limits.poll_seconds):
-                await self._wake.wait()
+        poll = self._limits.quiet_seconds if self._is_notified else self._limits.poll_seconds
+        if not await _wait(self._wake, RETRY_SECONDS if pending else poll) and self._slots.is_empty:
+            await self._disconnect()
+
+    def _stir(self) -> None:
+        """Make the worker look for jobs, check the clock, and call its chores, because something has happened."""
+        self._wake.set()
+        self._delayed.set()
+        self._stirred.set()
+        self._stirred.clear()  # those who wait now have been woken
 
     # Running ----------------------------------------------------------------------------------------------------
 
@@ -227,7 +252,7 @@ class Worker(Generic[Tools]):
             self._slots.finished.append((job, output))
         finally:
             del self._slots.running[running.lease]
-            self._wake.set()
+            self._stir()
 
     async def _handle(self, running: RunningJob) -> JSON:
         kind = self._kinds[running.job.kind]
@@ -253,6 +278,7 @@ class Worker(Generic[Tools]):
         }
         self._faults.reach("fail.before")
         await retry_until_available(lambda: self._execute(QUERIES.fail, values))
+        self._delayed.set()
         self._faults.reach("fail.after")
         await self._after_failure(job)
 
@@ -279,6 +305,8 @@ class Worker(Generic[Tools]):
             await asyncio.sleep(min(1.0, self._limits.heartbeat_seconds / 2))
             self._heartbeat.loop_runs()
             self._slots.stop_overdue()
+            if not self._slots.running:
+                continue
             try:
                 await self._check_leases()
             except (DatabaseUnavailable, psycopg.Error) as error:
@@ -299,51 +327,63 @@ class Worker(Generic[Tools]):
         """Renew the leases of the jobs and the registration of the worker. Runs in the heartbeat thread."""
         self._faults.reach("heartbeat.before")
         held, lease = self._slots.held(), self._limits.lease_seconds
-        renewed = connection.execute(QUERIES.renew, {**leases_of(held), "worker": self.id, "lease": lease}).rowcount
+        values = {**leases_of(held), "worker": self.id, "lease": lease}
+        renewed = connection.execute(QUERIES.renew, values).rowcount if held else 0
         connection.execute(QUERIES.worker_heartbeat, {"id": self.id, "running": len(held), "seconds": lease})
         return renewed == len(held)
 
     async def _keep_time(self) -> None:
-        """Return the jobs of dead workers to the queue, and release delayed jobs when they are due."""
-        takeover_from = 0.0
+        """Return the jobs of dead workers to the queue, release delayed jobs, and start schedules, when they are due.
+
+        Every worker does this, so no worker is needed for it. Row locks ensure that only one starts a schedule.
+        """
+        takeover_from, pause = 0.0, TIME_SECONDS
         while True:
             began = time.monotonic()
             await asyncio.sleep(TIME_SECONDS)
-            requested = time.monotonic()
+            await _wait(self._delayed, pause - TIME_SECONDS)
+            self._delayed.clear()
+            requested, pause = time.monotonic(), TIME_SECONDS
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
                 async with self._database.connection() as connection:
                     # Leases expired during an outage, or while this machine was suspended. Give live workers, including
                     # this one, time to renew theirs first.
                     away = time.monotonic() - requested > AWAY_SECONDS
-                    if away or requested - began > TIME_SECONDS + self._limits.heartbeat_seconds:
+                    if away or requested - began > QUIET_TIME_SECONDS + self._limits.heartbeat_seconds:
                         takeover_from = time.monotonic() + self._limits.takeover_delay_seconds
-                    values = {"taking_over": time.monotonic() >= takeover_from}
-                    row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
-                    if row and row[0]:
-                        self._wake.set()
+                    pause = await self._pass_time(connection, taking_over=time.monotonic() >= takeover_from)
 
-    async def _keep_schedules(self) -> None:
-        """Start due schedules. Every worker checks them; a row lock ensures that only one worker starts a schedule."""
-        while True:
-            await asyncio.sleep(SCHEDULE_SECONDS)
-            try:
-                async with self._database.transaction() as connection:
-                    await run_due(connection)
-            except (DatabaseUnavailable, psycopg.Error) as error:
-                log.warning("schedules not checked", reason=explain(error))
+    async def _pass_time(self, connection: Connection, *, taking_over: bool) -> float:
+        """Make all changes that are due. Returns the seconds until the next one is."""
+        row = await (await connection.execute(QUERIES.pass_time, {"taking_over": taking_over})).fetchone()
+        changed, due_in, has_due_schedule = row or (0, None, False)
+        if changed:
+            self._wake.set()
+            await connection.execute(QUERIES.notify)
+        if has_due_schedule:
+            async with connection.transaction():
+                await run_due(connection)
+        return QUIET_TIME_SECONDS if due_in is None else min(QUIET_TIME_SECONDS, max(TIME_SECONDS, float(due_in)))
 
     async def _keep_doing(self, chore: Chore) -> None:
         """Repeat a background task.
 
-        Every worker calls this; the task itself ensures that only one worker runs it at a time.
+        Every worker calls this; the task itself ensures that only one worker runs it at a time. While nothing happens
+        in this worker, the pauses become longer.
         """
+        before, pause = 0.0, 0.0
         while True:
             try:
-                pause = await chore(self._database)
+                usual = await chore(self._database)
             except (DatabaseUnavailable, psycopg.Error) as error:
                 log.warning("chore postponed", reason=explain(error))
-                pause = SCHEDULE_SECONDS
-            await asyncio.sleep(pause)
+                usual = CHORE_SECONDS
+            is_quiet = usual == before and not self._slots.running
+            pause = max(usual, min(2 * pause, QUIET_CHORE_SECONDS)) if is_quiet else usual
+            before = usual
+            await asyncio.sleep(min(usual, pause))
+            if await _wait(self._stirred, pause - usual):
+                pause = usual
 
     # Starting and stopping --------------------------------------------------------------------------------------------
 
@@ -374,11 +414,14 @@ class Worker(Generic[Tools]):
             try:
                 async with await self._database.connect_unpooled() as connection:
                     await connection.execute(f"LISTEN {CHANNEL}".encode())
-                    self._wake.set()
+                    self._stir()
+                    await self._execute(QUERIES.notify, {})  # shows whether notifications arrive
                     async for _ in connection.notifies():
-                        self._wake.set()
+                        self._is_notified = True
+                        self._stir()
             except (DatabaseUnavailable, psycopg.Error) as error:
                 log.info("not listening, polling instead", reason=explain(error))
+            self._is_notified = False
             await asyncio.sleep(self._limits.poll_seconds)
 
     async def _wake_when(self, stopping: asyncio.Event) -> None:
@@ -390,8 +433,7 @@ class Worker(Generic[Tools]):
         await cancel_tasks(helpers)
         await self._heartbeat.stop()
         await self._unregister(left)
-        if self._exchange_connection:
-            await self._exchange_connection.close()
+        await self._disconnect()
 
     async def _unregister(self, left: Sequence[ClaimedJob]) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
@@ -404,6 +446,14 @@ class Worker(Generic[Tools]):
     async def _execute(self, query: bytes, values: dict[str, Any]) -> None:
         async with self._database.connection() as connection:
             await connection.execute(query, values)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    """Wait until the event is set, but no longer than this. Returns whether it was set."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await event.wait()
+    return False
 
 
 async def register_worker(connection: Connection, worker: UUID, kinds: Kinds[Any], limits: WorkerLimits) -> None:

@@ -40,8 +40,9 @@ class WorkerLimits:
 
     `slots` is the number of jobs that run at the same time. Up to `aside` jobs that wait for text recognition or
     similar work do not count. `batch` limits how many jobs are claimed in one call, so that a worker with many slots
-    leaves some jobs to others. A lease is renewed four times during its duration. If no lease could be renewed for two
-    thirds of the duration, the worker abandons its jobs.
+    leaves some jobs to others. A worker without a job looks for one every `poll_seconds`, or every `quiet_seconds` if
+    notifications about new jobs arrive. A lease is renewed four times during its duration. If no lease could be renewed
+    for two thirds of the duration, the worker abandons its jobs.
     """
 
     slots: int = 10
@@ -49,6 +50,7 @@ class WorkerLimits:
     batch: int = 10
     lease_seconds: float = 60.0
     poll_seconds: float = 2.0
+    quiet_seconds: float = 30.0
     grace_seconds: float = 5.0
 
     @property
@@ -128,6 +130,11 @@ class Slots:
         """Whether there are finished or abandoned jobs that have not been reported to the database yet."""
         return bool(self.finished or self.abandoned)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the worker has neither running jobs nor any that it must report."""
+        return not (self.running or self.has_unreported)
+
     def held(self) -> list[ClaimedJob]:
         """Return the jobs that this worker holds and whose leases must be renewed.
 
@@ -181,15 +188,20 @@ class Heartbeat:
     """Renews the leases of a worker in a separate thread with its own connection.
 
     The worker therefore keeps its jobs even while its event loop or pool is busy. `renew` returns whether it renewed
-    all leases.
+    all leases. While all `slots` are empty, the connection is closed after each heartbeat.
     """
 
     def __init__(
-        self, connect: Callable[[], ThreadConnection], renew: Callable[[ThreadConnection], bool], seconds: float
+        self,
+        connect: Callable[[], ThreadConnection],
+        renew: Callable[[ThreadConnection], bool],
+        seconds: float,
+        slots: Slots,
     ) -> None:
         self._connect = connect
         self._renew = renew
         self._seconds = seconds
+        self._slots = slots
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._connection: ThreadConnection | None = None
@@ -231,6 +243,8 @@ class Heartbeat:
             self._disconnect()
             return False
         self._renewed = time.monotonic()
+        if self._slots.is_empty:
+            self._disconnect()
         return complete
 
     def _disconnect(self) -> None:

@@ -38,8 +38,17 @@ FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :bu
                    :bulk_mark_time::bigint);
 
 -- name: pass_time(taking_over)
--- Requeues jobs of dead workers and makes due jobs claimable. Returns the number of jobs.
-SELECT pass_time(:taking_over);
+-- Requeues jobs of dead workers and makes due jobs claimable. Returns the number of jobs, the seconds until the next one or the next
+-- schedule is due, and whether a schedule is due now.
+SELECT pass_time(:taking_over) AS changed, extract(epoch FROM least(
+           (SELECT min(run_after) FROM jobs WHERE status = 'queued' AND run_after < 'infinity'),
+           (SELECT min(lease_expires_at) FROM jobs WHERE status = 'processing'), next.run_at) - next.now)::float8 AS due_in,
+       coalesce(next.run_at <= next.now, false) AS has_due_schedule
+FROM (SELECT engine_now() AS now, (SELECT min(next_run_at) FROM schedules WHERE enabled) AS run_at) AS next;
+
+-- name: notify()
+-- Wakes all workers.
+NOTIFY octavo_jobs;
 
 -- name: claimed_by(worker, running)
 -- Jobs that this worker claimed in an exchange whose response was lost.

@@ -1,0 +1,76 @@
+"""A worker without jobs leaves the database alone, and still starts each job when it is due."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import psycopg
+
+from octavo.core.types import JSON
+from octavo.database import Database
+from octavo.jobs.job_run import Run
+from octavo.jobs.kinds import JobKind, Kinds
+from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.worker import Worker
+from octavo.jobs.worker_state import WorkerLimits
+from tests.support.engine import engine_on
+from tests.support.processes import wait_until
+
+COUNTED = (
+    "SELECT (xact_commit + xact_rollback)::integer FROM pg_stat_database WHERE datname = current_database()",
+    "SELECT count(*)::integer FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+)
+SETTLE_SECONDS, SECONDS = 6, 10
+
+
+@asynccontextmanager
+async def working(info: str, started: list[float]) -> AsyncGenerator[Database]:
+    async def note(run: Run[None]) -> JSON:
+        del run
+        started.append(time.monotonic())
+        return None
+
+    kinds: Kinds[None] = Kinds()
+    kinds.add(JobKind("note", note, time_limit_seconds=60))
+    stopping = asyncio.Event()
+    async with Database(info, connections=4) as database:
+        limits = WorkerLimits(quiet_seconds=4)
+        running = asyncio.create_task(Worker(database, kinds, None, limits).run(stopping))
+        try:
+            yield database
+        finally:
+            stopping.set()
+            await running
+
+
+def count(info: str) -> tuple[int, int]:
+    with psycopg.connect(info, autocommit=True) as connection:
+        rows = [connection.execute(query).fetchone() for query in COUNTED]
+    return rows[0][0] if rows[0] else 0, rows[1][0] if rows[1] else 0
+
+
+async def test_a_worker_without_jobs_uses_two_connections_and_hardly_a_transaction(database_info: str) -> None:
+    async with working(database_info, []):
+        await asyncio.sleep(SETTLE_SECONDS)
+        before, _ = await asyncio.to_thread(count, database_info)
+        await asyncio.sleep(SECONDS)
+        after, connections = await asyncio.to_thread(count, database_info)
+    assert after - before <= SECONDS  # it was four times a second for the clock alone
+    assert connections <= 3  # two, and the heartbeat for a moment
+
+
+async def test_a_quiet_worker_starts_new_and_delayed_jobs_when_they_are_due(database_info: str) -> None:
+    started: list[float] = []
+    with engine_on(database_info) as engine:
+        owner = engine.add_owner()
+    async with working(database_info, started) as database:
+        await asyncio.sleep(1)
+        async with database.transaction() as connection:
+            await enqueue(connection, [NewJob("note", owner), NewJob("note", owner, delay_seconds=2)])
+        enqueued = time.monotonic()
+        await asyncio.to_thread(wait_until, lambda: len(started) == 2, "both jobs started")
+    assert started[0] - enqueued < 2
+    assert 1.5 < started[1] - enqueued < 4
