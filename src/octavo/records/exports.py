@@ -22,21 +22,7 @@ KINDS = (
     *("collections", "documents", "parts", "connections", "verdicts", "weights", "views", "prompts", "mappings"),
     *("threads", "analyses", "conversions"),
 )
-Kind = Literal[
-    "collections",
-    "documents",
-    "parts",
-    "connections",
-    "verdicts",
-    "weights",
-    "views",
-    "prompts",
-    "mappings",
-    "threads",
-    "analyses",
-    "conversions",
-]
-# Kinds of files of a document, and whether each is text that is sent with the record.
+# Kinds of files of a document that are text. Their text is sent with the record.
 TEXT_FILES = ("markdown", "plain_markdown")
 MOST_TEXT, MOST_ROWS = 64 << 20, 200_000
 
@@ -482,14 +468,14 @@ class Origin(Exported):
 
     id: UUID
     sha256: Hash
-    copy_of: UUID | None = None
+    copy_of: Annotated[UUID | None, Field(description="The document of which it is a copy with the same bytes.")] = None
 
 
 class Restored(BaseModel):
     """The result of restoring records: how many are new, and how many existed already or refer to missing documents."""
 
-    added: int
-    skipped: int
+    added: Annotated[int, Field(description="How many records are new.")]
+    skipped: Annotated[int, Field(description="How many records existed already, or refer to missing documents.")]
 
 
 class RestoredDocument(BaseModel):
