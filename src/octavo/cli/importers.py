@@ -1,8 +1,8 @@
 """Reads the exports of other programs for `octavo import`: paperless-ngx, folders of files, and mbox files.
 
 Each document becomes a record of an export without a result, so it is processed like a new document, and what the other
-program knew about it counts as set by a person. The id of the record depends on the source, so that a second import finds
-the document.
+program knew about it counts as set by a person. The id of the record depends on the source, so that a second import
+finds the document.
 """
 
 from __future__ import annotations

@@ -382,7 +382,7 @@ BUILT_IN = "00000000-0000-7000-8000-"
 async def restore_conversion(
     connection: Connection, owner: UUID, record: Mapping[str, Any], stored: Stored, result_days: int
 ) -> bool:
-    """Restore a conversion whose values were checked, and whose XML file was written again. Returns whether it is new."""
+    """Restore a conversion whose values were checked, and whose XML was written again. Returns whether it is new."""
     origin = UUID(record["id"])
     made = derived_id(owner, origin)
     mapping_hash = sha256(record["mapping_text"].encode()).hexdigest()

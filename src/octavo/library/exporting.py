@@ -306,8 +306,8 @@ def safe_name(filename: str) -> str:
 _HEAD = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     "<title>{title}</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem;color-scheme:light dark}}table{{border-collapse:collapse;width:100%}}td,th{{text-align:left;vertical-align:top;"
-    "padding:.3rem .6rem;border-bottom:1px solid #8884}}</style><h1>{title}</h1>"
+    "padding:0 1rem;color-scheme:light dark}}table{{border-collapse:collapse;width:100%}}td,th{{text-align:left;"
+    "vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884}}</style><h1>{title}</h1>"
 )
 
 
