@@ -116,14 +116,15 @@ async def test_hostile_records_are_refused(house: House) -> None:
     client = await house.browser()
     thread = {"id": str(uuid4()), "title": "Fee?", "created_at": NOW, "updated_at": NOW}
     turn = {"id": str(uuid4()), "number": 1, "question": "Fee?", "status": "answered", "asked_at": NOW}
-    for body in (
+    hostile: list[dict[str, Any]] = [
         {"threads": [{**thread, "turns": [turn]}]},  # answered without a result
         {"threads": [{**thread, "turns": [{**turn, "citations": [{"quote": "x"}]}]}]},
         {"views": [{"id": str(uuid4()), "name": "All", "filter": {"shoe": 1}, "sort": "newest", "created_at": NOW}]},
         {"verdicts": [{"id": "00", "verdict": "confirmed", "decided_at": NOW}]},
         {"prompts": [{}] * 501},
         {"spoons": []},
-    ):
+    ]
+    for body in hostile:
         refused(await client.post("/api/v1/import/records", json=body), 422, "INVALID_EXPORT")
     refused(await client.post("/api/v1/import/conversions", json={"id": str(uuid4())}), 422, "INVALID_EXPORT")
     for place in ("documents:1:x:1", "spoons:1:00000000-0000-7000-8000-000000000000:1", "verdicts:1:00:1"):

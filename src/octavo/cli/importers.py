@@ -138,7 +138,7 @@ def read_folder(folder: Path, folders: str) -> Iterator[NewDocument]:
 
 
 def read_mbox(path: Path) -> Iterator[NewDocument]:
-    """Yield the emails of an mbox file, each as a file of its own."""
+    """Yield the emails of an mbox file, each as one file."""
     if not path.is_file():
         raise NotAnExport(f"{path} is not a file.")
     box = mailbox.mbox(path, create=False)

@@ -358,7 +358,7 @@ async def send_record(client: Client, folder: Path, record: dict[str, Any], impo
             f"{one['kind']}-{one['revision']}": read_text(folder, one["path"]) for one in files if one["kind"] in TEXTS
         }
         layout_path = safe_path(folder, f"{record['path']}/layout.json")
-        layout = json.loads(layout_path.read_bytes()) if layout_path.is_file() else {}
+        layout: object = json.loads(layout_path.read_bytes()) if layout_path.is_file() else {}
         sources = {one["kind"]: (safe_path(folder, one["path"]), one) for one in files if one["kind"] in BINARY}
         await send_document(client, record, layout, texts, sources, import_id, done)
     except (KeyError, TypeError, ValueError) as error:
@@ -442,9 +442,13 @@ def in_groups(lines: Iterator[bytes], most: int) -> Iterator[list[Any]]:
 # Other sources -------------------------------------------------------------------------------------------------------
 
 
+def import_id_of(path: Path) -> UUID:
+    return uuid5(NAMESPACE, str(path.absolute()))
+
+
 async def import_documents(client: Client, documents: AsyncIterator[NewDocument], path: Path) -> Imported:
     """Import documents of another program. They are processed like other new documents."""
-    done, import_id = Imported(), uuid5(NAMESPACE, os.path.abspath(path))  # noqa: PTH100 - keeps symbolic links
+    done, import_id = Imported(), import_id_of(path)
     group: list[NewDocument] = []
     async for one in documents:
         group.append(one)

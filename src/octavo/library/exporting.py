@@ -180,8 +180,9 @@ class Export:
                 yield part
         if layout:
             yield self._add(batch, f"{folder}/layout.json", _line(_as_layout(layout)) + b"\n")
-            for figure in layout["figures"][:MOST_FIGURES] if self.draw else ():
-                if drawn := await self.draw(UUID(record["id"]), figure["number"]):
+            draw = self.draw
+            for figure in layout["figures"][:MOST_FIGURES] if draw else ():
+                if draw and (drawn := await draw(UUID(record["id"]), figure["number"])):
                     yield self._add(batch, f"{folder}/figures/{figure['number']}.png", drawn)
         _forget_keys(record)
         batch.documents.append(record)
