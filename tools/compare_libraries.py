@@ -132,7 +132,7 @@ def both_ways(one: object) -> object:
 
 def differences(one: object, other: object, path: str = "") -> Iterator[str]:
     if isinstance(one, dict) and isinstance(other, dict):
-        mine, theirs = as_object(one), as_object(other)
+        mine, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         for name in sorted({*mine, *theirs}):
             yield from differences(mine.get(name), theirs.get(name), f"{path}.{name}")
     elif isinstance(one, list) and isinstance(other, list):
@@ -143,7 +143,11 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
         for number, pair in enumerate(zip(these, those, strict=True)):
             yield from differences(*pair, f"{path}[{number}]")
     elif one != other:
-        yield f"{path}: {str(one)[:200]} | {str(other)[:200]}"
+        yield f"{path}: {show(one)} | {show(other)}"
+
+
+def show(value: object) -> str:
+    return repr(value)[:200]
 
 
 def compare(one: Library, other: Library) -> Iterator[str]:
