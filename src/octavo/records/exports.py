@@ -468,14 +468,14 @@ class Origin(Exported):
 
     id: UUID
     sha256: Hash
-    copy_of: Annotated[UUID | None, Field(description="The document of which it is a copy with the same bytes.")] = None
+    copy_of: UUID | None = None
 
 
 class Restored(BaseModel):
     """The result of restoring records: how many are new, and how many existed already or refer to missing documents."""
 
-    added: Annotated[int, Field(description="How many records are new.")]
-    skipped: Annotated[int, Field(description="How many records existed already, or refer to missing documents.")]
+    added: int
+    skipped: int
 
 
 class RestoredDocument(BaseModel):
