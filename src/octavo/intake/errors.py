@@ -208,3 +208,15 @@ class VideoUnreadable(LinkFailed):
 
     code = "VIDEO_UNREADABLE"
     advice = f"Try a newer version of Octavo. {PASTE_TRANSCRIPT}"
+
+
+class InvalidExport(BadInput):
+    """The export contains a record that Octavo would not write. It was not imported."""
+
+    code = "INVALID_EXPORT"
+
+
+class NotRestorable(BadInput):
+    """The export does not contain a file of this document, or the file was changed. Export the document again."""
+
+    code = "EXPORT_INCOMPLETE"

@@ -25,8 +25,8 @@ from uuid import UUID
 from pydantic_core import to_json
 
 from octavo import __version__
-from octavo.core.errors import BadInput
 from octavo.database import Database, Row, fetch_rows, load_queries, read_clock
+from octavo.library.errors import BadPlace
 from octavo.records.exports import FORMAT, KINDS, TEXT_FILES
 from octavo.storage import Bucket, ObjectMissing
 
@@ -44,12 +44,6 @@ _ENDINGS = {"markdown": ".md", "plain_markdown": ".md", "image_jpeg": ".jpg", "p
 
 # Returns the PNG of a figure, or None if it cannot be drawn.
 DrawFigure = Callable[[UUID, int], Awaitable[bytes | None]]
-
-
-class BadPlace(BadInput):
-    """Invalid place to resume an export. Start the export again."""
-
-    code = "INVALID_RESUME"
 
 
 @dataclass(frozen=True, slots=True)

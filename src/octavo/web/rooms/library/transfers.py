@@ -29,12 +29,10 @@ from octavo.core.types import Lane
 from octavo.database import Connection, fetch_rows
 from octavo.describe.embedding import embedding_model, save_chunk_vectors
 from octavo.extract.extracted import SourceType
-from octavo.intake.errors import UploadClosed
+from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
 from octavo.intake.restoring import (
     BINARY_FILES,
     QUERIES,
-    InvalidExport,
-    NotRestorable,
     Restoring,
     StoredFile,
     check_layout,
