@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
@@ -64,9 +64,9 @@ class Library:
     def items(self, path: str, **query: Any) -> Iterator[Any]:  # noqa: ANN401 - any JSON
         cursor: str | None = None
         while True:
-            page = self.get(path, **query, **({"cursor": cursor} if cursor else {}))
-            yield from (page or {}).get("items", ())
-            cursor = (page or {}).get("next_cursor")
+            page = as_object(self.get(path, **query, **({"cursor": cursor} if cursor else {})))
+            yield from page.get("items", ())
+            cursor = page.get("next_cursor")
             if cursor is None:
                 return
 
@@ -82,7 +82,7 @@ class Library:
             "record": plain(document),
             "markdown": self.get(f"{path}/markdown"),
             "source": self.get(f"{path}/source"),
-            "facts": in_order((self.get(f"{path}/facts") or {}).get("items")),
+            "facts": in_order(as_object(self.get(f"{path}/facts")).get("items")),
             "versions": plain(self.get(f"{path}/versions")),
             **{name: in_order(list(self.items(f"{path}/{name}", limit=100))) for name in lists},
         }
@@ -104,35 +104,50 @@ class Library:
         return [plain(self.get(f"/conversions/{conversion}")), self.get(f"/conversions/{conversion}/download")]
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def as_object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def plain(value: object) -> object:
     """Remove ids and times that differ between two libraries. Built-in prompts are as old as their installation."""
-    if isinstance(value, dict) and value.get("built_in"):
-        return value["title"]
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in sorted(value.items()) if name not in _LOCAL}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [plain(one) for one in cast("list[object]", value)]
+    fields = as_object(value)
+    if fields.get("built_in"):
+        return fields["title"]
+    return {name: plain(one) for name, one in sorted(fields.items()) if name not in _LOCAL} if fields else value
 
 
-def in_order(values: list[Any] | None) -> list[Any]:
+def in_order(values: list[Any] | None) -> list[object]:
     return sorted(map(both_ways, map(plain, values or [])), key=repr)
 
 
-def both_ways(one: Any) -> Any:  # noqa: ANN401 - any JSON
+def both_ways(one: object) -> object:
     """Sort the two sides of a connection, which has no direction."""
-    if isinstance(one, dict) and {"source", "target"} <= one.keys() and isinstance(one["source"], dict):
-        return {**one, "source": sorted([one["source"], one["target"]], key=repr), "target": None}
+    fields = as_object(one)
+    if isinstance(fields.get("source"), dict) and "target" in fields:
+        return {**fields, "source": sorted([fields["source"], fields["target"]], key=repr), "target": None}
     return one
 
 
-def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 - any JSON
+def differences(one: object, other: object, path: str = "") -> Iterator[str]:
     if isinstance(one, dict) and isinstance(other, dict):
-        for name in sorted({*one, *other}):
-            yield from differences(one.get(name), other.get(name), f"{path}.{name}")
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for number, (mine, theirs) in enumerate(zip(one, other, strict=True)):
-            yield from differences(mine, theirs, f"{path}[{number}]")
+        mine, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
+        for name in sorted({*mine, *theirs}):
+            yield from differences(mine.get(name), theirs.get(name), f"{path}.{name}")
+    elif isinstance(one, list) and isinstance(other, list):
+        these, those = cast("list[object]", one), cast("list[object]", other)
+        if len(these) != len(those):
+            yield f"{path}: {len(these)} | {len(those)} entries"
+            return
+        for number, pair in enumerate(zip(these, those, strict=True)):
+            yield from differences(*pair, f"{path}[{number}]")
     elif one != other:
-        yield f"{path}: {str(one)[:200]} | {str(other)[:200]}"
+        yield f"{path}: {show(one)} | {show(other)}"
+
+
+def show(value: object) -> str:
+    return repr(value)[:200]
 
 
 def compare(one: Library, other: Library) -> Iterator[str]:

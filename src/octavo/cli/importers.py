@@ -1,8 +1,8 @@
 """Reads the exports of other programs for `octavo import`: paperless-ngx, folders of files, and mbox files.
 
 Each document becomes a record of an export without a result, so it is processed like a new document, and what the other
-program knew about it counts as set by a person. The id of the record depends on the source, so that a second import finds
-the document.
+program knew about it counts as set by a person. The id of the record depends on the source, so that a second import
+finds the document.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def read_folder(folder: Path, folders: str) -> Iterator[NewDocument]:
 
 
 def read_mbox(path: Path) -> Iterator[NewDocument]:
-    """Yield the emails of an mbox file, each as a file of its own."""
+    """Yield the emails of an mbox file, each as one file."""
     if not path.is_file():
         raise NotAnExport(f"{path} is not a file.")
     box = mailbox.mbox(path, create=False)

@@ -126,7 +126,11 @@ async def export_to(client: Client, folder: Path, wanted: Mapping[str, str]) -> 
             attempts -= 1
             if attempts <= 0:
                 raise Unreachable("The server ended the export early.")
-    return sum(1 for batch in sorted(folder.glob("documents/*.jsonl")) for _ in read_lines(batch))
+    return count_documents(folder)
+
+
+def count_documents(folder: Path) -> int:
+    return sum(1 for batch in folder.glob("documents/*.jsonl") for _ in read_lines(batch))
 
 
 def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
@@ -255,7 +259,7 @@ def import_(
         from octavo.cli.importers import read_source
 
         run = partial(import_documents, documents=read_source(kind.value, path, folders.value), path=path)
-    done = call(Target(server, key), lambda client: run(client))
+    done = call(Target(server, key), run)
     if as_json:
         print_json(done.as_json())
     else:
@@ -354,7 +358,7 @@ async def send_record(client: Client, folder: Path, record: dict[str, Any], impo
             f"{one['kind']}-{one['revision']}": read_text(folder, one["path"]) for one in files if one["kind"] in TEXTS
         }
         layout_path = safe_path(folder, f"{record['path']}/layout.json")
-        layout = json.loads(layout_path.read_bytes()) if layout_path.is_file() else {}
+        layout: object = json.loads(layout_path.read_bytes()) if layout_path.is_file() else {}
         sources = {one["kind"]: (safe_path(folder, one["path"]), one) for one in files if one["kind"] in BINARY}
         await send_document(client, record, layout, texts, sources, import_id, done)
     except (KeyError, TypeError, ValueError) as error:
@@ -438,9 +442,13 @@ def in_groups(lines: Iterator[bytes], most: int) -> Iterator[list[Any]]:
 # Other sources -------------------------------------------------------------------------------------------------------
 
 
+def import_id_of(path: Path) -> UUID:
+    return uuid5(NAMESPACE, str(path.absolute()))
+
+
 async def import_documents(client: Client, documents: AsyncIterator[NewDocument], path: Path) -> Imported:
     """Import documents of another program. They are processed like other new documents."""
-    done, import_id = Imported(), uuid5(NAMESPACE, str(path.resolve()))
+    done, import_id = Imported(), import_id_of(path)
     group: list[NewDocument] = []
     async for one in documents:
         group.append(one)

@@ -214,3 +214,15 @@ class BadFolder(BadInput):
     """This folder cannot be watched."""
 
     code = "BAD_FOLDER"
+
+
+class InvalidExport(BadInput):
+    """The export contains a record that Octavo would not write. It was not imported."""
+
+    code = "INVALID_EXPORT"
+
+
+class NotRestorable(BadInput):
+    """The export does not contain a file of this document, or the file was changed. Export the document again."""
+
+    code = "EXPORT_INCOMPLETE"

@@ -17,9 +17,9 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from octavo.connect.evidence import digest_of
-from octavo.core.errors import BadInput
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.intake.errors import InvalidExport, NotRestorable
 from octavo.intake.upload_rows import Upload
 from octavo.library.collections import ensure_collection
 from octavo.records.exports import (
@@ -41,18 +41,6 @@ QUERIES = load_queries("restoring")
 PROCESSING = load_queries("processing")
 DOCUMENTS = load_queries("documents")
 BINARY_FILES = ("source", "unlocked", "page_raw", "transcript_raw", "image_jpeg")
-
-
-class InvalidExport(BadInput):
-    """The export contains a record that Octavo would not write. It was not imported."""
-
-    code = "INVALID_EXPORT"
-
-
-class NotRestorable(BadInput):
-    """The export does not contain a file of this document, or the file was changed. Export the document again."""
-
-    code = "EXPORT_INCOMPLETE"
 
 
 def derived_id(owner: UUID, origin: UUID) -> UUID:
@@ -382,7 +370,7 @@ BUILT_IN = "00000000-0000-7000-8000-"
 async def restore_conversion(
     connection: Connection, owner: UUID, record: Mapping[str, Any], stored: Stored, result_days: int
 ) -> bool:
-    """Restore a conversion whose values were checked, and whose XML file was written again. Returns whether it is new."""
+    """Restore a conversion whose values were checked, and whose XML was written again. Returns whether it is new."""
     origin = UUID(record["id"])
     made = derived_id(owner, origin)
     mapping_hash = sha256(record["mapping_text"].encode()).hexdigest()

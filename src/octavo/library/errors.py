@@ -49,3 +49,9 @@ class NothingBefore(BadInput):
 
     code = "NOTHING_BEFORE"
     status = 409
+
+
+class BadPlace(BadInput):
+    """Invalid place to resume an export. Start the export again."""
+
+    code = "INVALID_RESUME"

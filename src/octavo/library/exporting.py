@@ -25,8 +25,8 @@ from uuid import UUID
 from pydantic_core import to_json
 
 from octavo import __version__
-from octavo.core.errors import BadInput
 from octavo.database import Database, Row, fetch_rows, load_queries, read_clock
+from octavo.library.errors import BadPlace
 from octavo.records.exports import FORMAT, KINDS, TEXT_FILES
 from octavo.storage import Bucket, ObjectMissing
 
@@ -44,12 +44,6 @@ _ENDINGS = {"markdown": ".md", "plain_markdown": ".md", "image_jpeg": ".jpg", "p
 
 # Returns the PNG of a figure, or None if it cannot be drawn.
 DrawFigure = Callable[[UUID, int], Awaitable[bytes | None]]
-
-
-class BadPlace(BadInput):
-    """Invalid place to resume an export. Start the export again."""
-
-    code = "INVALID_RESUME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +174,9 @@ class Export:
                 yield part
         if layout:
             yield self._add(batch, f"{folder}/layout.json", _line(_as_layout(layout)) + b"\n")
-            for figure in layout["figures"][:MOST_FIGURES] if self.draw else ():
-                if drawn := await self.draw(UUID(record["id"]), figure["number"]):
+            draw = self.draw
+            for figure in layout["figures"][:MOST_FIGURES] if draw else ():
+                if draw and (drawn := await draw(UUID(record["id"]), figure["number"])):
                     yield self._add(batch, f"{folder}/figures/{figure['number']}.png", drawn)
         _forget_keys(record)
         batch.documents.append(record)
@@ -306,8 +301,8 @@ def safe_name(filename: str) -> str:
 _HEAD = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     "<title>{title}</title><style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem;color-scheme:light dark}}table{{border-collapse:collapse;width:100%}}td,th{{text-align:left;vertical-align:top;"
-    "padding:.3rem .6rem;border-bottom:1px solid #8884}}</style><h1>{title}</h1>"
+    "padding:0 1rem;color-scheme:light dark}}table{{border-collapse:collapse;width:100%}}td,th{{text-align:left;"
+    "vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8884}}</style><h1>{title}</h1>"
 )
 
 

@@ -22,21 +22,7 @@ KINDS = (
     *("collections", "documents", "parts", "connections", "verdicts", "weights", "views", "prompts", "mappings"),
     *("threads", "analyses", "conversions"),
 )
-Kind = Literal[
-    "collections",
-    "documents",
-    "parts",
-    "connections",
-    "verdicts",
-    "weights",
-    "views",
-    "prompts",
-    "mappings",
-    "threads",
-    "analyses",
-    "conversions",
-]
-# Kinds of files of a document, and whether each is text that is sent with the record.
+# Kinds of files of a document that are text. Their text is sent with the record.
 TEXT_FILES = ("markdown", "plain_markdown")
 MOST_TEXT, MOST_ROWS = 64 << 20, 200_000
 

@@ -29,12 +29,10 @@ from octavo.core.types import Lane
 from octavo.database import Connection, fetch_rows
 from octavo.describe.embedding import embedding_model, save_chunk_vectors
 from octavo.extract.extracted import SourceType
-from octavo.intake.errors import UploadClosed
+from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
 from octavo.intake.restoring import (
     BINARY_FILES,
     QUERIES,
-    InvalidExport,
-    NotRestorable,
     Restoring,
     StoredFile,
     check_layout,
@@ -46,7 +44,7 @@ from octavo.intake.restoring import (
 )
 from octavo.intake.upload_rows import Upload, check_quota
 from octavo.jobs.queue import enqueue
-from octavo.language import NAME
+from octavo.language import DIMENSIONS, NAME
 from octavo.library.bulk import MOST_SELECTED
 from octavo.library.documents import Filters, select_documents
 from octavo.library.errors import NotReady
@@ -72,7 +70,6 @@ from octavo.web.rooms.library.api import LANGUAGE, FilterAmount, FilterDate, Fil
 from octavo.web.rooms.library.exports import whole_or_cut
 
 router = APIRouter(prefix="/api/v1", tags=["export and import"])
-LOCAL_DIMENSIONS = 384
 MOST_KNOWN = 500
 # The most bytes of the record of one document with its text, and of a batch of other records.
 MOST_DOCUMENT, MOST_RECORDS = 192 << 20, 32 << 20
@@ -325,8 +322,9 @@ async def _embed(
         return
     vectors = await _vectors(services, connection, len(chunks), given)
     if vectors is None:
-        lane = {"document": work.document, "key": f"embed:{work.document}:restored", "lane": Lane.BULK}
-        await enqueue(connection, [job_after(Cause.VECTORS_REQUESTED, work.owner, **lane)])
+        key = f"embed:{work.document}:restored"
+        job = job_after(Cause.VECTORS_REQUESTED, work.owner, key=key, document=work.document, lane=Lane.BULK)
+        await enqueue(connection, [job])
         return
     await save_chunk_vectors(connection, chunks, vectors)
     await connection.execute(QUERIES.ready_vectors, {"document": work.document})
@@ -341,17 +339,17 @@ async def _vectors(
     if given is None or given.model != model:
         return None
     rows = await fetch_rows(connection, QUERIES.vector_length, {"model": model})
-    length = rows[0]["dimensions"] if rows else LOCAL_DIMENSIONS if model == NAME else None
-    if length != given.dimensions:
+    known: int | None = rows[0]["dimensions"] if rows else DIMENSIONS if model == NAME else None
+    if known is None or known != given.dimensions:
         return None
     numbers = array("f")
     try:
         numbers.frombytes(base64.b64decode(given.data, validate=True))
     except ValueError:
         raise InvalidExport("The vectors cannot be read.") from None
-    if len(numbers) != chunks * length:
+    if len(numbers) != chunks * known:
         raise InvalidExport("The number of vectors differs from the number of chunks.")
-    return Vectors(model, [list(numbers[n * length : (n + 1) * length]) for n in range(chunks)])
+    return Vectors(model, [list(numbers[n * known : (n + 1) * known]) for n in range(chunks)])
 
 
 async def _mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
