@@ -25,8 +25,8 @@ from standardwebhooks.webhooks import Webhook
 
 from octavo.core.settings import Settings
 from octavo.database import Database
+from octavo.deliver.channels import new_secret
 from octavo.deliver.deliveries import relay, relay_once
-from octavo.deliver.http_channels import new_secret
 from octavo.fetch import GuardedClient
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.worker import Worker

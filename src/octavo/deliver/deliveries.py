@@ -22,9 +22,16 @@ from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.channels import Channels, Delivery, EventRecord, ReceiverGone
-from octavo.deliver.http_channels import SlackChannel, WebhookChannel
-from octavo.deliver.mail import MailChannel, MailServer
+from octavo.deliver.channels import (
+    Channels,
+    Delivery,
+    EventRecord,
+    MailChannel,
+    MailServer,
+    ReceiverGone,
+    SlackChannel,
+    WebhookChannel,
+)
 from octavo.deliver.messages import ERRORS, FAILING, NEWS, TEST, Subject, describe
 from octavo.fetch import GuardedClient
 from octavo.jobs.job_run import ClaimedJob

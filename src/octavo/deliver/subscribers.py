@@ -13,8 +13,7 @@ from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
-from octavo.deliver.channels import Channels, NoSecret, NotReplayable, TooManySubscribers
-from octavo.deliver.http_channels import new_secret
+from octavo.deliver.channels import Channels, NoSecret, NotReplayable, TooManySubscribers, new_secret
 from octavo.deliver.messages import ERRORS, REQUESTED, EventType
 from octavo.jobs.queue import enqueue
 from octavo.owners import Caller

@@ -41,7 +41,7 @@ class RuleWhen:
     """The conditions of a rule. A document must match all of them.
 
     `text` is a phrase of whole words in the text. `kind`, `tag` and `source` must be equal, and `sender` must be
-    contained. `field` contains values of custom fields; null stands for any value.
+    contained. `field` contains values of custom fields; null means any value.
     """
 
     text: str | None = None

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.deliver.http_channels import new_secret
+from octavo.deliver.channels import new_secret
 from tests.support.deliveries import EVERYTHING, SKIP_WAITS_AT_REST, SUBSCRIBE, Receiver, receiver
 from tests.support.engine import Engine, Workers, engine_on, workers_in
 from tests.support.processes import PATIENCE_SECONDS, wait_until

@@ -18,7 +18,7 @@ import yaml
 from octavo import __version__
 from octavo.core.settings import Settings, variable_name
 from octavo.database import connect
-from octavo.ops.metrics import read_metrics
+from octavo.ops.health import read_metrics
 from tests.support.postgres import Server
 from tests.support.tree import ROOT
 from tools.try_image import read_instructions

@@ -11,14 +11,14 @@ from octavo.core.http import read_retry_after
 from octavo.deliver.channels import (
     Channels,
     DeliveryFailed,
+    MailChannel,
     ReceiverBusy,
     ReceiverFailed,
     ReceiverGone,
     ReceiverRefused,
     UnknownChannel,
+    raise_for_status,
 )
-from octavo.deliver.http_channels import raise_for_status
-from octavo.deliver.mail import MailChannel
 from octavo.deliver.subscribers import conceal
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

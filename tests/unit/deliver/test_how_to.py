@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from octavo.deliver.http_channels import new_secret, signed_headers
+from octavo.deliver.channels import new_secret, signed_headers
 from octavo.deliver.messages import DEFAULT_EVENTS
 
 PAGE = (Path(__file__).parents[3] / "docs/how-to/webhooks.md").read_text()

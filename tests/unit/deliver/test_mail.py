@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.deliver.channels import BadAddress, Delivery, EventRecord, MailNotSet
-from octavo.deliver.mail import MailChannel, MailServer, check_mail_address, make_mail
+from octavo.deliver.channels import (
+    BadAddress,
+    Delivery,
+    EventRecord,
+    MailChannel,
+    MailNotSet,
+    MailServer,
+    check_mail_address,
+    make_mail,
+)
 from octavo.deliver.messages import Subject, describe
 
 DOCUMENT = UUID("00000000-0000-7000-8000-000000000001")

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.deliver.http_channels import chat_text
+from octavo.deliver.channels import chat_text
 from octavo.deliver.messages import (
     DEFAULT_EVENTS,
     ERRORS,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from octavo.deliver.http_channels import new_secret, sign, signed_headers
+from octavo.deliver.channels import new_secret, sign, signed_headers
 
 BODY = '{"type":"document.completed","title":"größer"}'.encode()
 

@@ -16,8 +16,7 @@ from jsonschema_rs import validator_for
 
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
-from octavo.deliver.channels import Delivery, EventRecord
-from octavo.deliver.http_channels import webhook_body
+from octavo.deliver.channels import Delivery, EventRecord, webhook_body
 from octavo.deliver.messages import EVENT_TYPES, TEST, Message
 from octavo.web.app import create_app
 from octavo.web.http.openapi import event_name, nodes_of, operations_of, texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
@@ -25,6 +25,7 @@ from octavo.web.shell.templates import back_to
 router = APIRouter(include_in_schema=False, prefix="/settings")
 WRONG = 422
 RUNS = 20
+RuleAction = Literal["apply", "undo", "enable", "disable", "up", "delete"]
 Text = Annotated[str, Form(max_length=4000)]
 SUBFOLDERS = {
     "plain": "Add their files",
@@ -108,16 +109,23 @@ async def add_source(
     return await _show_sources(request, services, frame, WRONG, wrong=wrong, chosen={"path": path, **options})
 
 
+@router.post("/sources/{source}/delete")
+async def delete_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await sources.delete_source(connection, caller.owner_id, source)
+    return back_to("/settings/sources?said=source_delete")
+
+
 @router.post("/sources/{source}/{action}")
-async def act_on_source(services: ServicesOf, caller: WriteCaller, source: UUID, action: str) -> Response:
+async def act_on_source(
+    services: ServicesOf, caller: WriteCaller, source: UUID, action: Literal["run", "pause", "resume"]
+) -> Response:
     """Run, pause or resume a source."""
     async with services.database.transaction() as connection:
         if action == "run":
             await sources.run_source(connection, caller.owner_id, source)
-        elif action in {"pause", "resume"}:
+        else:
             await sources.edit_source(connection, caller.owner_id, source, paused=action == "pause")
-        elif action == "delete" and caller.is_admin:
-            await sources.delete_source(connection, caller.owner_id, source)
     return back_to(f"/settings/sources?said=source_{action}")
 
 
@@ -278,17 +286,14 @@ async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, 
 
 def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
     """Turn the fields of the form into the form of the API."""
-    when: dict[str, Any] = {
-        name: chosen[name] for name in ("text", "kind", "sender", "tag", "source") if name in chosen
-    }
+    named = ("text", "kind", "sender", "tag", "source")
+    when: dict[str, Any] = {name: chosen[name] for name in named if name in chosen}
     amounts = {name: _number(chosen[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in chosen}
     when |= {"amount": amounts} if amounts else {}
-    then: dict[str, Any] = {
-        name: chosen[f"then_{name}"] for name in ("collection", "title") if f"then_{name}" in chosen
-    }
-    then |= {"tags": _split(chosen["then_tags"])} if "then_tags" in chosen else {}
-    if "then_field" in chosen:
-        then["fields"] = {chosen["then_field"]: chosen.get("then_value", "")}
+    given = {name.removeprefix("then_"): value for name, value in chosen.items() if name.startswith("then_")}
+    then: dict[str, Any] = {name: given[name] for name in ("collection", "title") if name in given}
+    then |= {"tags": _split(given["tags"])} if "tags" in given else {}
+    then |= {"fields": {given["field"]: given.get("value", "")}} if "field" in given else {}
     return {"name": chosen.get("name", ""), "when": when, "then": then}
 
 
@@ -309,13 +314,17 @@ async def rule_page(
         found = await rules.show_rule(connection, owner, rule)
         trial = await rules.try_rule(connection, owner, rule)
         runs = await rules.list_runs(connection, owner, rule, limit=RUNS)
-    values = {"rule": found, "trial": trial, "runs": runs.items, "describe": describe_rule}
-    return show(request, "rules", frame, said=said, **values)
+    more: dict[str, Any] = {"rule": found, "trial": trial, "runs": runs.items, "describe": describe_rule}
+    return show(request, "rules", frame, said=said, **more)
 
 
 @router.post("/rules/{rule}/{action}")
 async def act_on_rule(
-    services: ServicesOf, caller: WriteCaller, rule: UUID, action: str, run: Annotated[UUID | None, Form()] = None
+    services: ServicesOf,
+    caller: WriteCaller,
+    rule: UUID,
+    action: RuleAction,
+    run: Annotated[UUID | None, Form()] = None,
 ) -> Response:
     """Apply, undo, enable, disable, move or delete a rule."""
     owner = caller.owner_id
@@ -329,7 +338,7 @@ async def act_on_rule(
     return back_to(f"{place}?said=rule_{action}")
 
 
-async def _change_rule(services: Services, owner: UUID, rule: UUID, action: str) -> None:
+async def _change_rule(services: Services, owner: UUID, rule: UUID, action: RuleAction) -> None:
     async with services.database.transaction() as connection:
         if action in {"enable", "disable"}:
             await rules.edit_rule(connection, owner, rule, enabled=action == "enable")
@@ -337,5 +346,5 @@ async def _change_rule(services: Services, owner: UUID, rule: UUID, action: str)
             order = [one.id for one in await rules.list_rules(connection, owner)]
             place = max(order.index(rule), 1) if rule in order else 1
             await rules.edit_rule(connection, owner, rule, position=place)
-        elif action == "delete":
+        else:
             await rules.delete_rule(connection, owner, rule)

@@ -59,7 +59,7 @@ SORTS: dict[Sort, str] = {
     "collection": "By collection",
     "state": "By state",
 }
-FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language", "size_min", "size_max")
+FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language", "field", "size_min", "size_max")
 VIEWS = {"grid": "cards", "list": ""}
 UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,3})?) ?(|b|bytes|kb|mb|gb)", re.IGNORECASE)
@@ -80,6 +80,7 @@ class LibraryQuery(BaseModel):
     amount_min: Text = ""
     amount_max: Text = ""
     language: Text = ""
+    field: Text = ""
     size_min: Text = ""
     size_max: Text = ""
     import_id: Text = ""
@@ -91,7 +92,7 @@ class LibraryQuery(BaseModel):
     def filters(self) -> Filters:
         """The filters of the query. Invalid languages, dates, amounts and sizes are ignored."""
         texts: dict[str, Any] = {
-            name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender")
+            name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender", "field")
         }
         return Filters(
             **texts,

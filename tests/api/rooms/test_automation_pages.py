@@ -1,0 +1,121 @@
+"""Sources, fields and rules are set up on pages, without scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+from octavo.web.rooms.automation.pages import read_rule
+from tests.api.rooms.conftest import administrator, guest, is_page, person, went_to, words
+from tests.support.connections import put_passage
+from tests.support.visitors import House
+
+SOURCES, FIELDS, RULES = "/settings/sources", "/settings/fields", "/settings/rules"
+
+
+async def test_an_administrator_watches_a_folder(house: House, tmp_path: Path) -> None:
+    browser = await administrator(house)
+    is_page(empty := await browser.get(SOURCES))
+    assert "No sources yet" in words(empty)
+    for path, reason in (("scans", "absolute path"), ("/nowhere", "does not exist"), ("/", "its own data")):
+        is_page(answer := await browser.post(SOURCES, data={"path": path}), 422)
+        assert reason in words(answer)
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    went_to(await browser.post(SOURCES, data={"path": str(inbox), "subfolders": "tags"}), f"{SOURCES}?said=source")
+    is_page(answer := await browser.post(SOURCES, data={"path": str(inbox)}), 422)
+    assert "already watched" in words(answer)
+    (found,) = (await browser.get("/api/v1/sources")).json()["items"]
+    assert (found["name"], found["options"]["subfolders"], found["state"]) == ("inbox", "tags", "watching")
+    here = f"{SOURCES}/{found['id']}"
+    went_to(await browser.post(f"{here}/pause"), f"{SOURCES}?said=source_pause")
+    assert "Paused" in words(await browser.get(SOURCES))
+    went_to(await browser.post(f"{here}/resume"), f"{SOURCES}?said=source_resume")
+    went_to(await browser.post(f"{here}/run"), f"{SOURCES}?said=source_run")
+    is_page(await browser.get(f"{here}/delete"))
+    went_to(await browser.post(f"{here}/delete"), f"{SOURCES}?said=source_delete")
+    assert (await browser.get("/api/v1/sources")).json()["items"] == []
+
+
+async def test_nobody_else_reads_folders_of_the_server(house: House, tmp_path: Path) -> None:
+    body = {"kind": "folder", "path": str(tmp_path)}
+    for browser in (await guest(house), await person(house, "ann@example.org")):
+        assert (await browser.get("/api/v1/sources")).json()["items"] == []  # known from here on
+        assert (await browser.post("/api/v1/sources", json=body)).status_code == 403
+        assert (await browser.post(SOURCES, data={"path": str(tmp_path)})).status_code == 403
+        assert "Watch a folder" not in words(await browser.get(SOURCES))
+    machine = await administrator(house)
+    key = (await machine.post("/api/v1/keys", json={"name": "k", "scope": "write"})).json()["key"]
+    program = await house.program(key)
+    assert (await program.post("/api/v1/sources", json=body)).status_code == 403
+    assert (await program.get("/api/v1/sources")).json()["items"] == []
+
+
+async def test_a_field_is_added_set_and_deleted(house: House) -> None:
+    browser = await guest(house)
+    assert "No custom fields yet" in words(await browser.get(FIELDS))
+    went_to(await browser.post(FIELDS, data={"name": "Project", "type": "text"}), f"{FIELDS}?said=field")
+    for wrong in ({"name": "project"}, {"name": "a:b"}, {"name": ""}, {"name": "Status", "type": "choice"}):
+        is_page(await browser.post(FIELDS, data=wrong), 422)
+    went_to(
+        await browser.post(FIELDS, data={"name": "Status", "type": "choice", "choices": "Open, Paid"}),
+        f"{FIELDS}?said=field",
+    )
+    document = (await browser.post("/api/v1/documents", json={"text": "The ferry."})).json()["document_id"]
+    edit, api = f"/documents/{document}/edit", f"/api/v1/documents/{document}"
+    assert "Status" in words(await browser.get(edit))
+    went_to(await browser.post(edit, data={"field:Project": "Coast", "field:Status": "Paid"}), f"/documents/{document}")
+    assert (await browser.get(api)).json()["fields"] == {"Project": "Coast", "Status": "Paid"}
+    is_page(answer := await browser.post(edit, data={"field:Status": "Lost"}), 422)
+    assert "must be one of Open, Paid" in words(answer)
+    went_to(await browser.post(edit, data={"field:Status": ""}), f"/documents/{document}")
+    assert (await browser.get(api)).json()["fields"] == {"Project": "Coast"}
+    assert "The ferry" in words(await browser.get("/library?field=Project:Coast"))
+    assert (await browser.patch(api, json={"fields": {"Nothing": "x"}})).status_code == 422
+    (field, _) = (await browser.get("/api/v1/fields")).json()["items"]
+    is_page(await browser.get(f"{FIELDS}/{field['id']}/delete"))
+    went_to(await browser.post(f"{FIELDS}/{field['id']}/delete"), f"{FIELDS}?said=field_deleted")
+    assert (await browser.get(api)).json()["fields"] == {}
+
+
+async def test_a_rule_is_tried_applied_undone_and_moved(house: House) -> None:
+    browser = await guest(house)
+    document = (await browser.post("/api/v1/documents", json={"text": "Bay 7 has a lighthouse."})).json()["document_id"]
+    await put_passage(house.run, UUID(document), "Bay 7 has a lighthouse.")
+    is_page(answer := await browser.post(RULES, data={"name": "Nothing", "text": "bay"}), 422)
+    assert "at least one action" in words(answer)
+    made = await browser.post(RULES, data={"name": "Bays", "text": "bay 7", "then_tags": "bay, sea"})
+    assert made.status_code == 303
+    (rule,) = (await browser.get("/api/v1/rules")).json()["items"]
+    here = f"{RULES}/{rule['id']}"
+    is_page(shown := await browser.get(here))
+    assert "Apply to 1 document" in words(shown)
+    assert "bay, sea" in words(shown)
+    went_to(await browser.post(f"{here}/apply"), f"{here}?said=rule_apply")
+    assert (await browser.get(f"/api/v1/documents/{document}")).json()["tags"] == ["bay", "sea"]
+    went_to(await browser.post(f"{here}/undo"), f"{here}?said=rule_undo")
+    assert (await browser.get(f"/api/v1/documents/{document}")).json()["tags"] == []
+    assert "Undone" in words(await browser.get(here))
+    went_to(await browser.post(f"{here}/enable"), f"{here}?said=rule_enable")
+    await browser.post(RULES, data={"name": "Later", "kind": "letter", "then_collection": "Mail"})
+    later = (await browser.get("/api/v1/rules")).json()["items"][1]["id"]
+    went_to(await browser.post(f"{RULES}/{later}/up"), f"{RULES}?said=rule_up")
+    assert [one["name"] for one in (await browser.get("/api/v1/rules")).json()["items"]] == ["Later", "Bays"]
+    is_page(listed := await browser.get(RULES))
+    assert "kind is “letter”" in words(listed)
+    went_to(await browser.post(f"{here}/delete"), f"{RULES}?said=rule_delete")
+
+
+def test_the_form_of_a_rule_is_read_as_the_api_takes_it() -> None:
+    chosen = {
+        "name": "A",
+        "amount_min": "1,000",
+        "then_field": "Project",
+        "then_value": "Coast",
+        "then_title": "{kind}",
+    }
+    assert read_rule(chosen) == {
+        "name": "A",
+        "when": {"amount": {"min": 1000.0}},
+        "then": {"title": "{kind}", "fields": {"Project": "Coast"}},
+    }

@@ -1,0 +1,188 @@
+"""Rules find the documents that match, change them, and undo exactly what they changed."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from octavo.core.errors import BadInput, NotFound
+from octavo.library import rules
+from octavo.library.changes import Edit, edit_documents
+from octavo.library.documents import Filters, list_documents, show_document
+from octavo.library.fields import add_field, delete_field, list_fields
+from octavo.records.automation import AmountRange, RuleChange, RuleThen, RuleView, RuleWhen
+from octavo.records.documents import Document
+from tests.support.connections import put_passage
+from tests.support.library import Desk
+
+
+async def add(desk: Desk, owner: UUID, text: str, **columns: object) -> UUID:
+    async def execute(statement: str, *values: object) -> int:
+        async with desk.database.connection() as connection:
+            return (await connection.execute(statement.encode(), values)).rowcount
+
+    document = (await desk.add(owner, text.encode())).document_id
+    await execute("UPDATE documents SET revision = 1, text_ready = true WHERE id = %s", document)
+    await put_passage(execute, document, text)
+    for name, value in columns.items():
+        await execute(f"UPDATE documents SET {name} = %s WHERE id = %s", value, document)
+    return document
+
+
+async def rule(desk: Desk, owner: UUID, when: RuleWhen, then: RuleThen, name: str = "Bays", **more: bool) -> RuleView:
+    async with desk.database.transaction() as connection:
+        return await rules.add_rule(connection, owner, name, when, then, enabled=more.get("enabled", False))
+
+
+async def tried(desk: Desk, owner: UUID, one: RuleView) -> list[RuleChange]:
+    async with desk.database.connection() as connection:
+        return (await rules.try_rule(connection, owner, one.id)).items
+
+
+async def matching(desk: Desk, owner: UUID, **when: object) -> set[UUID]:
+    async with desk.database.connection() as connection:
+        return {row["id"] for row in await rules.find_matching(connection, owner, RuleWhen(**when))}  # pyright: ignore[reportArgumentType]
+
+
+async def shown(desk: Desk, owner: UUID, document: UUID) -> Document:
+    async with desk.database.connection() as connection:
+        return await show_document(connection, owner, document)
+
+
+async def project(desk: Desk, owner: UUID) -> None:
+    async with desk.database.transaction() as connection:
+        await add_field(connection, owner, "Project", "text")
+
+
+async def test_a_phrase_matches_whole_words_only(desk: Desk, owner: UUID) -> None:
+    bays = [await add(desk, owner, f"The lighthouse of bay {one} was painted.") for one in (7, 17, 70, 71)]
+    assert await matching(desk, owner, text="lighthouse of bay 7") == {bays[0]}
+    assert await matching(desk, owner, text="LIGHTHOUSE  of\nBay 17") == {bays[1]}
+    assert await matching(desk, owner, text="of the") == set()
+    assert await matching(desk, owner, text="was") == set(bays)  # a word that is not indexed
+    assert await matching(desk, owner, text="house of bay 7") == set()
+
+
+async def test_a_phrase_is_found_in_markdown_symbols_and_unspaced_scripts(desk: Desk, owner: UUID) -> None:
+    bold = await add(desk, owner, "The **lighthouse** of\n_bay 7_ (c++ [x]) was painted.")
+    city = await add(desk, owner, "昨日東京都庁に行った。")
+    assert await matching(desk, owner, text="lighthouse of bay 7") == {bold}
+    assert await matching(desk, owner, text="(c++ [x])") == {bold}
+    assert await matching(desk, owner, text="東京都") == {city}
+    assert await matching(desk, owner, text=r"c\+\+ .*") == set()
+
+
+async def test_all_conditions_must_match(desk: Desk, owner: UUID) -> None:
+    await project(desk, owner)
+    one = await add(desk, owner, "one", kind="invoice", sender="Harbour Ferries Ltd", amount=100, currency="EUR")
+    other = await add(desk, owner, "two", kind="invoice", sender="Harbour Ferries Ltd", amount=99, currency="USD")
+    async with desk.database.transaction() as connection:
+        await edit_documents(connection, owner, [one], Edit(added_tags=["Paid"], custom={"project": "Coast"}))
+    assert await matching(desk, owner, kind="Invoice", sender="ferries") == {one, other}
+    assert await matching(desk, owner, kind="invoice", tag="paid") == {one}
+    assert await matching(desk, owner, amount=AmountRange(min=99.5)) == {one}
+    assert await matching(desk, owner, amount=AmountRange(max=100, currency="usd")) == {other}
+    assert await matching(desk, owner, field={"Project": None}) == {one}
+    assert await matching(desk, owner, field={"PROJECT": "coast"}) == {one}
+    assert await matching(desk, owner, field={"Project": "Inland"}) == set()
+    assert await matching(desk, owner, kind="invoice", sender="100%") == set()
+
+
+async def test_a_trial_changes_nothing_and_an_applied_rule_is_undone_exactly(desk: Desk, owner: UUID) -> None:
+    await project(desk, owner)
+    documents = [await add(desk, owner, f"Bay {one} has a lighthouse.") for one in range(3)]
+    async with desk.database.transaction() as connection:
+        await edit_documents(connection, owner, documents[:1], Edit(tags=["Bay"], collection="Old"))
+    before = [await shown(desk, owner, one) for one in documents]
+    one = await rule(
+        desk, owner, RuleWhen(text="lighthouse"), RuleThen(["bay"], "Coast", {"Project": "Sea"}, "{filename}!")
+    )
+    trial = await tried(desk, owner, one)
+    assert {change.document_id for change in trial} == set(documents)
+    first = next(change for change in trial if change.document_id == documents[0])
+    assert {(change.name, change.before) for change in first.changes} >= {("collection", "Old"), ("Project", None)}
+    assert [await shown(desk, owner, document) for document in documents] == before
+    run = await rules.apply_rule(desk.database, owner, one.id)
+    assert run.documents == 3
+    after = [await shown(desk, owner, document) for document in documents]
+    assert [found.tags for found in after] == [["Bay"]] * 3  # the first spelling is kept
+    assert {(found.collection, found.fields["Project"]) for found in after} == {("Coast", "Sea")}
+    assert {found.title for found in after} == {f"{found.filename}!" for found in after}
+    assert await tried(desk, owner, one) == []
+    undone = await rules.undo_rule(desk.database, owner, one.id)
+    assert undone.undone_at is not None
+    restored = [await shown(desk, owner, document) for document in documents]
+    names = ("title", "tags", "collection", "fields", "author", "kind")
+    assert [[getattr(found, name) for name in names] for found in restored] == [
+        [getattr(found, name) for name in names] for found in before
+    ]
+    with pytest.raises(BadInput, match="no run"):
+        await rules.undo_rule(desk.database, owner, one.id)
+
+
+async def test_the_first_enabled_rule_that_sets_a_value_wins_and_the_log_says_so(desk: Desk, owner: UUID) -> None:
+    document = await add(desk, owner, "Bay 7", kind="letter")
+    when = RuleWhen(kind="letter")
+    await rule(desk, owner, when, RuleThen(["a"], "First"), "One", enabled=True)
+    second = await rule(desk, owner, when, RuleThen(["b"], "Second"), "Two", enabled=True)
+    await rule(desk, owner, when, RuleThen(["c"]), "Disabled")
+    conflict = (await tried(desk, owner, second))[0].conflicts
+    assert conflict == ["One (runs first) sets collection to First."]
+    async with desk.database.transaction() as connection:
+        assert await rules.run_enabled_rules(connection, owner, document) == 2
+    found = await shown(desk, owner, document)
+    assert (found.collection, set(found.tags)) == ("First", {"a", "b"})
+    async with desk.database.connection() as connection:
+        (run,) = (await rules.list_runs(connection, owner, second.id, limit=10)).items
+    assert (run.automatic, run.documents, run.conflicts) == (True, 1, ["collection: set by One."])
+    async with desk.database.transaction() as connection:
+        await rules.edit_rule(connection, owner, second.id, position=1)
+        assert [one.name for one in await rules.list_rules(connection, owner)] == ["Two", "One", "Disabled"]
+
+
+async def test_a_rule_needs_a_condition_an_action_and_known_fields(desk: Desk, owner: UUID) -> None:
+    for when, then, reason in (
+        (RuleWhen(), RuleThen(["a"]), "condition"),
+        (RuleWhen(kind="a"), RuleThen(), "action"),
+        (RuleWhen(kind="a"), RuleThen(fields={"Nothing": "x"}), "no field"),
+        (RuleWhen(field={"Nothing": None}), RuleThen(["a"]), "no field"),
+        (RuleWhen(text="?!"), RuleThen(["a"]), "letter"),
+        (RuleWhen(kind="a"), RuleThen(title="{secret}"), "secret"),
+    ):
+        with pytest.raises(BadInput, match=reason):
+            await rule(desk, owner, when, then)
+
+
+async def test_rules_and_fields_of_others_do_not_exist(desk: Desk, owner: UUID) -> None:
+    await project(desk, owner)
+    await add(desk, owner, "Bay 7")
+    one = await rule(desk, owner, RuleWhen(text="bay 7"), RuleThen(["bay"]))
+    stranger = await desk.new_owner()
+    with pytest.raises(NotFound):
+        await tried(desk, stranger, one)
+    with pytest.raises(NotFound):
+        await rules.undo_rule(desk.database, stranger, one.id)
+    assert await matching(desk, stranger, text="bay 7") == set()
+    async with desk.database.connection() as connection:
+        assert await list_fields(connection, stranger) == []
+
+
+async def test_fields_filter_the_list_and_leave_with_their_definition(desk: Desk, owner: UUID) -> None:
+    await project(desk, owner)
+    one, other = [await add(desk, owner, text) for text in ("one", "two")]
+    async with desk.database.transaction() as connection:
+        await edit_documents(connection, owner, [one], Edit(custom={"PROJECT": "Coast"}))
+        await edit_documents(connection, owner, [other], Edit(custom={"Project": "Inland"}))
+    async with desk.database.connection() as connection:
+        for wanted, found in (("Project:coast", {one}), ("project", {one, other}), ("Project:x", set[UUID]())):
+            page = await list_documents(connection, owner, Filters(field=wanted))
+            assert {document.id for document in page.items} == found
+        rows = await desk.rows("SELECT document_id FROM document_words WHERE words @@ to_tsquery('simple', 'inland')")
+        assert [row["document_id"] for row in rows] == [other]
+        (field,) = await list_fields(connection, owner)
+    assert field.documents == 2
+    async with desk.database.transaction() as connection:
+        await edit_documents(connection, owner, [other], Edit(custom={"Project": None}))
+        await delete_field(connection, owner, field.id)
+    assert [(await shown(desk, owner, document)).fields for document in (one, other)] == [{}, {}]

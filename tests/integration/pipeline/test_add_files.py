@@ -1,0 +1,213 @@
+"""Files of a watched folder become documents once each, whoever is killed, and no document leaves with its file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from octavo.core.settings import Settings
+from octavo.intake import sources
+from octavo.intake.sources import FolderSource, SeenFile, add_folder, edit_source, show_source, watch_sources
+from octavo.library.documents import Filters, list_documents
+from octavo.library.rules import add_rule
+from octavo.pipeline import add_files
+from octavo.records.automation import RuleThen, RuleWhen, SourceOptions, SourceView
+from octavo.records.documents import Document
+from octavo.sandbox import Sandbox
+from tests.support.library import Desk
+from tests.support.processes import PATIENCE_SECONDS
+from tests.support.working import working
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A folder that is watched, and its owner."""
+
+    desk: Desk
+    owner: UUID
+    inbox: Path
+    source: UUID
+
+    def put(self, name: str, text: str) -> Path:
+        file = self.inbox / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    async def look(self) -> None:
+        """Look as if the time between two looks had passed."""
+        await self.desk.rows("UPDATE source_files SET seen_at = seen_at - interval '1 minute'")
+        await self.desk.rows("UPDATE sources SET next_run_at = engine_now()")
+        await watch_sources(self.desk.database)
+
+    async def documents(self) -> list[Document]:
+        async with self.desk.database.connection() as connection:
+            return (
+                await list_documents(connection, self.owner, Filters(versions=True), sort="oldest", limit=200)
+            ).items
+
+    async def until(self, reached: Callable[[list[Document], SourceView], bool]) -> list[Document]:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                await self.look()
+                found = await self.documents()
+                if reached(found, await self.view()):
+                    return found
+                await asyncio.sleep(0.1)
+
+    async def view(self) -> SourceView:
+        async with self.desk.database.connection() as connection:
+            return await show_source(connection, self.owner, self.source)
+
+
+async def watch(desk: Desk, owner: UUID, folder: Path, **options: Any) -> Watched:  # noqa: ANN401
+    inbox = folder / "inbox"
+    inbox.mkdir()
+    async with desk.database.transaction() as connection:
+        settings, chosen = Settings(data_dir=folder / "data"), SourceOptions(**options)
+        made = await add_folder(connection, settings, owner, str(inbox), options=chosen, every_seconds=3600)
+    return Watched(desk, owner, inbox, made.id)
+
+
+@pytest.fixture
+async def worker(desk: Desk, sandbox: Sandbox, folder: Path) -> AsyncGenerator[None]:
+    async with working(desk, sandbox, folder):
+        yield
+
+
+@pytest.mark.usefixtures("worker")
+async def test_each_file_is_added_once_and_outlives_the_file(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    for number in range(12):
+        watched.put(f"note-{number}.txt", f"Note {number} about the harbour.")
+    watched.put("twin.txt", "Note 3 about the harbour.")
+    await watched.until(lambda found, view: len(found) == 12 and view.counts.known == 1)
+    (watched.inbox / "note-0.txt").unlink()
+    for _ in range(3):
+        await watched.look()
+    found = await watched.documents()
+    assert sorted(one.filename for one in found if one.filename != "twin.txt") == sorted(
+        {one.filename for one in found}
+    )
+    assert len(found) == 12
+    lanes = await desk.rows("SELECT DISTINCT priority >= 10 AS bulk FROM jobs WHERE kind = 'process_document'")
+    assert lanes == [{"bulk": True}]
+    assert (await watched.view()).state in {"watching", "adding"}
+    await desk.check_books()
+
+
+async def test_a_file_that_still_grows_waits(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    file = watched.put("scan.txt", "first half")
+    await watched.look()
+    file.write_text("first half and second half")
+    await watched.look()
+    assert ((await watched.view()).counts.waiting, (await watched.view()).job_id) == (1, None)
+    await watched.look()
+    assert (await watched.view()).job_id is not None
+
+
+async def test_a_job_that_runs_twice_adds_each_file_once(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a worker had lost its lease, and went on while the next one began."""
+    watched = await watch(desk, owner, folder)
+    for number in range(8):
+        watched.put(f"note-{number}.txt", f"Note {number}.")
+    handler = add_files.KIND.handler
+
+    async def twice(run: Any) -> Any:  # noqa: ANN401
+        results = await asyncio.gather(handler(run), handler(run))
+        return results[0]
+
+    object.__setattr__(add_files.KIND, "handler", twice)
+    monkeypatch.setattr(sources, "SETTLE_SECONDS", 0.0)
+    try:
+        async with working(desk, sandbox, folder):
+            found = await watched.until(lambda found, _: len(found) >= 8)
+            await asyncio.sleep(0.5)
+            found = await watched.documents()
+    finally:
+        object.__setattr__(add_files.KIND, "handler", handler)
+    assert sorted(one.filename for one in found) == [f"note-{number}.txt" for number in range(8)]
+    assert (await watched.view()).counts.added == 8
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_changed_file_is_a_new_version(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    watched.put("plan.txt", "The first plan.")
+    await watched.until(lambda found, _: len(found) == 1)
+    watched.put("plan.txt", "The second plan, which is longer.")
+    found = await watched.until(lambda found, _: len(found) == 2)
+    assert [(one.filename, one.version, one.superseded) for one in found] == [
+        ("plan.txt", 1, True),
+        ("plan.txt", 2, False),
+    ]
+
+
+@pytest.mark.usefixtures("worker")
+async def test_subfolders_become_collections_and_added_files_move(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder, subfolders="collections", after="move")
+    watched.put("Harbour/2026/a.txt", "About the harbour.")
+    watched.put("b.txt", "About nothing.")
+    found = await watched.until(
+        lambda found, _: len(found) == 2 and (watched.inbox / "added/Harbour/2026/a.txt").exists()
+    )
+    assert {one.filename: one.collection for one in found} == {"a.txt": "Harbour", "b.txt": None}
+    await watched.look()
+    assert not (watched.inbox / "b.txt").exists()
+    assert len(await watched.documents()) == 2
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_source_runs_rules_on_its_documents(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder, subfolders="tags")
+    async with desk.database.transaction() as connection:
+        when, then = RuleWhen(source="inbox", text="lighthouse of bay 7"), RuleThen(["bay"], "Coast")
+        await add_rule(connection, owner, "Bays", when, then, enabled=True)
+    for bay in (7, 17):
+        watched.put(f"Sea/bay-{bay}.txt", f"The lighthouse of bay {bay} was painted.")
+    found = await watched.until(lambda found, _: len(found) == 2 and {one.status for one in found} == {"completed"})
+    shown = {one.filename: (one.collection, {"Sea", "bay"} & set(one.tags)) for one in found}
+    assert shown == {"bay-7.txt": ("Coast", {"Sea", "bay"}), "bay-17.txt": (None, {"Sea"})}
+
+
+async def test_a_folder_that_is_gone_is_reported_and_recovers(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    watched.inbox.rename(folder / "away")
+    await watched.look()
+    view = await watched.view()
+    assert (view.state, view.error) == ("failing", "The folder cannot be read: No such file or directory.")
+    (folder / "away").rename(watched.inbox)
+    await watched.look()
+    assert (await watched.view()).state == "watching"
+
+
+async def test_a_paused_source_is_not_looked_at(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    async with desk.database.transaction() as connection:
+        await edit_source(connection, owner, watched.source, paused=True)
+    watched.put("a.txt", "words")
+    await watched.look()
+    view = await watched.view()
+    assert (view.state, view.counts.waiting, view.next_run) == ("paused", 0, None)
+
+
+async def test_a_file_that_changes_while_it_is_read_is_not_added(folder: Path) -> None:
+    file = folder / "a.txt"
+    file.write_text("words")
+    about = file.stat()
+    source = FolderSource(UUID(int=1), UUID(int=2), folder, SourceOptions())
+    reading = add_files.read_file(source, SeenFile("a.txt", about.st_size, about.st_mtime_ns))
+    assert await anext(reading) == b"words"
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(add_files.FileChanged):
+        await anext(reading)
