@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 from uuid import UUID
 
 from octavo.client.calls import Call, Calls
 from octavo.client.transport import Repeat
 from octavo.records.automation import FailedFile, FieldView, RuleRun, RuleTrial, RuleView, SourceView
+
+SourceAction = Literal["run", "pause", "resume"]
 
 
 class AutomationCalls(Calls):
@@ -23,7 +26,7 @@ class AutomationCalls(Calls):
         return await self._post(SourceView, "/sources", {"kind": "folder", "path": path, **more})
 
     @Call
-    async def act_on_source(self, source: UUID, action: str) -> SourceView:
+    async def act_on_source(self, source: UUID, action: SourceAction) -> SourceView:
         """Run, pause or resume a source."""
         return await self._post(SourceView, f"/sources/{source}/{action}", repeat=Repeat.SAFE)
 

@@ -102,6 +102,7 @@ def sample(kind: Any, file: Path) -> Any:  # noqa: ANN401, PLR0911 - any annotat
     values: dict[Any, Any] = {
         UUID: uuid4(),
         str: "x",
+        object: "x",
         int: 2,
         float: 0.5,
         bool: True,
@@ -155,7 +156,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sent]:
 
     async def run() -> None:
         async with Client("http://localhost", retry_policy=NO_RETRIES, http=httpx.MockTransport(answer)) as client:
-            for calls in (client, client.analyses, client.conversions):
+            for calls in (client, client.analyses, client.automation, client.conversions):
                 await call_all(calls, file)
 
     asyncio.run(run())
@@ -181,4 +182,5 @@ def test_the_blocking_client_has_the_same_methods() -> None:
     assert {name for name, _ in methods(SyncClient)} == {name for name, _ in methods(Client)}
     with SyncClient("http://localhost") as blocking:
         assert dict(methods(type(blocking.analyses))) == dict(methods(type(Client("http://localhost").analyses)))
+        assert dict(methods(type(blocking.automation))) == dict(methods(type(Client("http://localhost").automation)))
         assert dict(methods(type(blocking.conversions))) == dict(methods(type(Client("http://localhost").conversions)))
