@@ -9,7 +9,7 @@ from hashlib import sha256
 from mimetypes import guess_type
 from os import fsencode
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -18,7 +18,9 @@ from octavo.client.transport import Request, Transport, read_problem, read_recor
 from octavo.core.errors import StorageFailed
 from octavo.core.types import Extraction
 from octavo.records.documents import Outcome, Received, Ticket
-from octavo.records.exports import KnownDocuments, Restored, RestoredDocument
+
+if TYPE_CHECKING:
+    from octavo.records.exports import Restored, RestoredDocument
 
 PIECE_BYTES = 256 << 10
 # Before the next part of an export, the server may draw the pictures of a figure.
@@ -238,18 +240,24 @@ class UploadCalls:
 
     async def find_known(self, documents: Sequence[Mapping[str, object]]) -> set[UUID]:
         """Return the ids of those documents of an export that the account has already."""
+        from octavo.records.exports import KnownDocuments  # imported late, because it has many types
+
         body = {"documents": [dict(one) for one in documents]}
         answer = await self._transport.call(Request("POST", "/import/known", repeatable=True, json=body))
         return set(read_record(KnownDocuments, answer).items)
 
     async def restore_document(self, import_id: UUID, body: Mapping[str, object]) -> RestoredDocument:
         """Restore one document of an export. Its files must have been uploaded."""
+        from octavo.records.exports import RestoredDocument
+
         path = f"/import/documents?import_id={import_id}"
         answer = await self._transport.call(Request("POST", path, repeatable=True, json=dict(body)))
         return read_record(RestoredDocument, answer)
 
     async def restore_records(self, kind: str, records: Sequence[object]) -> Restored:
-        """Restore records of one kind, such as threads. A conversion is restored on its own."""
+        """Restore records of one kind, such as threads. A conversion is restored alone."""
+        from octavo.records.exports import Restored
+
         one_by_one = kind == "conversions"
         path, body = ("/import/conversions", records[0]) if one_by_one else ("/import/records", {kind: list(records)})
         return read_record(Restored, await self._transport.call(Request("POST", path, repeatable=True, json=body)))
