@@ -131,6 +131,7 @@ def both_ways(one: object) -> object:
 
 
 def differences(one: object, other: object, path: str = "") -> Iterator[str]:
+    both: tuple[object, object] = (one, other)
     if isinstance(one, dict) and isinstance(other, dict):
         mine, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         for name in sorted({*mine, *theirs}):
@@ -143,11 +144,7 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
         for number, pair in enumerate(zip(these, those, strict=True)):
             yield from differences(*pair, f"{path}[{number}]")
     elif one != other:
-        yield f"{path}: {show(one)} | {show(other)}"
-
-
-def show(value: object) -> str:
-    return repr(value)[:200]
+        yield f"{path}: {' | '.join(repr(value)[:200] for value in both)}"
 
 
 def compare(one: Library, other: Library) -> Iterator[str]:

@@ -10,7 +10,7 @@ import tarfile
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import partial
 from hashlib import sha256
@@ -30,6 +30,7 @@ from octavo.core.formatting import count_of
 if TYPE_CHECKING:
     from octavo.cli.importers import NewDocument
     from octavo.client import Client
+    from octavo.client.uploads import ExportOptions
 
 app = typer.Typer()
 MANIFEST, COMPLETE, SELECTION = "octavo-export.json", "complete.json", "export-selection.json"
@@ -99,6 +100,7 @@ def export(
     """Export your library to a folder that can be read without Octavo. If it is interrupted, run it again."""
     wanted = dict(map(read_filter, where or ())) | ({"collection": collection} if collection else {})
     wanted |= {} if figures else {"figures": "false"}
+    read_options(wanted)
     folder.mkdir(parents=True, exist_ok=True)
     done = call(Target(server, key), lambda client: export_to(client, folder, wanted))
     if as_json:
@@ -115,7 +117,7 @@ async def export_to(client: Client, folder: Path, wanted: Mapping[str, str]) -> 
     while not (folder / COMPLETE).exists():
         place = last_batch(folder)
         try:
-            await unpack_stream(client.stream_export({**wanted, **({"resume": place} if place else {})}), folder)
+            await unpack_stream(client.stream_export(read_options({**wanted, "resume": place})), folder)
         except Unreachable:
             attempts -= 1
             if attempts == 0:
@@ -127,6 +129,16 @@ async def export_to(client: Client, folder: Path, wanted: Mapping[str, str]) -> 
             if attempts <= 0:
                 raise Unreachable("The server ended the export early.")
     return count_documents(folder)
+
+
+def read_options(wanted: Mapping[str, Any]) -> ExportOptions:
+    """Return the options of an export. Raises `BadInput` for an unknown filter."""
+    from octavo.client.uploads import ExportOptions
+
+    filters = [one.name for one in fields(ExportOptions) if one.name not in {"resume", "figures"}]
+    if unknown := sorted(wanted.keys() - {*filters, "resume", "figures"}):
+        raise BadInput(f"--where {unknown[0]}: unknown filter. Filters: {', '.join(filters)}.")
+    return ExportOptions(**wanted)
 
 
 def count_documents(folder: Path) -> int:
@@ -416,6 +428,8 @@ async def import_records(client: Client, kind: str, batch: Path, done: Imported)
         try:
             if kind == "mappings":
                 await client.conversions.add_mapping(records[0]["file"], records[0]["text"])
+            elif kind == "conversions":
+                done.counts["records"] += (await client.import_conversion(records[0])).added
             else:
                 done.counts["records"] += (await client.import_records(kind, records)).added
         except (KeyError, TypeError) as error:

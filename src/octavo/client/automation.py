@@ -26,6 +26,15 @@ class AutomationCalls(Calls):
         return await self._post(SourceView, "/sources", {"kind": "folder", "path": path, **more})
 
     @Call
+    async def show_source(self, source: UUID) -> SourceView:
+        return await self._get(SourceView, f"/sources/{source}")
+
+    @Call
+    async def edit_source(self, source: UUID, changes: Mapping[str, object]) -> SourceView:
+        """Change the name, the options or the interval of a source."""
+        return await self._patch(SourceView, f"/sources/{source}", dict(changes))
+
+    @Call
     async def act_on_source(self, source: UUID, action: SourceAction) -> SourceView:
         """Run, pause or resume a source."""
         return await self._post(SourceView, f"/sources/{source}/{action}", repeat=Repeat.SAFE)
@@ -47,12 +56,21 @@ class AutomationCalls(Calls):
         return await self._post(FieldView, "/fields", {"name": name, "type": type_, "choices": choices or []})
 
     @Call
+    async def edit_field(self, field: UUID, changes: Mapping[str, object]) -> FieldView:
+        """Rename a field, or change the choices of a field of the type `choice`."""
+        return await self._patch(FieldView, f"/fields/{field}", dict(changes))
+
+    @Call
     async def delete_field(self, field: UUID) -> None:
         await self._delete(f"/fields/{field}")
 
     @Call
     async def list_rules(self) -> list[RuleView]:
         return (await self._list(RuleView, "/rules")).items
+
+    @Call
+    async def show_rule(self, rule: UUID) -> RuleView:
+        return await self._get(RuleView, f"/rules/{rule}")
 
     @Call
     async def add_rule(

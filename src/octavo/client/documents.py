@@ -46,7 +46,8 @@ class Filters:
     """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
 
     `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years; sizes are in
-    bytes. `versions` includes superseded versions.
+    bytes. `field` is a custom field, or a field and its value, as in `Project:Coast`. `versions` includes superseded
+    versions.
     """
 
     id: str | None = None
@@ -67,6 +68,7 @@ class Filters:
     size_min: int | None = None
     size_max: int | None = None
     import_id: UUID | None = None
+    field: str | None = None
     sort: str | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from mimetypes import guess_type
 from os import fsencode
@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from octavo.client.calls import MOST_LISTED, Call, Calls, Stream, given
+from octavo.client.calls import MOST_LISTED, Call, Calls, Stream, as_query, given
 from octavo.client.transport import (
     Damaged,
     FileChanged,
@@ -27,14 +27,46 @@ from octavo.client.transport import (
 from octavo.core.errors import StorageFailed
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
-from octavo.records.documents import Outcome, Received, Ticket, UploadState, UploadView
-from octavo.records.exports import KnownDocuments, Restored, RestoredDocument
+from octavo.records.documents import (
+    KnownDocuments,
+    Outcome,
+    Received,
+    Restored,
+    RestoredDocument,
+    Ticket,
+    UploadState,
+    UploadView,
+)
 
 PIECE_BYTES = 256 << 10
 # Before the next part of an export, the server may draw the pictures of a figure.
 SILENCE_SECONDS = 300.0
 # Up to this size a file is sent in one call; a larger one in three, each of which can be retried alone.
 ONE_CALL_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What an export contains. Without filters, which are those of `Filters`, it contains all documents.
+
+    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    """
+
+    q: str | None = None
+    tag: str | None = None
+    collection: str | None = None
+    kind: str | None = None
+    sender: str | None = None
+    before: str | None = None
+    after: str | None = None
+    amount_min: float | None = None
+    amount_max: float | None = None
+    language: str | None = None
+    size_min: int | None = None
+    size_max: int | None = None
+    resume: str | None = None
+    figures: bool = True
+
 
 Policy = Literal["reuse", "new", "reject"]
 
@@ -252,12 +284,12 @@ class UploadCalls(Calls):
     # Exports and imports of a library -------------------------------------------------------------------------------
 
     @Stream
-    async def stream_export(self, wanted: Mapping[str, str]) -> AsyncGenerator[bytes]:
-        """Yield the parts of an export, which is a tar file. `wanted` contains the parameters of the request.
+    async def stream_export(self, wanted: ExportOptions | None = None) -> AsyncGenerator[bytes]:
+        """Yield the parts of an export, which is a tar file.
 
         Raises `Unreachable` if the server ends the stream early.
         """
-        request = Request("GET", f"/export?{urlencode(wanted)}")
+        request = Request("GET", "/export", query=as_query(asdict(wanted or ExportOptions())))
         async with self._transport.open(request, silence_seconds=SILENCE_SECONDS) as response:
             if not response.is_success:
                 await response.aread()
@@ -279,10 +311,13 @@ class UploadCalls(Calls):
 
     @Call
     async def import_records(self, kind: str, records: Sequence[object]) -> Restored:
-        """Restore records of one kind, such as threads. A conversion is restored on its own."""
-        one_by_one = kind == "conversions"
-        path, body = ("/import/conversions", records[0]) if one_by_one else ("/import/records", {kind: list(records)})
-        return await self._post(Restored, path, body, repeat=Repeat.SAFE)
+        """Restore records of one kind, such as threads."""
+        return await self._post(Restored, "/import/records", {kind: list(records)}, repeat=Repeat.SAFE)
+
+    @Call
+    async def import_conversion(self, record: Mapping[str, object]) -> Restored:
+        """Restore one conversion of an export."""
+        return await self._post(Restored, "/import/conversions", dict(record), repeat=Repeat.SAFE)
 
     def _path(self, path: str, fields: Mapping[str, str] | None = None) -> str:
         query = urlencode({**(fields or {}), **self._import})

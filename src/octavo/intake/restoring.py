@@ -22,6 +22,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.intake.errors import InvalidExport, NotRestorable
 from octavo.intake.upload_rows import Upload
 from octavo.library.collections import ensure_collection
+from octavo.records.documents import Restored
 from octavo.records.exports import (
     TEXT_FILES,
     AnalysisRecord,
@@ -32,7 +33,6 @@ from octavo.records.exports import (
     Origin,
     PartsRecord,
     RecordsImport,
-    Restored,
     ThreadRecord,
 )
 from octavo.storage import Stored

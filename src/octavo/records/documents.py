@@ -495,3 +495,26 @@ class Comparison:
     text: list[TextChange] | None
     appeared: list[OtherConnection]
     vanished: list[OtherConnection]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The result of restoring records: how many are new, and how many existed already or refer to missing documents."""
+
+    added: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredDocument:
+    """The document that a record was restored as. `state` is `exists` if it was there before."""
+
+    document_id: UUID
+    state: Literal["restored", "added", "exists"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocuments:
+    """The documents that exist, by their id in the export."""
+
+    items: dict[UUID, UUID]

@@ -469,23 +469,3 @@ class Origin(Exported):
     id: UUID
     sha256: Hash
     copy_of: UUID | None = None
-
-
-class Restored(BaseModel):
-    """The result of restoring records: how many are new, and how many existed already or refer to missing documents."""
-
-    added: int
-    skipped: int
-
-
-class RestoredDocument(BaseModel):
-    """The document that a record was restored as. `state` is `exists` if it was there before."""
-
-    document_id: UUID
-    state: Literal["restored", "added", "exists"]
-
-
-class KnownDocuments(BaseModel):
-    """The documents that exist, by their id in the export."""
-
-    items: dict[UUID, UUID]

@@ -49,14 +49,12 @@ from octavo.library.bulk import MOST_SELECTED
 from octavo.library.documents import Filters, select_documents
 from octavo.library.errors import NotReady
 from octavo.library.exporting import Export, Place
+from octavo.records.documents import KnownDocuments, Restored, RestoredDocument
 from octavo.records.exports import (
     ConversionRecord,
     DocumentImport,
-    KnownDocuments,
     Origin,
     RecordsImport,
-    Restored,
-    RestoredDocument,
     VectorsRecord,
 )
 from octavo.storage import Stored, attachment_header
