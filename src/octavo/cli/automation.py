@@ -19,6 +19,7 @@ from octavo.core.settings import load_settings
 
 if TYPE_CHECKING:
     from octavo.client import Client
+    from octavo.client.automation import SourceAction
     from octavo.records.automation import FieldView, RuleRun, RuleTrial, RuleView, SourceView
 
 sources_app = typer.Typer(help="Watch folders and add their files.", no_args_is_help=True)
@@ -138,7 +139,7 @@ def resume_source(source: SourceId, server: Server = None, key: Key = None, as_j
     _act_on_source(source, "resume", Target(server, key), as_json=as_json)
 
 
-def _act_on_source(source: str, action: str, target: Target, *, as_json: bool) -> None:
+def _act_on_source(source: str, action: SourceAction, target: Target, *, as_json: bool) -> None:
     async def run(client: Client) -> SourceView:
         known = {one.id: one.name for one in await client.automation.list_sources()}
         return await client.automation.act_on_source(find(source, known, "source"), action)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Literal
 from uuid import UUID
 
-from octavo.client.calls import Call, Calls
+from octavo.client.calls import MOST_LISTED, Call, Calls
 from octavo.client.transport import Repeat
+from octavo.core.pagination import Page
 from octavo.records.automation import FailedFile, FieldView, RuleRun, RuleTrial, RuleView, SourceView
 
 SourceAction = Literal["run", "pause", "resume"]
@@ -101,5 +102,6 @@ class AutomationCalls(Calls):
         return await self._post(RuleRun, f"/rules/{rule}/undo", {"run_id": str(run)} if run else {})
 
     @Call
-    async def list_runs(self, rule: UUID) -> list[RuleRun]:
-        return (await self._list(RuleRun, f"/rules/{rule}/runs")).items
+    async def list_runs(self, rule: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[RuleRun]:
+        """List the runs of a rule, newest first."""
+        return await self._list(RuleRun, f"/rules/{rule}/runs", cursor=cursor, limit=limit)
