@@ -86,10 +86,10 @@ async def test_what_octavo_would_not_write_is_refused_and_changes_nothing(house:
     for body, code in hostile:
         refused(await send(client, source, **body), 422, code)
     assert (await client.get("/api/v1/documents")).json()["items"] == []
-    done = await send(client, source)
+    done = await send(client, source, record=record(also_named=["diary.md"]))
     assert done.json()["state"] == "restored", done.text
     (found,) = (await client.get("/api/v1/documents")).json()["items"]
-    assert (found["title"], found["status"]) == ("Log", "completed")
+    assert (found["title"], found["status"], found["also_named"]) == ("Log", "completed", ["diary.md"])
     assert (await client.get(f"/api/v1/documents/{found['id']}/markdown")).text == TEXT
 
 

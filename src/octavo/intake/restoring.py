@@ -184,6 +184,7 @@ class Restoring:
         )
         place = {"document": self.document, "collection": collection}
         if whole:
+            await self._insert(QUERIES.insert_other_names, owner=self.owner, names=list(record.also_named))
             names = {"title": record.title, "author": record.author, "updated_at": record.updated_at}
             await self.connection.execute(QUERIES.set_names, place | names)
         else:

@@ -124,6 +124,7 @@ class DocumentRecord(Exported):
     duplicate_of: UUID | None = None
     family_id: UUID
     version: Annotated[int, Field(ge=1, le=10**6)] = 1
+    also_named: Annotated[list[Name], Field(max_length=1000)] = []
     tags: Annotated[list[TagRecord], Field(max_length=1000)] = []
     facts: Annotated[list[FactRecord], Field(max_length=10_000)] = []
     highlights: Annotated[list[HighlightRecord], Field(max_length=10_000)] = []

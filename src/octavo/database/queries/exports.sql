@@ -19,6 +19,8 @@ SELECT d.id::text AS key, jsonb_build_object(
     'amount', d.amount, 'currency', d.currency, 'summary', d.summary, 'described_by', d.described_by, 'metadata', d.metadata,
     'collection', c.name, 'edited', d.edited, 'created_at', d.created_at, 'updated_at', d.updated_at,
     'duplicate_of', d.duplicate_of, 'family_id', d.family_id, 'version', d.version,
+    'also_named', (SELECT coalesce(jsonb_agg(DISTINCT u.filename), '[]') FROM uploads u
+                   WHERE u.document_id = d.id AND u.state = 'deduplicated' AND u.filename <> d.filename),
     'tags', coalesce((SELECT jsonb_agg(jsonb_build_object('name', t.name, 'made_by', dt.made_by) ORDER BY lower(t.name))
                       FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id), '[]'),
     'facts', coalesce((SELECT jsonb_agg(to_jsonb(f) - 'document_id' ORDER BY f.made_by, f.name, f.number)

@@ -107,6 +107,12 @@ FROM jsonb_to_recordset(:highlights) AS h (
     lost boolean, created_at timestamptz, updated_at timestamptz)
 ON CONFLICT DO NOTHING;
 
+-- name: insert_other_names(owner, document, names)!
+-- Names of uploads of the same bytes that were not stored again.
+INSERT INTO uploads (id, owner_id, document_id, process_id, state, duplicates, filename, content_type, source_type, bytes, sha256, finalized_at)
+SELECT gen_random_uuid(), :owner, d.id, d.process_id, 'deduplicated', 'reuse', n.name, d.content_type, 'file', d.bytes, d.sha256, clock_timestamp()
+FROM documents d, jsonb_array_elements_text(:names) AS n (name) WHERE d.id = :document;
+
 -- name: set_names(document, title, author, collection, updated_at)!
 -- Last, so that nothing before changes the time of the last change.
 UPDATE documents SET title = :title, author = :author, collection_id = :collection,
