@@ -37,7 +37,7 @@ log = structlog.get_logger()
 # A process notices changed model settings within this time.
 CHECK_SECONDS = 1.0
 # Workers without a job check this often.
-IDLE_CHECK_SECONDS = 15.0
+IDLE_CHECK_SECONDS = 20.0
 WAIT_SECONDS = 5.0
 
 

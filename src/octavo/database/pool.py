@@ -30,7 +30,7 @@ WAIT_SECONDS = 30
 SHRINK_SECONDS = 20.0
 RETRY_SECONDS = 0.05
 # A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
-FRESH_SECONDS = 5.0
+FRESH_SECONDS = 8.0
 # A connection without a response for ten seconds is lost. A Unix socket ignores these options.
 LOST_NETWORK = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 2}
 # A process that stops in the middle of a transaction keeps its locks, and holds back events, no longer than this.

@@ -41,9 +41,9 @@ QUERIES = load_queries("jobs")
 CHANNEL = "octavo_jobs"
 CHORE_SECONDS = 1.0
 # The shortest and the longest time until the clock is checked. In between, it is checked when a job or schedule is due.
-TIME_SECONDS, QUIET_TIME_SECONDS = 0.25, 4.5
+TIME_SECONDS, QUIET_TIME_SECONDS = 0.25, 7.5
 # A chore without work pauses twice as long each time, up to this, while nothing happens in this worker.
-QUIET_CHORE_SECONDS = 8.0
+QUIET_CHORE_SECONDS = 12.0
 RETRY_SECONDS = 0.2
 # If a connection takes longer than this, the database was unavailable.
 AWAY_SECONDS = 0.5

@@ -50,7 +50,7 @@ class WorkerLimits:
     batch: int = 10
     lease_seconds: float = 60.0
     poll_seconds: float = 2.0
-    quiet_seconds: float = 30.0
+    quiet_seconds: float = 60.0
     grace_seconds: float = 5.0
 
     @property

@@ -58,7 +58,8 @@ async def test_a_worker_without_jobs_uses_two_connections_and_hardly_a_transacti
         before, _ = await asyncio.to_thread(count, database_info)
         await asyncio.sleep(SECONDS)
         after, connections = await asyncio.to_thread(count, database_info)
-    assert after - before <= SECONDS  # it was four times a second for the clock alone
+    # Ten more are for the connections of this test and for autovacuum. A worker that polls makes six in a second.
+    assert after - before <= 10 + SECONDS
     assert connections <= 3  # two, and the heartbeat for a moment
 
 

@@ -46,7 +46,7 @@ SELECT pass_time(:taking_over) AS changed, extract(epoch FROM least(
        coalesce(next.run_at <= next.now, false) AS has_due_schedule
 FROM (SELECT engine_now() AS now, (SELECT min(next_run_at) FROM schedules WHERE enabled) AS run_at) AS next;
 
--- name: notify()
+-- name: notify()!
 -- Wakes all workers.
 NOTIFY octavo_jobs;
 
