@@ -160,6 +160,9 @@ TELL = b"""
     RETURNING id"""
 
 
+FOLDER = b"""
+    INSERT INTO sources (id, owner_id, kind, name, address, every_seconds)
+    SELECT %s, owner_id, 'folder', %s, %s, 60 FROM documents WHERE id = %s"""
 READABLE = b"""
     UPDATE documents SET revision = 1, last_revision = 1, text_ready = true WHERE id = ANY (%s) RETURNING owner_id"""
 
@@ -212,8 +215,24 @@ class World:
             "thread": self.thread,
             "change": self.change,
             "provider": lambda: "compatible",
+            "source": self.source,
+            "field": lambda: self.alone("fields", {"name": "Project", "type": "text"}),
+            "rule": lambda: self.alone("rules", {"name": "Bays", "when": {"kind": "x"}, "then": {"tags": ["bay"]}}),
         }
         return makers[name]()
+
+    def alone(self, things: str, body: dict[str, Any]) -> str:
+        """The only one: an owner may not have many."""
+        for one in self.call("GET", f"/api/v1/{things}")["items"]:
+            self.call("DELETE", f"/api/v1/{things}/{one['id']}")
+        return self.call("POST", f"/api/v1/{things}", json=body)["id"]
+
+    def source(self) -> str:
+        """Put there by hand: a folder of this machine would be looked at."""
+        made, document = uuid4(), self.add()["document"]
+        with psycopg.connect(self.web.database_info, autocommit=True) as connection:
+            connection.execute(FOLDER, [made, str(made), f"/nowhere/{made}", document])
+        return str(made)
 
     def connection(self) -> str:
         """As comparing makes it, of two texts that can be read."""
