@@ -1,11 +1,15 @@
-"""Dependencies of routes that add files: the intake service, its limits, and a check that the caller can use models."""
+"""What routes that add files need: the intake service, its limits, a check that the caller can use models, and the
+bodies of requests that restore an export.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
+from pydantic import BaseModel, ValidationError
 
 from octavo.ai.models import uses_remote_model
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
@@ -15,11 +19,13 @@ from octavo.core.types import Extraction
 from octavo.extract.detect import detect
 from octavo.fetch import SystemResolver, parse_url, refuse_private_addresses
 from octavo.intake import Intake, IntakeLimits
+from octavo.intake.errors import InvalidExport
 from octavo.intake.upload_rows import NewUpload, intake_limits
 from octavo.owners.callers import Caller
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import BESIDE_FILE_BYTES
+from octavo.web.http.problems import describe_validation_errors
 
 
 def intake_of(services: ServicesOf) -> Intake:
@@ -74,3 +80,24 @@ def _why_not(settings: Settings, caller: Caller) -> str | None:
     if not all(uses_remote_model(settings, task.name) for task in (CLEAN_MARKDOWN, EXTRACT_PAGES)):
         return "This type of extraction needs a model, and none is set up. Choose plain extraction."
     return None
+
+
+# Records of an export -----------------------------------------------------------------------------------------------
+
+# The most bytes of a batch of records.
+MOST_RECORDS = 32 << 20
+Model = TypeVar("Model", bound=BaseModel)
+JSON_BODY: dict[str, Any] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+
+
+async def read_body(request: Request, model: type[Model], most: int) -> Model:
+    """Read a JSON body of limited size, and check it in a thread."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            raise TooLarge(f"A record is limited to {most:,} bytes.")
+    try:
+        return await asyncio.to_thread(model.model_validate_json, bytes(body))
+    except ValidationError as error:
+        raise InvalidExport(describe_validation_errors(error.errors()[:3])) from None

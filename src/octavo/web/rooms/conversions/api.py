@@ -5,36 +5,50 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import psycopg
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.convert import conversions as library
-from octavo.convert.conversion_json import conversion_from_json
+from octavo.convert.conversion_json import conversion_from_json, conversion_from_record
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
 from octavo.convert.corrections import Correction, Corrections, RowChange
+from octavo.convert.errors import UnknownMapping
+from octavo.convert.in_sandbox import check_mapping_in_sandbox
 from octavo.convert.mappings.mapping import Mapping as MappingRules
-from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, StoredMapping, mapping_of_conversion
-from octavo.convert.results import render_xml
+from octavo.convert.mappings.stored_mappings import (
+    DEFAULT_MAPPING,
+    StoredMapping,
+    find_mapping,
+    mapping_of_conversion,
+)
+from octavo.convert.results import render_xml, store_result
 from octavo.convert.submissions import ConversionIntake, OnSubmitted, Submission, ignore_submission
 from octavo.convert.values import Conversion
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, Defect, NotFound
+from octavo.core.ids import new_id
 from octavo.core.pagination import Page
 from octavo.core.types import JSON, JobStatus
 from octavo.database import Connection
 from octavo.facts.words import Box
 from octavo.intake import IntakeLimits
+from octavo.intake.errors import InvalidExport
+from octavo.intake.restoring import restore_conversion
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Caller
 from octavo.records.conversions import BatchView, ConversionView, FoundValue, PageWord, RevisionView
+from octavo.records.documents import Restored
+from octavo.records.exports import ConversionRecord
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
-from octavo.web.context.intake import LimitsOf, early_limited
+from octavo.web.context.intake import JSON_BODY, MOST_RECORDS, LimitsOf, early_limited, read_body
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
@@ -578,3 +592,49 @@ async def page_picture(
         return Response(status_code=304, headers=headers)
     drawn = await services.pictures.draw_file(FilePageRequest(file.key, number, width))
     return Response(drawn, headers=headers, media_type=MEDIA_TYPE)
+
+
+# Conversions of an export -------------------------------------------------------------------------------------------
+
+
+@router.post(
+    "/import/conversions",
+    tags=["export and import"],
+    responses=problems(400, 401, 403, 413, 422),
+    openapi_extra={"requestBody": JSON_BODY},
+)
+async def restore_one_conversion(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
+    """Restore one conversion of an export, with all revisions of its values. Its XML file is written again."""
+    record = await read_body(request, ConversionRecord, MOST_RECORDS)
+    owner = caller.owner_id
+    mapping = await _mapping(services, owner, record)
+    read = await mapping.read_in_thread()
+    numbers = [one.number for one in record.revisions]
+    if len(set(numbers)) != len(numbers) or record.revision not in numbers:
+        raise InvalidExport("A revision of the conversion is missing.")
+    try:
+        found = {one.number: conversion_from_record(one.record, read) for one in record.revisions}
+    except Defect:
+        raise InvalidExport("The values of the conversion do not match its mapping.") from None
+    stored = (await store_result(services.bucket, f"derived/{new_id()}", found[record.revision], mapping)).stored
+    days = services.settings.conversion_result_days
+    try:
+        async with services.database.transaction() as connection:
+            added = await restore_conversion(connection, owner, record.model_dump(mode="json"), stored, days)
+    except (psycopg.DataError, psycopg.IntegrityError) as error:
+        await services.bucket.delete([stored.key])
+        raise InvalidExport(error.diag.constraint_name) from None
+    if not added:
+        await services.bucket.delete([stored.key])
+    return Restored(added=int(added), skipped=int(not added))
+
+
+async def _mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
+    """Return the mapping of a conversion: a known one with the same text, or one that was checked in the sandbox."""
+    with suppress(UnknownMapping):
+        async with services.database.connection() as connection:
+            found = await find_mapping(connection, owner, record.mapping)
+        if found.text == record.mapping_text:
+            return found
+    await check_mapping_in_sandbox(services.sandbox, record.mapping_text, record.mapping_file)
+    return StoredMapping(record.mapping, record.mapping_file, record.mapping_text)

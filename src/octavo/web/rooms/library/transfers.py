@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 import psycopg
@@ -18,12 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.ai.vectors import Vectors
 from octavo.choreography import Cause, compare_documents, job_after
-from octavo.convert.conversion_json import conversion_from_record
-from octavo.convert.errors import UnknownMapping
-from octavo.convert.in_sandbox import check_mapping_in_sandbox
-from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
-from octavo.convert.results import store_result
-from octavo.core.errors import BadInput, Defect, NotFound, OctavoError, PageNotDrawn, TooLarge
+from octavo.core.errors import BadInput, NotFound, OctavoError, PageNotDrawn
 from octavo.core.ids import new_id
 from octavo.core.types import Lane
 from octavo.database import Connection, fetch_rows
@@ -39,7 +33,6 @@ from octavo.intake.restoring import (
     check_texts,
     has_result,
     known_documents,
-    restore_conversion,
     restore_records,
 )
 from octavo.intake.upload_rows import Upload, check_quota
@@ -51,7 +44,6 @@ from octavo.library.errors import NotReady
 from octavo.library.exporting import Export, Place
 from octavo.records.documents import KnownDocuments, Restored, RestoredDocument
 from octavo.records.exports import (
-    ConversionRecord,
     DocumentImport,
     Origin,
     RecordsImport,
@@ -59,20 +51,17 @@ from octavo.records.exports import (
 )
 from octavo.storage import Stored, attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf
+from octavo.web.context.intake import JSON_BODY, MOST_RECORDS, IntakeOf, LimitsOf, read_body
 from octavo.web.context.page_pictures import FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
-from octavo.web.http.problems import describe_validation_errors
 from octavo.web.rooms.library.api import LANGUAGE, FilterAmount, FilterDate, FilterRequest, FilterSize, FilterText
 from octavo.web.rooms.library.exports import whole_or_cut
 
 router = APIRouter(prefix="/api/v1", tags=["export and import"])
 MOST_KNOWN = 500
-# The most bytes of the record of one document with its text, and of a batch of other records.
-MOST_DOCUMENT, MOST_RECORDS = 192 << 20, 32 << 20
-Model = TypeVar("Model", bound=BaseModel)
-JSON_BODY: dict[str, Any] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+# The most bytes of the record of one document with its text.
+MOST_DOCUMENT = 192 << 20
 TAR: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A tar file: original files, Markdown, figures, pages with links, and JSON Lines.",
@@ -241,48 +230,6 @@ async def restore_other_records(request: Request, services: ServicesOf, caller: 
         return await restore_records(connection, caller.owner_id, given)
 
 
-@router.post(
-    "/import/conversions", responses=problems(400, 401, 403, 413, 422), openapi_extra={"requestBody": JSON_BODY}
-)
-async def restore_one_conversion(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
-    """Restore one conversion of an export, with all revisions of its values. Its XML file is written again."""
-    record = await read_body(request, ConversionRecord, MOST_RECORDS)
-    owner = caller.owner_id
-    mapping = await _mapping(services, owner, record)
-    read = await mapping.read_in_thread()
-    numbers = [one.number for one in record.revisions]
-    if len(set(numbers)) != len(numbers) or record.revision not in numbers:
-        raise InvalidExport("A revision of the conversion is missing.")
-    try:
-        found = {one.number: conversion_from_record(one.record, read) for one in record.revisions}
-    except Defect:
-        raise InvalidExport("The values of the conversion do not match its mapping.") from None
-    stored = (await store_result(services.bucket, f"derived/{new_id()}", found[record.revision], mapping)).stored
-    days = services.settings.conversion_result_days
-    try:
-        async with services.database.transaction() as connection:
-            added = await restore_conversion(connection, owner, record.model_dump(mode="json"), stored, days)
-    except (psycopg.DataError, psycopg.IntegrityError) as error:
-        await services.bucket.delete([stored.key])
-        raise InvalidExport(error.diag.constraint_name) from None
-    if not added:
-        await services.bucket.delete([stored.key])
-    return Restored(added=int(added), skipped=int(not added))
-
-
-async def read_body(request: Request, model: type[Model], most: int) -> Model:
-    """Read a JSON body of limited size, and check it in a thread."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > most:
-            raise TooLarge(f"A record is limited to {most:,} bytes.")
-    try:
-        return await asyncio.to_thread(model.model_validate_json, bytes(body))
-    except ValidationError as error:
-        raise InvalidExport(describe_validation_errors(error.errors()[:3])) from None
-
-
 def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[StoredFile]:
     """Return the files that were sent as uploads, if their checksums are those in the record."""
     needed = {one.kind: one for one in wanted.record.files if one.kind in BINARY_FILES}
@@ -348,17 +295,6 @@ async def _vectors(
     if len(numbers) != chunks * known:
         raise InvalidExport("The number of vectors differs from the number of chunks.")
     return Vectors(model, [list(numbers[n * known : (n + 1) * known]) for n in range(chunks)])
-
-
-async def _mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
-    """Return the mapping of a conversion: a known one with the same text, or one that was checked in the sandbox."""
-    with suppress(UnknownMapping):
-        async with services.database.connection() as connection:
-            found = await find_mapping(connection, owner, record.mapping)
-        if found.text == record.mapping_text:
-            return found
-    await check_mapping_in_sandbox(services.sandbox, record.mapping_text, record.mapping_file)
-    return StoredMapping(record.mapping, record.mapping_file, record.mapping_text)
 
 
 def _check_filter(given: Mapping[str, Any]) -> None:
