@@ -607,7 +607,7 @@ async def restore_one_conversion(request: Request, services: ServicesOf, caller:
     """Restore one conversion of an export, with all revisions of its values. Its XML file is written again."""
     record = await read_body(request, ConversionRecord, MOST_RECORDS)
     owner = caller.owner_id
-    mapping = await _mapping(services, owner, record)
+    mapping = await _exported_mapping(services, owner, record)
     read = await mapping.read_in_thread()
     numbers = [one.number for one in record.revisions]
     if len(set(numbers)) != len(numbers) or record.revision not in numbers:
@@ -629,7 +629,7 @@ async def restore_one_conversion(request: Request, services: ServicesOf, caller:
     return Restored(added=int(added), skipped=int(not added))
 
 
-async def _mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
+async def _exported_mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
     """Return the mapping of a conversion: a known one with the same text, or one that was checked in the sandbox."""
     with suppress(UnknownMapping):
         async with services.database.connection() as connection:
