@@ -343,18 +343,21 @@ class Worker(Generic[Tools]):
             await asyncio.sleep(TIME_SECONDS)
             await _wait(self._delayed, pause - TIME_SECONDS)
             self._delayed.clear()
-            requested, pause = time.monotonic(), TIME_SECONDS
+            requested, planned, pause = time.monotonic(), pause, TIME_SECONDS
             with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
                 async with self._database.connection() as connection:
                     # Leases expired during an outage, or while this machine was suspended. Give live workers, including
                     # this one, time to renew theirs first.
                     away = time.monotonic() - requested > AWAY_SECONDS
-                    if away or requested - began > QUIET_TIME_SECONDS + self._limits.heartbeat_seconds:
+                    if away or requested - began > planned + self._limits.heartbeat_seconds:
                         takeover_from = time.monotonic() + self._limits.takeover_delay_seconds
                     pause = await self._pass_time(connection, taking_over=time.monotonic() >= takeover_from)
 
     async def _pass_time(self, connection: Connection, *, taking_over: bool) -> float:
-        """Make all changes that are due. Returns the seconds until the next one is."""
+        """Make all changes that are due. Returns the seconds until the next one is.
+
+        A worker with jobs checks the clock often, so that it notices if its machine was suspended.
+        """
         row = await (await connection.execute(QUERIES.pass_time, {"taking_over": taking_over})).fetchone()
         changed, due_in, has_due_schedule = row or (0, None, False)
         if changed:
@@ -363,7 +366,10 @@ class Worker(Generic[Tools]):
         if has_due_schedule:
             async with connection.transaction():
                 await run_due(connection)
-        return QUIET_TIME_SECONDS if due_in is None else min(QUIET_TIME_SECONDS, max(TIME_SECONDS, float(due_in)))
+        if self._slots.running:
+            return TIME_SECONDS
+        most = min(QUIET_TIME_SECONDS, self._limits.heartbeat_seconds)
+        return most if due_in is None else min(most, max(TIME_SECONDS, float(due_in)))
 
     async def _keep_doing(self, chore: Chore) -> None:
         """Repeat a background task.
