@@ -256,7 +256,7 @@ async def test_an_action_on_many_documents_is_done_once_or_not_at_all(
     for number in range(3):
         await client.post(DOCUMENTS, json={"text": f"Ferry number {number}."})
     monkeypatch.setattr(bulk, "BATCH_DOCUMENTS", 1)
-    wanted = {"action": "delete", "filter": {}}
+    wanted: dict[str, Any] = {"action": "delete", "filter": {}}
 
     def die(*_: object) -> None:
         raise SystemExit
@@ -280,7 +280,7 @@ async def test_an_action_on_many_documents_is_done_once_or_not_at_all(
 async def test_an_action_on_no_documents_is_repeated(house: House, action: str) -> None:
     client, header = await house.browser(), key()
     await me(client)
-    wanted = {"action": action, "filter": {}}
+    wanted: dict[str, Any] = {"action": action, "filter": {}}
     first = await client.post(f"{DOCUMENTS}/bulk", json=wanted, headers=header)
     assert first.json()["changed"] == 0, first.text
     await client.post(DOCUMENTS, json=NOTE)

@@ -53,8 +53,11 @@ async def test_a_run_reads_every_file_once_and_continues_where_it_stopped(
 ) -> None:
     files, results, reported = source(folder, 7), (folder / "out").as_uri(), list[tuple[int, int]]()
 
+    def report(done: int, total: int) -> None:
+        reported.append((done, total))
+
     async def run() -> Progress:
-        return await run_plan(settings, files, results, RunOptions(processes=1), lambda *one: reported.append(one))
+        return await run_plan(settings, files, results, RunOptions(processes=1), report)
 
     made = await run()
     assert (made.files, made.shards, made.finished, made.outcomes) == (7, 3, 3, {"ready": 7})
@@ -84,7 +87,10 @@ async def test_results_of_one_source_are_not_mixed_with_those_of_another(
 
 
 def test_without_the_extra_packages_one_line_says_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest, "find_spec", lambda _: None)
+    def find_nothing(_name: str) -> None:
+        return None
+
+    monkeypatch.setattr(manifest, "find_spec", find_nothing)
     result = CliRunner().invoke(app, ["bulk", "status", "/nowhere"])
     assert isinstance(result.exception, NotPossibleHere)
     assert "make bulk" in result.exception.line
