@@ -44,7 +44,7 @@ test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
 test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
-test-long: $(VENV)/.dev ## run the long forms of the reliability tests
+test-long: $(VENV)/.dev $(VENV)/.bulk ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
 
 # The seed is printed; it decides what is added and the order of the kills.

@@ -30,7 +30,6 @@ async def out(folder: Path) -> AsyncIterator[Bucket]:
 
 @pytest.fixture
 def settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    pytest.importorskip("daft", reason="`make bulk` installs it")
     monkeypatch.setenv("OCTAVO_DATA_DIR", str(folder))
     monkeypatch.setattr(manifest, "SHARD_FILES", 3)
     return Settings(data_dir=folder)
@@ -47,6 +46,7 @@ async def read_all(out: Bucket) -> list[object]:
     return [await read_shard(out, number) for number in sorted(await finished_shards(out))]
 
 
+@pytest.mark.long  # `make test-long` installs Daft
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Daft leaves a pipe to its process open
 async def test_a_run_reads_every_file_once_and_continues_where_it_stopped(
     settings: Settings, folder: Path, out: Bucket
@@ -71,6 +71,7 @@ async def test_a_run_reads_every_file_once_and_continues_where_it_stopped(
     assert (folder / "out" / shard_key(0)).stat() == kept
 
 
+@pytest.mark.long  # `make test-long` installs Daft
 async def test_a_shard_that_two_processes_read_is_written_once(settings: Settings, folder: Path, out: Bucket) -> None:
     plan = await make_plan(out, source(folder, 2), settings)
     for _ in range(2):
@@ -78,6 +79,7 @@ async def test_a_shard_that_two_processes_read_is_written_once(settings: Setting
     assert await finished_shards(out) == {0}
 
 
+@pytest.mark.long  # `make test-long` installs Daft
 async def test_results_of_one_source_are_not_mixed_with_those_of_another(
     settings: Settings, folder: Path, out: Bucket
 ) -> None:
