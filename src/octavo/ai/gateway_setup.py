@@ -100,10 +100,11 @@ def _reveal(secret: SecretStr | None) -> str:
 
 
 class LiveModels:
-    """The model settings in force and the gateway of one process, renewed after a change without a restart.
+    """The current model settings and gateway of a process. Both are reloaded when the settings change, without a
+    restart.
 
-    The gateway is opened on first use, so that a process that calls no model does not load its libraries. Calls that
-    have begun end with the gateway with which they began.
+    The gateway is opened on first use, so that a process that calls no model does not load its libraries. Calls in
+    progress finish on the gateway they started with.
     """
 
     def __init__(self, base: Settings, database: Database) -> None:

@@ -57,8 +57,8 @@ class UnitLengths:
     def tokens(self, *, as_files: bool) -> list[int]:
         """Estimate the number of tokens of each page or chunk.
 
-        The estimate is rather too high than too low. If `as_files` is true, pages are sent as files, and every page
-        counts as much as an image.
+        The estimate errs on the high side. If `as_files` is true, pages are sent as files, and every page counts as
+        much as an image.
         """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]

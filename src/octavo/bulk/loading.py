@@ -226,7 +226,9 @@ class Loader:
         await self._compare(connection, [one.upload.document_id for one in ready])
 
     async def _compare(self, connection: Connection, documents: Sequence[UUID]) -> None:
-        """Queue the comparisons. Few run at the same time, because each uses a core, and people use the workers too."""
+        """Queue the comparisons. Only a few run in parallel, because each uses a full core, and the workers must also
+        process users' jobs.
+        """
         cap_key = f"bulk:{self.owner}"
         await connection.execute(QUERIES.limit_comparisons, {"key": cap_key})
         await compare_documents(connection, Cause.EMBEDDED, documents, cap_key=cap_key)

@@ -320,7 +320,7 @@ def refuse_links(count: int) -> None:
 # Models ---------------------------------------------------------------------------------------------------------------
 
 
-models_app = typer.Typer(help="Show, set up and test the providers of models.", no_args_is_help=True)
+models_app = typer.Typer(help="Show, set up and test model providers.", no_args_is_help=True)
 DEFAULT = "default"
 
 

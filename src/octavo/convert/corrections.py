@@ -244,7 +244,7 @@ def correct(
     """Apply corrections to a conversion. Raises `BadInput` if a correction is invalid.
 
     A value that a person accepts unchanged keeps its position. A new value has a position only if the person selected
-    one. `originals` contains values that were found originally and now replace corrected values.
+    one. `originals` contains the extracted values to restore in place of earlier corrections.
     """
     values = {one.path: one for one in conversion.values}
     changes: list[Change] = [

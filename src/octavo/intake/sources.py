@@ -183,7 +183,7 @@ def _state(row: Row) -> SourceState:
 
 
 def check_folder(settings: Settings, path: str) -> Path:
-    """Return the folder without links in its path. Raises `BadFolder` if it cannot be watched."""
+    """Resolve symbolic links in the path and return the folder. Raises `BadFolder` if it cannot be watched."""
     given = Path(path)
     if "\0" in path or not given.is_absolute():
         raise BadFolder("Use an absolute path on the server.")

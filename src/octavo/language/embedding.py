@@ -135,7 +135,9 @@ def open_tokenizer(content: bytes) -> Tokenizer:
 
 
 class _Normalised(dict[int, str]):
-    """Maps each character to its normal form: lower case, without accents, and with spaces around separate words."""
+    """Maps each character to its normalised form: lower case and without accents. A character that is a token by
+    itself, such as punctuation or a Chinese character, has spaces around it.
+    """
 
     def __missing__(self, number: int) -> str:
         self[number] = form = _normalise(chr(number))

@@ -72,8 +72,9 @@ OnChanged: TypeAlias = Callable[[Connection, int], Awaitable[object]]
 class BulkAction:
     """An action on many documents of an owner.
 
-    `trashed` says whether the documents must be in the trash; None allows both. With `skips`, documents that were
-    deleted after they were selected are skipped. With `on_changed`, all documents are one batch.
+    `trashed` says whether the documents must be in the trash; None allows both. If `skips` is true, documents that were
+    deleted after they were selected are skipped. If `on_changed`, a callback, is set, all documents are changed in a
+    single batch.
     """
 
     database: Database

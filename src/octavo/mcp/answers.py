@@ -223,6 +223,8 @@ async def _walk(list_page: ListPage[Item]) -> AsyncGenerator[Item]:
 
 
 def _label(page: PageView) -> str:
-    """Return the number that is printed on the page, without characters that could end the comment."""
+    """Return the printed page number as a part of the page's heading comment, or an empty text. Characters that could
+    close the comment are removed.
+    """
     label = re.sub(r"[^\w ]", "", page.label or "")[:MOST_LABEL]
     return f", printed as {label}" if label and label != str(page.number) else ""

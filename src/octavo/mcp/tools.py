@@ -1,6 +1,7 @@
-"""The tools for agents in one table. The docstring of a tool is its description for the agent.
+"""A table of all tools for agents. The docstring of a tool is the description that the agent sees.
 
-A tool never acts on the text of a document. Tools that write are offered only to callers that may write.
+A tool never treats the text of a document as instructions. Tools that write are offered only to callers with write
+permission.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class OwnerRequest(BaseModel):
 
 @router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NO_SIGN_IN)
 async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Create an account and move the documents of this browser to it."""
+    """Create an account, and move the documents that were added in this browser without an account to it."""
     return await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
 
 

@@ -1,4 +1,4 @@
-"""The API for budgets, usage and providers of models. Changes apply to all processes without a restart."""
+"""The API for budgets, usage and model providers. Changes apply to all processes without a restart."""
 
 from __future__ import annotations
 

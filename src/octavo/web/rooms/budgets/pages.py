@@ -1,4 +1,4 @@
-"""Settings pages for budgets and for providers of models, and the page for the budget of one document."""
+"""Settings pages for budgets and for model providers, and the page for the budget of one document."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class ViewForm(LibraryQuery):
 
 
 def read_size(text: str) -> int | None:
-    """Return a size in bytes: of 5 MB, 300 KB or 1024."""
+    """Parse a size such as 5 MB, 300 KB or 1024. Returns bytes, or None if the text is not a size."""
     found = _SIZE.fullmatch(text.strip())
     return min(int(float(found[1]) * UNITS[found[2].lower()]), MOST_BYTES) if found else None
 
