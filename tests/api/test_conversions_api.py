@@ -12,7 +12,6 @@ from uuid import UUID
 from xml.etree import ElementTree as ET
 
 import httpx
-from psutil import Process
 
 from octavo.client.conversions import ConversionCalls
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING
@@ -21,6 +20,7 @@ from octavo.intake import Intake
 from octavo.web.context.callers import SESSION_COOKIE
 from tests.support.conversions import converted, invoice
 from tests.support.library import Desk
+from tests.support.preloaded import descendants
 from tests.support.processing import OpenSandbox
 from tests.support.visitors import House, OpenHouse, me, refused, session_of
 from tests.support.working import working
@@ -160,7 +160,7 @@ async def test_a_check_ends_when_its_caller_leaves(house: House) -> None:
     assert (await person.post("/api/v1/mappings/check", json=good)).status_code == 200
     cookie = f"{SESSION_COOKIE}={session_of(person)}"
     body = json.dumps({"text": SLOW_TO_CHECK}).encode()
-    before = {one.pid for one in Process().children(recursive=True)}
+    before = descendants()
     left, started = asyncio.Event(), False
 
     async def receive() -> dict[str, Any]:
@@ -168,7 +168,7 @@ async def test_a_check_ends_when_its_caller_leaves(house: House) -> None:
         if not started:
             started = True
             return {"type": "http.request", "body": body, "more_body": False}
-        while {one.pid for one in Process().children(recursive=True)} <= before:  # noqa: ASYNC110 - no event tells
+        while descendants() <= before:  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.01)
         left.set()
         return {"type": "http.disconnect"}
@@ -182,7 +182,7 @@ async def test_a_check_ends_when_its_caller_leaves(house: House) -> None:
     scope |= {"client": ("127.0.0.1", 5000), "server": ("127.0.0.1", 8400)}
     await house.app(scope, receive, send)
     assert left.is_set()
-    assert {one.pid for one in Process().children(recursive=True)} <= before
+    assert descendants() <= before
 
 
 async def test_a_mapping_that_an_older_version_accepted_says_why_it_cannot_be_used(house: House) -> None:

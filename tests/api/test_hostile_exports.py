@@ -63,7 +63,6 @@ async def send(client: httpx.AsyncClient, source: str, **body: Any) -> httpx.Res
 
 async def test_what_octavo_would_not_write_is_refused_and_changes_nothing(house: House) -> None:
     client = await house.browser()
-    source = await upload(client, TEXT.encode())
     fact = {"made_by": "person", "name": "shoe size", "confidence": 1, "source": "person", "status": "confirmed"}
     hostile: list[tuple[dict[str, Any], str]] = [
         ({"layout": layout(end=10**6)}, "INVALID_EXPORT"),
@@ -84,9 +83,9 @@ async def test_what_octavo_would_not_write_is_refused_and_changes_nothing(house:
         ({"record": record(revision=0)}, "INVALID_EXPORT"),
     ]
     for body, code in hostile:
-        refused(await send(client, source, **body), 422, code)
+        refused(await send(client, await upload(client, TEXT.encode()), **body), 422, code)
     assert (await client.get("/api/v1/documents")).json()["items"] == []
-    done = await send(client, source, record=record(also_named=["diary.md"]))
+    done = await send(client, await upload(client, TEXT.encode()), record=record(also_named=["diary.md"]))
     assert done.json()["state"] == "restored", done.text
     (found,) = (await client.get("/api/v1/documents")).json()["items"]
     assert (found["title"], found["status"], found["also_named"]) == ("Log", "completed", ["diary.md"])

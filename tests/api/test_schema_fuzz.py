@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 # A form has only texts: what is no text in a schema is one when it is sent.
 HAS_ONLY_TEXTS = ["POST /api/v1/documents", "POST /api/v1/conversions"]
 
+# The statuses with which a request that violates its description is refused.
+REFUSED = ["400", "401", "403", "404", "405", "406", "409", "415", "422", "428", "429", "5xx"]
 ACCEPTED = ["2xx", "401", "403", "404", "409", "429"]
 # What a schema cannot say is still checked: whose cursor it is, whether a file is empty, which fields go together, and
 # which characters are spaces.
@@ -95,7 +97,9 @@ CHECKED_FURTHER = {
         "POST /api/v1/conversions/{conversion}/again",
     ],
     "415": ["POST /api/v1/conversions", "POST /api/v1/documents/{document}/convert"],
-    "413": ["POST /api/v1/uploads", "POST /api/v1/documents"],
+    "413": [  # a long text has even more bytes
+        *("POST /api/v1/uploads", "POST /api/v1/documents", "POST /api/v1/mappings", "POST /api/v1/mappings/check"),
+    ],
     "412": [  # whether the thing still has this ETag
         *("PATCH /api/v1/documents/{document}", "PATCH /api/v1/documents/{document}/facts"),
         *("PATCH /api/v1/highlights/{highlight}", "PATCH /api/v1/prompts/{prompt}"),
@@ -125,6 +129,8 @@ def checks_of(name: str) -> dict[str, Any]:
     checks: dict[str, Any] = {"positive_data_acceptance": {"expected-statuses": ACCEPTED + further}}
     if name in HAS_ONLY_TEXTS:
         checks["negative_data_rejection"] = {"enabled": False}
+    elif "413" in further:
+        checks["negative_data_rejection"] = {"expected-statuses": [*REFUSED, "413"]}
     return checks
 
 

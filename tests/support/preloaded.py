@@ -37,6 +37,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
+import psutil
 import typer.main
 
 from tests.support.built_once import build_once
@@ -178,6 +179,19 @@ class Order:
     numbers: list[int]
 
 
+# The parent processes of sandboxes that this process has opened, and that are not its children.
+FORKED_SANDBOXES: list[int] = []
+
+
+def descendants() -> set[int]:
+    """The processes that this process has started, with those of its sandboxes."""
+    found = {one.pid for one in psutil.Process().children(recursive=True)}
+    for pid in FORKED_SANDBOXES:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found |= {one.pid for one in psutil.Process(pid).children(recursive=True)}
+    return found
+
+
 def fork_sandboxes() -> None:
     """Let the sandboxes that tests of this process open be forks, if they preload modules.
 
@@ -193,7 +207,9 @@ def fork_sandboxes() -> None:
         with open(os.devnull, "r+b") as nothing:  # noqa: ASYNC230, PTH123 - a device
             files = [nothing.fileno(), nothing.fileno(), options["stderr"].fileno(), *pass_fds]
             kept = [os.dup(file) for file in files]
-        return SandboxParent(await asyncio.to_thread(send_and_close, order, kept))
+        started = await asyncio.to_thread(send_and_close, order, kept)
+        FORKED_SANDBOXES.append(started.pid)
+        return SandboxParent(started)
 
     asyncio.create_subprocess_exec = start_child
 

@@ -40,6 +40,10 @@ ATTEMPTS = 5
 MOST_LINE = 128 << 20
 MOST_SENT, MOST_SENT_BYTES = 500, 8 << 20
 NAMESPACE = UUID("5a7b9f0c-6f6e-5d1f-9a53-0c7a4f0ee001")
+# Errors that every other document would have, too.
+FATAL = frozenset(
+    {"NETWORK", "TOO_MANY_UPLOADS", "UNAUTHENTICATED", "FORBIDDEN", "NOT_ALLOWED", "QUOTA_EXCEEDED", "NOT_OCTAVO"}
+)
 BINARY = ("source", "unlocked", "page_raw", "transcript_raw", "image_jpeg")
 TEXTS = ("markdown", "plain_markdown")
 
@@ -323,6 +327,9 @@ async def import_export(client: Client, folder: Path) -> Imported:
                 await import_batch(client, folder, batch, import_id, done)
             else:
                 await import_records(client, kind, batch, done)
+        if kind == "documents":
+            for batch in sorted((folder / kind).glob("[0-9]*.jsonl")):
+                await import_copies(client, folder, batch, import_id, done)
     return done
 
 
@@ -344,17 +351,28 @@ def check_batch(folder: Path, batch: Path) -> None:
 
 
 async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
-    records = [json.loads(line) for line in read_lines(batch)]
-    known = await client.find_known([as_origin(record) for record in records])
-    done.counts["exists"] += sum(UUID(record["id"]) in known for record in records)
-    new = [record for record in records if UUID(record["id"]) not in known]
-    # One after the other where the order matters: copies of a file, and versions of a document.
-    ordered = [one for one in new if one.get("duplicate_of") or one.get("version", 1) > 1]
+    records = [one for one in map(json.loads, read_lines(batch)) if not one.get("duplicate_of")]
+    new = await find_new(client, records, done)
+    # One after the other where the order matters: versions of a document.
+    ordered = [one for one in new if one.get("version", 1) > 1]
     alone = [one for one in new if one not in ordered]
     for group in (alone[at : at + AT_ONCE] for at in range(0, len(alone), AT_ONCE)):
         await asyncio.gather(*(send_record(client, folder, one, import_id, done) for one in group))
     for one in ordered:
         await send_record(client, folder, one, import_id, done)
+
+
+async def import_copies(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
+    """Import documents with the same content as another one, after all others."""
+    copies = [one for one in map(json.loads, read_lines(batch)) if one.get("duplicate_of")]
+    for one in await find_new(client, copies, done):
+        await send_record(client, folder, one, import_id, done)
+
+
+async def find_new(client: Client, records: Sequence[dict[str, Any]], done: Imported) -> list[dict[str, Any]]:
+    known = await client.find_known([as_origin(record) for record in records]) if records else set[UUID]()
+    done.counts["exists"] += sum(UUID(record["id"]) in known for record in records)
+    return [record for record in records if UUID(record["id"]) not in known]
 
 
 def as_origin(record: Mapping[str, Any]) -> dict[str, object]:
@@ -384,7 +402,7 @@ async def send_record(client: Client, folder: Path, record: dict[str, Any], impo
 
 def check_fatal(error: OctavoError) -> None:
     """Raise errors that every other document would have, too."""
-    if error.code in {"UNREACHABLE", "UNAUTHENTICATED", "FORBIDDEN", "NOT_ALLOWED", "QUOTA_EXCEEDED", "NOT_OCTAVO"}:
+    if error.code in FATAL:
         raise error
 
 

@@ -19,7 +19,7 @@ from psycopg.types.json import Jsonb
 from octavo.connect.evidence import digest_of
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.intake.errors import InvalidExport, NotRestorable
+from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
 from octavo.intake.upload_rows import Upload
 from octavo.library.collections import ensure_collection
 from octavo.records.documents import Restored
@@ -112,6 +112,10 @@ def check_layout(wanted: DocumentImport, text: str) -> None:
         raise InvalidExport("A position in the layout is outside the text.")
 
 
+# Parts of a record that are not columns of the table of documents.
+OTHER_TABLES = {"facts", "highlights", "files", "tags", "fields", "title", "author"}
+
+
 @dataclass(frozen=True, slots=True)
 class Restoring:
     """Restores one document in the caller's transaction."""
@@ -133,36 +137,36 @@ class Restoring:
         return (await known_documents(self.connection, self.owner, [origin])).get(record.id)
 
     async def restore(
-        self, source: UUID, files: Sequence[StoredFile], wanted: DocumentImport, import_key: UUID
+        self, source: Upload, files: Sequence[StoredFile], wanted: DocumentImport, import_key: UUID
     ) -> list[UUID]:
-        """Create the document with its results. `source` is the upload of its file. Returns the ids of its chunks."""
+        """Create the document with its results. `source` is the upload of its file. Returns the ids of its chunks.
+
+        Raises `UploadClosed` if another request has used or removed the upload.
+        """
         record, process = self.record, new_id()
         twin = await self._id(QUERIES.canonical, sha256=record.sha256)
         family = await self._family()
         await self.connection.execute(QUERIES.lock_family, {"family": family})
         values = {"id": self.document, "owner": self.owner, "process": process, "family": family, "duplicate_of": twin}
         import_id = await self._id(QUERIES.join_import, key=import_key)
-        fields = Jsonb(
-            record.model_dump(mode="json", exclude={"facts", "highlights", "files", "tags", "title", "author"})
-        )
-        await self.connection.execute(QUERIES.insert_document, {**values, "record": fields, "import_id": import_id})
+        row = Jsonb(record.model_dump(mode="json", exclude=OTHER_TABLES))
+        await self.connection.execute(QUERIES.insert_document, {**values, "record": row, "import_id": import_id})
         job = {"process": process, "owner": self.owner, "document": self.document, "revision": max(record.revision, 1)}
         await self.connection.execute(QUERIES.insert_job, {**job, "origin": record.id})
-        kept = {"id": source, "document": self.document, "process": process, "canonical": twin is None}
-        await self.connection.execute(QUERIES.keep_source, kept)
+        kept = {"id": source.id, "document": self.document, "process": process, "canonical": twin is None}
+        if not await fetch_rows(self.connection, QUERIES.keep_source, {**kept, "key": source.object_key}):
+            raise UploadClosed
         await self._insert(QUERIES.insert_files, process=process, files=[one.as_json() for one in files])
         chunks = await self._layout(wanted)
         await self.edit(whole=True)
         return chunks
 
-    async def prepare(self, upload: Upload, undetected: Collection[str]) -> Upload:
-        """Give an upload the name and the type of the document, which will be processed again."""
-        record = self.record
-        names = {"document_id": self.document, "filename": record.filename, "content_type": record.content_type}
-        kind = record.source_type if record.source_type in undetected else "file"
-        given = names | {"source_type": kind, "source_url": record.source_url, "duplicates": "new"}
-        await self.connection.execute(QUERIES.prepare_upload, {"id": upload.id, **given})
-        return replace(upload, **given)
+    async def prepare(self, upload: Upload) -> None:
+        """Save the name and the type that `named_as` gave to an upload, which will be processed again."""
+        names = ("document_id", "filename", "content_type", "source_type", "source_url", "duplicates")
+        await self.connection.execute(
+            QUERIES.prepare_upload, {"id": upload.id, **{name: getattr(upload, name) for name in names}}
+        )
 
     async def edit(self, *, whole: bool) -> None:
         """Restore what people set: facts, tags, collection, highlights and notes; and everything else if `whole`.
@@ -179,6 +183,8 @@ class Restoring:
         ]
         await self._insert(QUERIES.insert_highlights, user=self.user, highlights=highlights)
         await self._tag(tags)
+        fields = {"owner": self.owner, "document": self.document, "fields": Jsonb(record.fields)}
+        await self.connection.execute(QUERIES.set_fields, fields)
         collection = (
             await ensure_collection(self.connection, self.owner, record.collection) if record.collection else None
         )
@@ -210,7 +216,7 @@ class Restoring:
         await self.connection.execute(PROCESSING.insert_pages, place | {"pages": Jsonb(pages)})
         await self.connection.execute(PROCESSING.insert_figures, place | {"figures": Jsonb(figures)})
         await self.connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(chunks)})
-        await self.connection.execute(QUERIES.insert_concepts, {"chunks": Jsonb(chunks)})
+        await self.connection.execute(QUERIES.insert_concepts, {"owner": self.owner, "chunks": Jsonb(chunks)})
         return [UUID(one["id"]) for one in chunks]
 
     async def _tag(self, tags: Sequence[Any]) -> None:
@@ -228,6 +234,19 @@ class Restoring:
         return rows[0]["id"] if rows else None
 
 
+def named_as(upload: Upload, owner: UUID, record: DocumentRecord, undetected: Collection[str]) -> Upload:
+    """Return an upload with the name and the type of the document in the record."""
+    return replace(
+        upload,
+        document_id=derived_id(owner, record.id),
+        filename=record.filename,
+        content_type=record.content_type,
+        source_type=record.source_type if record.source_type in undetected else "file",
+        source_url=record.source_url,
+        duplicates="new",
+    )
+
+
 UNPLACED = {"char_start": None, "char_end": None, "lost": False}
 
 
@@ -243,7 +262,7 @@ async def restore_records(connection: Connection, owner: UUID, given: RecordsImp
     """Restore records of any kind. Records that exist are not changed."""
     total = sum(len(getattr(given, name)) for name in type(given).model_fields)
     added = 0
-    simple = ("collections", "verdicts", "weights", "views", "prompts")
+    simple = ("collections", "fields", "rules", "verdicts", "weights", "views", "prompts")
     try:
         for name in simple:
             added += len(await _restore(connection, owner, name, _derived(owner, getattr(given, name))))

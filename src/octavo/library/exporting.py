@@ -15,7 +15,6 @@ import tarfile
 import unicodedata
 from array import array
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -31,7 +30,9 @@ from octavo.records.exports import FORMAT, KINDS, TEXT_FILES
 from octavo.storage import Bucket, ObjectMissing
 
 QUERIES = load_queries("exports")
-BATCH_DOCUMENTS, BATCH_RECORDS = 100, 500
+BATCH_DOCUMENTS, BATCH_RECORDS, BATCH_LARGE_RECORDS = 100, 500, 10
+# Kinds of records that can have megabytes each.
+LARGE = frozenset({"threads", "analyses", "conversions"})
 # Documents whose layouts are in memory at the same time have at most this many words together, or are a single one.
 LAYOUT_WORDS = 300_000
 MOST_FIGURES = 1000
@@ -120,7 +121,8 @@ class Export:
     async def _kind(self, kind: str) -> AsyncGenerator[bytes]:
         resumed = kind == self.place.kind
         after, self._number = (self.place.after, self.place.number) if resumed else (None, 0)
-        most = BATCH_DOCUMENTS if kind == "documents" else BATCH_RECORDS
+        most = BATCH_LARGE_RECORDS if kind in LARGE else BATCH_RECORDS
+        most = BATCH_DOCUMENTS if kind == "documents" else most
         while True:
             values = {"owner": self.owner, "after": after, "most": most, "documents": self._ids}
             async with self.database.connection() as connection:
@@ -184,16 +186,18 @@ class Export:
 
     async def _file(self, batch: Batch, file: Row, path: str) -> AsyncGenerator[bytes]:
         """Pass on a stored file. A file that is missing in the storage is left out, and has no path."""
-        with suppress(ObjectMissing):
+        try:
             stream = await self.bucket.stream(file["key"])
-            file["path"] = path
-            digest = sha256()
-            yield _header(path, stream.info.bytes)
-            async for part in stream:
-                digest.update(part)
-                yield part
-            yield _padding(stream.info.bytes)
-            batch.sums.append(_sum(digest.hexdigest(), path))
+        except ObjectMissing:
+            return
+        file["path"] = path
+        digest = sha256()
+        yield _header(path, stream.info.bytes)
+        async for part in stream:  # if the file is deleted now, the export ends early, and can be resumed
+            digest.update(part)
+            yield part
+        yield _padding(stream.info.bytes)
+        batch.sums.append(_sum(digest.hexdigest(), path))
 
     @staticmethod
     def _add(batch: Batch, path: str, body: bytes) -> bytes:

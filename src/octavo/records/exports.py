@@ -14,19 +14,21 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.records.analyses import CitationView
+from octavo.records.automation import FieldType, RuleThen, RuleWhen
 from octavo.records.search import Citation, Engine, Statement, TurnError
 
 FORMAT = 1
 # The order in which kinds are exported and imported. Records refer only to records of earlier kinds.
 KINDS = (
-    *("collections", "documents", "parts", "connections", "verdicts", "weights", "views", "prompts", "mappings"),
-    *("threads", "analyses", "conversions"),
+    *("collections", "fields", "documents", "parts", "connections", "verdicts", "weights", "views", "rules", "prompts"),
+    *("mappings", "threads", "analyses", "conversions"),
 )
 # Kinds of files of a document that are text. Their text is sent with the record.
 TEXT_FILES = ("markdown", "plain_markdown")
 MOST_TEXT, MOST_ROWS = 64 << 20, 200_000
 
 Name = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
+FieldValue = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00]*$")]
 Text = Annotated[str, Field(max_length=MOST_TEXT, pattern=r"^[^\x00]*$")]
 Note = Annotated[str, Field(max_length=20_000, pattern=r"^[^\x00]*$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -126,6 +128,7 @@ class DocumentRecord(Exported):
     version: Annotated[int, Field(ge=1, le=10**6)] = 1
     also_named: Annotated[list[Name], Field(max_length=1000)] = []
     tags: Annotated[list[TagRecord], Field(max_length=1000)] = []
+    fields: Annotated[dict[Name, FieldValue], Field(max_length=1000)] = {}
     facts: Annotated[list[FactRecord], Field(max_length=10_000)] = []
     highlights: Annotated[list[HighlightRecord], Field(max_length=10_000)] = []
     files: Annotated[list[FileRecord], Field(max_length=10_000)] = []
@@ -228,6 +231,27 @@ class CollectionRecord(Exported):
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
     keep_days: Annotated[int, Field(gt=0, le=100_000)] | None = None
     created_at: datetime
+
+
+class FieldRecord(Exported):
+    """A custom field of documents."""
+
+    id: UUID
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    type: FieldType
+    choices: Annotated[list[FieldValue], Field(max_length=1000)] = []
+    created_at: datetime
+
+
+class RuleRecord(Exported):
+    id: UUID
+    name: Name
+    position: Count
+    conditions: RuleWhen
+    actions: RuleThen
+    enabled: bool = False
+    created_at: datetime
+    updated_at: datetime
 
 
 class PartRecord(Exported):
@@ -452,6 +476,8 @@ class RecordsImport(Exported):
     model_config = ConfigDict(extra="forbid")
 
     collections: Annotated[list[CollectionRecord], Field(max_length=500)] = []
+    fields: Annotated[list[FieldRecord], Field(max_length=500)] = []
+    rules: Annotated[list[RuleRecord], Field(max_length=500)] = []
     parts: Annotated[list[PartsRecord], Field(max_length=500)] = []
     connections: Annotated[list[ConnectionRecord], Field(max_length=500)] = []
     verdicts: Annotated[list[VerdictRecord], Field(max_length=500)] = []

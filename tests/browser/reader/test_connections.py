@@ -40,7 +40,7 @@ def test_a_contradiction_is_shown_with_both_quotes_dismissed_by_keyboard_and_bro
     check_axe(page)
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{folder}/margin.png")
-    page.get_by_role("link", name="Whole document").click()
+    page.get_by_role("link", name="Whole document", exact=True).click()
     expect(page.locator(".of-passage")).to_have_count(0)
     contradiction.get_by_role("button", name="Not a contradiction").focus()
     page.keyboard.press("Enter")

@@ -108,7 +108,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add", "nothing"], "nothing is not one of analyse_document"),
+        (["add", "nothing"], "nothing is not one of add_files, analyse_document"),
         (["add", "demo", "--input", "{"], "not JSON"),
         (["add", "demo", "--input", "[1]"], "not an object"),
         (["add", "demo", "--input", '{"stages": NaN}'], "NaN is not valid"),
@@ -118,7 +118,7 @@ def test_a_key_a_delay_and_a_cap_are_kept(console: Console) -> None:
         (["add", "demo", "--key", "\udcff"], "database rejected the job"),
         (["add", "demo", "--count", "2", "--key", "k"], "--count"),
         (["add", "demo", "--cap-key", "k"], "used together"),
-        (["ls", "--kind", "nothing"], "nothing is not one of analyse_document"),
+        (["ls", "--kind", "nothing"], "nothing is not one of add_files, analyse_document"),
         (["ls", "--cursor", "nonsense"], "cursor"),
         (["show", "nonsense"], "`octavo jobs ls` lists them"),
         (["cancel", "0000ffff"], "No job's id begins or ends with 0000ffff"),

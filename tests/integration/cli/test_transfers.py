@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
@@ -142,10 +141,11 @@ def test_a_killed_import_is_finished_by_the_next_one(console: Console, filled: L
     carl = Person(instance, "carl@example.org")
     command = [sys.executable, "-m", "octavo", "import", "taken", "--key", carl.key]
     for number in (1, 4):
-        process = subprocess.Popen(command, env=instance.environment, stdout=subprocess.DEVNULL)
-        wait_until(lambda number=number: len(carl.library.documents()) >= number, "some documents have arrived")
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with subprocess.Popen(command, env=instance.environment, stdout=subprocess.DEVNULL) as process:
+            try:
+                wait_until(lambda number=number: len(carl.library.documents()) >= number, "some documents have arrived")
+            finally:
+                process.kill()
     assert console.read("import", "taken", "--key", carl.key)["failed"] == []
     assert list(compare(filled, carl.library)) == []
 

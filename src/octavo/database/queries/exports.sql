@@ -8,6 +8,17 @@ WHERE c.owner_id = :owner AND (:after::text IS NULL OR c.id > :after::uuid)
   AND (:documents::uuid[] IS NULL OR c.id IN (SELECT d.collection_id FROM documents d WHERE d.id = ANY (:documents)))
 ORDER BY c.id LIMIT :most;
 
+-- name: fields(owner, after, most, documents)
+SELECT f.id::text AS key, to_jsonb(f) - 'owner_id' AS record FROM fields f
+WHERE f.owner_id = :owner AND (:after::text IS NULL OR f.id > :after::uuid) AND (:documents::uuid[] IS NULL OR f.id IN (
+    SELECT v.field_id FROM document_fields v WHERE v.document_id = ANY (:documents)))
+ORDER BY f.id LIMIT :most;
+
+-- name: rules(owner, after, most, documents)
+SELECT r.id::text AS key, to_jsonb(r) - 'owner_id' AS record FROM rules r
+WHERE r.owner_id = :owner AND :documents::uuid[] IS NULL AND (:after::text IS NULL OR r.id > :after::uuid)
+ORDER BY r.id LIMIT :most;
+
 -- name: documents(owner, after, most, documents)
 -- Documents outside the trash. The files are those that cannot be made again from the source: pictures are left out.
 SELECT d.id::text AS key, jsonb_build_object(
@@ -23,6 +34,8 @@ SELECT d.id::text AS key, jsonb_build_object(
                    WHERE u.document_id = d.id AND u.state = 'deduplicated' AND u.filename <> d.filename),
     'tags', coalesce((SELECT jsonb_agg(jsonb_build_object('name', t.name, 'made_by', dt.made_by) ORDER BY lower(t.name))
                       FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id), '[]'),
+    'fields', coalesce((SELECT jsonb_object_agg(f.name, v.value) FROM document_fields v JOIN fields f ON f.id = v.field_id
+                        WHERE v.document_id = d.id), '{}'),
     'facts', coalesce((SELECT jsonb_agg(to_jsonb(f) - 'document_id' ORDER BY f.made_by, f.name, f.number)
                        FROM facts f WHERE f.document_id = d.id), '[]'),
     'highlights', coalesce((SELECT jsonb_agg(to_jsonb(h) - '{document_id,user_id}'::text[] ORDER BY h.id)

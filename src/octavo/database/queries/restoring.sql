@@ -29,14 +29,16 @@ RETURNING id;
 INSERT INTO documents (id, owner_id, process_id, status, filename, content_type, source_type, source_url, sha256, bytes, quality,
                        revision, last_revision, text_ready, needs_classification, page_count, word_count, language,
                        document_date, summary, metadata, duplicate_of, created_at, updated_at, edited, described_by, family_id,
-                       version, kind, sender, amount, currency, import_id)
+                       version, kind, sender, amount, currency, import_id, superseded)
 SELECT :id, :owner, :process, 'completed', r.filename, r.content_type, r.source_type, r.source_url, decode(r.sha256, 'hex'), r.bytes,
        r.quality, r.revision, r.revision, r.text_ready, r.needs_classification, r.page_count, r.word_count, r.language,
        r.document_date, r.summary, r.metadata, :duplicate_of, least(r.created_at, clock_timestamp()), least(r.updated_at, clock_timestamp()),
        ARRAY(SELECT jsonb_array_elements_text(r.edited)), r.described_by, :family,
        CASE WHEN EXISTS (SELECT FROM documents d WHERE d.family_id = :family AND d.version = r.version)
             THEN (SELECT max(version) + 1 FROM documents d WHERE d.family_id = :family) ELSE r.version END,
-       r.kind, r.sender, r.amount, r.currency, :import_id
+       r.kind, r.sender, r.amount, r.currency, :import_id,
+       EXISTS (SELECT FROM documents d WHERE d.family_id = :family AND d.version > r.version AND d.deleted_at IS NULL)
+       AND NOT EXISTS (SELECT FROM documents d WHERE d.family_id = :family AND d.version = r.version)
 FROM jsonb_to_record(:record) AS r (
     filename text, content_type text, source_type text, source_url text, sha256 text, bytes bigint, quality text, revision integer,
     text_ready boolean, needs_classification boolean, page_count integer, word_count integer, language text, document_date date,
@@ -57,13 +59,14 @@ SELECT :process, k.name, :owner, :document, concat_ws(':', 'process', :document:
        jsonb_build_object('revision', :revision::integer), jsonb_build_object('restored', :origin::uuid), n.at, n.at, n.at
 FROM job_kinds k, (SELECT engine_now() AS at) AS n WHERE k.name = 'process_document';
 
--- name: keep_source(id, document, process, canonical)!
+-- name: keep_source(id, document, process, canonical, key)
+-- Returns nothing if another request has used or removed the upload in the meantime.
 UPDATE uploads SET state = 'uploaded', document_id = :document, process_id = :process, is_canonical = :canonical,
-                   finalized_at = clock_timestamp() WHERE id = :id;
+                   finalized_at = clock_timestamp() WHERE id = :id AND state = 'pending' AND object_key = :key RETURNING id;
 
--- name: forget_uploads(ids)
--- Uploads whose bytes belong to a document now, or are not needed.
-DELETE FROM uploads WHERE id = ANY (:ids) RETURNING object_key;
+-- name: forget_uploads(owner, ids)
+-- Uploads whose bytes belong to a document now, or are not needed. An upload that became a document is never removed.
+DELETE FROM uploads WHERE owner_id = :owner AND id = ANY (:ids) AND state = 'pending' RETURNING object_key;
 
 -- name: insert_files(document, process, files)!
 WITH made AS (
@@ -85,9 +88,9 @@ FROM jsonb_to_recordset(:chunks) AS c (
     id uuid, index integer, content text, start integer, "end" integer, page_from integer, page_to integer, heading_path jsonb,
     word_count integer, themes jsonb, tone jsonb, importance real, summary text, made_by text, seconds real, boxes jsonb);
 
--- name: insert_concepts(chunks)!
-INSERT INTO chunk_concepts (chunk_id, concept, importance)
-SELECT c.id, k.key, k.value::text::real
+-- name: insert_concepts(owner, chunks)!
+INSERT INTO chunk_concepts (chunk_id, concept, importance, owner_id)
+SELECT c.id, k.key, k.value::text::real, :owner
 FROM jsonb_to_recordset(:chunks) AS c (id uuid, concepts jsonb), jsonb_each(c.concepts) AS k;
 
 -- name: insert_facts(document, facts)!
@@ -125,6 +128,12 @@ WITH edited AS (
 )
 SELECT follow_facts(id, ARRAY(SELECT DISTINCT f.name FROM facts f WHERE f.document_id = :document AND f.made_by = 'person')) FROM edited;
 
+-- name: set_fields(owner, document, fields)!
+INSERT INTO document_fields (document_id, field_id, value)
+SELECT :document, f.id, v.value FROM jsonb_each_text(:fields) AS v
+JOIN fields f ON f.owner_id = :owner AND lower(f.name) = lower(v.key)
+ON CONFLICT DO NOTHING;
+
 -- name: set_tags(owner, document, tags)!
 INSERT INTO document_tags (document_id, tag_id, made_by)
 SELECT :document, t.id, g.made_by FROM jsonb_to_recordset(:tags) AS g (name text, made_by text)
@@ -148,6 +157,24 @@ UPDATE documents SET embeddings_ready = true WHERE id = :document;
 INSERT INTO collections (id, owner_id, name, keep_days, created_at)
 SELECT r.id, :owner, r.name, r.keep_days, r.created_at
 FROM jsonb_to_recordset(:items) AS r (id uuid, name text, keep_days integer, created_at timestamptz)
+ON CONFLICT DO NOTHING RETURNING id;
+
+-- name: restore_fields(owner, items)
+INSERT INTO fields (id, owner_id, name, type, choices, created_at)
+SELECT r.id, :owner, r.name, r.type, ARRAY(SELECT jsonb_array_elements_text(r.choices)), r.created_at
+FROM jsonb_to_recordset(:items) AS r (id uuid, name text, type text, choices jsonb, created_at timestamptz)
+ON CONFLICT DO NOTHING RETURNING id;
+
+-- name: restore_rules(owner, items)
+-- After the owner's other rules.
+INSERT INTO rules (id, owner_id, name, position, conditions, actions, enabled, created_at, updated_at)
+SELECT r.id, :owner, r.name, r.position + coalesce((SELECT max(o.position) FROM rules o WHERE o.owner_id = :owner), 0), r.conditions,
+       r.actions, r.enabled, r.created_at, r.updated_at
+FROM jsonb_to_recordset(:items) AS r (
+    id uuid, origin uuid, name text, position integer, conditions jsonb, actions jsonb, enabled boolean, created_at timestamptz,
+    updated_at timestamptz)
+WHERE NOT EXISTS (SELECT FROM rules o WHERE o.owner_id = :owner AND o.id = r.origin)
+ORDER BY r.position
 ON CONFLICT DO NOTHING RETURNING id;
 
 -- name: restore_parts(owner, items)

@@ -20,7 +20,6 @@ from octavo.convert.conversion_json import conversion_from_json, conversion_from
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
 from octavo.convert.corrections import Correction, Corrections, RowChange
 from octavo.convert.errors import UnknownMapping
-from octavo.convert.in_sandbox import check_mapping_in_sandbox
 from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import (
     DEFAULT_MAPPING,
@@ -66,6 +65,7 @@ from octavo.web.http.parameters import (
     read_name,
 )
 from octavo.web.http.problems import describe_validation_errors
+from octavo.web.rooms.conversions.mapping_api import MappingTrials
 
 router = APIRouter(prefix="/api/v1", tags=["conversions"])
 XML_TYPE, JSON_TYPE = "application/xml", "application/json"
@@ -607,7 +607,7 @@ async def restore_one_conversion(request: Request, services: ServicesOf, caller:
     """Restore one conversion of an export, with all revisions of its values. Its XML file is written again."""
     record = await read_body(request, ConversionRecord, MOST_RECORDS)
     owner = caller.owner_id
-    mapping = await _exported_mapping(services, owner, record)
+    mapping = await _exported_mapping(request, services, caller, record)
     read = await mapping.read_in_thread()
     numbers = [one.number for one in record.revisions]
     if len(set(numbers)) != len(numbers) or record.revision not in numbers:
@@ -629,12 +629,14 @@ async def restore_one_conversion(request: Request, services: ServicesOf, caller:
     return Restored(added=int(added), skipped=int(not added))
 
 
-async def _exported_mapping(services: Services, owner: UUID, record: ConversionRecord) -> StoredMapping:
+async def _exported_mapping(
+    request: Request, services: Services, caller: Caller, record: ConversionRecord
+) -> StoredMapping:
     """Return the mapping of a conversion: a known one with the same text, or one that was checked in the sandbox."""
     with suppress(UnknownMapping):
         async with services.database.connection() as connection:
-            found = await find_mapping(connection, owner, record.mapping)
+            found = await find_mapping(connection, caller.owner_id, record.mapping)
         if found.text == record.mapping_text:
             return found
-    await check_mapping_in_sandbox(services.sandbox, record.mapping_text, record.mapping_file)
+    await services.shared(MappingTrials).check(request, caller, record.mapping_text, record.mapping_file)
     return StoredMapping(record.mapping, record.mapping_file, record.mapping_text)

@@ -63,7 +63,7 @@ async def mappings(services: ServicesOf, caller: ReadCaller) -> Page[MappingSumm
         return Page(await list_mappings(connection, caller.owner_id), None)
 
 
-@router.post("", status_code=201, responses=problems(400, 401, 403, 409, 422))
+@router.post("", status_code=201, responses=problems(400, 401, 403, 409, 413, 422))
 async def add(
     request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping, idempotency: IdempotencyOf
 ) -> MappingView:
@@ -75,7 +75,7 @@ async def add(
         return await idempotency.keep(connection, _view(summary, stored))
 
 
-@router.post("/check", responses=problems(400, 401, 403, 422))
+@router.post("/check", responses=problems(400, 401, 403, 413, 422))
 async def check(request: Request, services: ServicesOf, caller: WriteCaller, new: NewMapping) -> MappingSummary:
     """Validate a mapping without adding it."""
     return await services.shared(MappingTrials).check(request, caller, new.text, clean_filename(new.file))

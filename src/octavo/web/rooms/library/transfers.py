@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from array import array
 from collections.abc import Mapping, Sequence
@@ -17,12 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.ai.vectors import Vectors
 from octavo.choreography import Cause, compare_documents, job_after
-from octavo.core.errors import BadInput, NotFound, OctavoError, PageNotDrawn
+from octavo.core.errors import BadInput, NotFound, OctavoError, PageNotDrawn, TooLarge
 from octavo.core.ids import new_id
 from octavo.core.types import Lane
 from octavo.database import Connection, fetch_rows
 from octavo.describe.embedding import embedding_model, save_chunk_vectors
 from octavo.extract.extracted import SourceType
+from octavo.intake import Intake, IntakeLimits
 from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
 from octavo.intake.restoring import (
     BINARY_FILES,
@@ -33,6 +35,7 @@ from octavo.intake.restoring import (
     check_texts,
     has_result,
     known_documents,
+    named_as,
     restore_records,
 )
 from octavo.intake.upload_rows import Upload, check_quota
@@ -42,6 +45,7 @@ from octavo.library.bulk import MOST_SELECTED
 from octavo.library.documents import Filters, select_documents
 from octavo.library.errors import NotReady
 from octavo.library.exporting import Export, Place
+from octavo.owners import Caller
 from octavo.records.documents import KnownDocuments, Restored, RestoredDocument
 from octavo.records.exports import (
     DocumentImport,
@@ -54,6 +58,7 @@ from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import JSON_BODY, MOST_RECORDS, IntakeOf, LimitsOf, read_body
 from octavo.web.context.page_pictures import FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import problems
 from octavo.web.rooms.library.api import LANGUAGE, FilterAmount, FilterDate, FilterRequest, FilterSize, FilterText
 from octavo.web.rooms.library.exports import whole_or_cut
@@ -62,6 +67,10 @@ router = APIRouter(prefix="/api/v1", tags=["export and import"])
 MOST_KNOWN = 500
 # The most bytes of the record of one document with its text.
 MOST_DOCUMENT = 192 << 20
+# The most bytes of texts and other files of a document: this, and so many times the bytes of its source.
+MOST_BESIDE, RESULT_RATIO = 64 << 20, 50
+# How many documents are restored in parallel, how many wait, and when to retry if too many wait.
+PARALLEL_IMPORTS, IMPORTS_WAIT, IMPORTS_BUSY_SECONDS = 4, 40, 5.0
 TAR: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A tar file: original files, Markdown, figures, pages with links, and JSON Lines.",
@@ -166,49 +175,103 @@ async def restore_document(
     revision, such as `markdown-1`), and `uploads` with the ids of uploads that contain the other files. Its text and
     results are taken over; a document without a result is processed again.
     """
-    wanted = await read_body(request, DocumentImport, MOST_DOCUMENT)
+    async with services.shared(import_limit).take():
+        wanted = await read_body(request, DocumentImport, MOST_DOCUMENT)
+        owner, ids = caller.owner_id, list(wanted.uploads.values())
+        existing = await _find_existing(services, owner, wanted)
+        if existing:
+            await _drop_uploads(services, owner, ids)
+            return RestoredDocument(document_id=existing, state="exists")
+        try:
+            return await _restore(services, caller, intake, limits, wanted, import_id)
+        except OctavoError:
+            await _drop_uploads(services, owner, ids)
+            raise
+
+
+def import_limit(_: Services) -> ConcurrencyLimit:
+    """Few documents are restored at the same time, because each is in memory with its text and vectors."""
+    return ConcurrencyLimit(PARALLEL_IMPORTS, IMPORTS_WAIT, IMPORTS_BUSY_SECONDS)
+
+
+async def _find_existing(services: Services, owner: UUID, wanted: DocumentImport) -> UUID | None:
+    record = wanted.record
+    origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)
+    async with services.database.connection() as connection:
+        return (await known_documents(connection, owner, [origin])).get(record.id)
+
+
+async def _drop_uploads(services: Services, owner: UUID, uploads: Sequence[UUID]) -> None:
+    """Remove uploads that did not become a document, with their files."""
+    async with services.database.transaction() as connection:
+        unused = await _forget(connection, owner, uploads)
+    await services.bucket.delete(unused)
+
+
+async def _restore(
+    services: Services,
+    caller: Caller,
+    intake: Intake,
+    limits: IntakeLimits,
+    wanted: DocumentImport,
+    import_id: UUID,
+) -> RestoredDocument:
     owner, record = caller.owner_id, wanted.record
     if record.source_type not in {*SourceType}:
         raise InvalidExport("Unknown type of source.")
-    texts = check_texts(wanted)
-    text = wanted.texts.get(f"markdown-{record.revision}", "") if record.text_ready else ""
-    check_layout(wanted, text)
+    texts = await asyncio.to_thread(_check, wanted)
     uploads = {kind: await intake.read(owner, upload) for kind, upload in wanted.uploads.items()}
     files = _received(wanted, uploads)
+    _limit_size(files, texts)
+    source = named_as(uploads["source"], owner, record, UNDETECTED)
+    detected = None if has_result(record) else await intake.source_type(source)
     folder = f"derived/{new_id()}"
     stored = {
         place: await services.bucket.put(f"{folder}/{place[0]}-{place[1]}.md", body) for place, body in texts.items()
     }
     written = [StoredFile(kind, revision, MARKDOWN, one) for (kind, revision), one in stored.items()]
+    rest = [one.id for kind, one in uploads.items() if kind != "source"]
     try:
         async with services.database.transaction() as connection:
             work = Restoring(connection, owner, caller.user_id, record)
             existing = await work.find()
-            if existing is None and has_result(record):
-                chunks = await work.restore(uploads["source"].id, [*files, *written], wanted, import_id)
+            if existing is None and detected is None:
+                chunks = await work.restore(uploads["source"], [*files, *written], wanted, import_id)
                 await _embed(services, connection, work, chunks, wanted.layout.vectors)
                 await check_quota(connection, owner, limits.stored_bytes)
-                outcome, unused = RestoredDocument(document_id=work.document, state="restored"), []
-                rest = [one.id for kind, one in uploads.items() if kind != "source"]
-                await connection.execute(QUERIES.forget_uploads, {"ids": rest})
-            elif existing is None:
-                given = await work.prepare(uploads["source"], UNDETECTED)
-                await intake.place(connection, given, await intake.source_type(given), limits)
+                await _forget(connection, owner, rest)
+                return RestoredDocument(document_id=work.document, state="restored")
+            if existing is None and detected:
+                await work.prepare(source)
+                await intake.place(connection, source, detected, limits)
                 await work.edit(whole=False)
                 outcome = RestoredDocument(document_id=work.document, state="added")
-                unused = await _forget(connection, [one.id for kind, one in uploads.items() if kind != "source"])
+                unused = await _forget(connection, owner, rest)
             else:
-                outcome = RestoredDocument(document_id=existing, state="exists")
-                unused = await _forget(connection, [one.id for one in uploads.values()])
+                outcome = RestoredDocument(document_id=existing or work.document, state="exists")
+                unused = await _forget(connection, owner, [one.id for one in uploads.values()])
     except (psycopg.DataError, psycopg.IntegrityError) as error:
         await services.bucket.delete([one.key for one in stored.values()])
         raise InvalidExport(error.diag.constraint_name) from None
     except OctavoError:
         await services.bucket.delete([one.key for one in stored.values()])
         raise
-    used = outcome.state == "restored"
-    await services.bucket.delete([*unused, *([] if used else [one.key for one in stored.values()])])
+    await services.bucket.delete([*unused, *(one.key for one in stored.values())])
     return outcome
+
+
+def _check(wanted: DocumentImport) -> dict[tuple[str, int], bytes]:
+    record, texts = wanted.record, check_texts(wanted)
+    check_layout(wanted, wanted.texts.get(f"markdown-{record.revision}", "") if record.text_ready else "")
+    return texts
+
+
+def _limit_size(files: Sequence[StoredFile], texts: Mapping[tuple[str, int], bytes]) -> None:
+    """Refuse results that are far larger than their source, because the quota counts only sources."""
+    source = sum(one.stored.bytes for one in files if one.kind == "source")
+    rest = sum(one.stored.bytes for one in files if one.kind != "source") + sum(map(len, texts.values()))
+    if rest > MOST_BESIDE + RESULT_RATIO * source:
+        raise TooLarge("The results of this document are too large for its source.")
 
 
 MARKDOWN = "text/markdown; charset=utf-8"
@@ -233,8 +296,11 @@ async def restore_other_records(request: Request, services: ServicesOf, caller: 
 def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[StoredFile]:
     """Return the files that were sent as uploads, if their checksums are those in the record."""
     needed = {one.kind: one for one in wanted.record.files if one.kind in BINARY_FILES}
+    different = len({one.id for one in uploads.values()}) == len(uploads)
     if "source" not in needed or needed["source"].sha256 != wanted.record.sha256 or uploads.keys() != needed.keys():
         raise NotRestorable("Send exactly the files of the record.")
+    if not different:
+        raise NotRestorable("Send each file as a separate upload.")
     found: list[StoredFile] = []
     for kind, upload in uploads.items():
         if upload.state != "pending" or upload.object_key is None or upload.bytes is None or upload.sha256 is None:
@@ -249,8 +315,9 @@ def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[Sto
     return found
 
 
-async def _forget(connection: Connection, uploads: Sequence[UUID]) -> list[str]:
-    rows = await (await connection.execute(QUERIES.forget_uploads, {"ids": list(uploads)})).fetchall()
+async def _forget(connection: Connection, owner: UUID, uploads: Sequence[UUID]) -> list[str]:
+    values = {"owner": owner, "ids": list(uploads)}
+    rows = await (await connection.execute(QUERIES.forget_uploads, values)).fetchall()
     return [row[0] for row in rows if row[0]]
 
 
