@@ -95,13 +95,15 @@ class Library:
             "threads": in_order(threads),
             "analyses": in_order(analyses),
             "conversions": in_order(conversions),
-            **{
-                name: in_order(list(self.items(f"/{name}"))) for name in ("collections", "views", "prompts", "mappings")
-            },
+            **{name: in_order(list(self.items(f"/{name}"))) for name in SIMPLE},
         }
 
     def _conversion(self, conversion: str) -> Any:  # noqa: ANN401 - any JSON
         return [plain(self.get(f"/conversions/{conversion}")), self.get(f"/conversions/{conversion}/download")]
+
+
+# Records that are compared as their lists show them.
+SIMPLE = ("collections", "fields", "rules", "views", "prompts", "mappings")
 
 
 def as_object(value: object) -> dict[str, Any]:

@@ -83,6 +83,10 @@ def filled(instance: Instance, key: str) -> Library:
         send(
             "POST", f"/documents/{log}/highlights", {"quote": "vermilion lamp", "note": "Ask Anna.", "colour": "green"}
         )
+        send("POST", "/fields", {"name": "Project", "type": "text"})
+        send("PATCH", f"/documents/{log}", {"fields": {"Project": "Coast"}})
+        lamps = {"name": "Lamps", "when": {"text": "vermilion lamp"}, "then": {"fields": {"Project": "Coast"}}}
+        send("POST", "/rules", {**lamps, "enabled": False})
         send("POST", "/prompts", {"title": "Fees", "content": "Which fees are named?"})
         send("POST", "/views", {"name": "Logs", "filter": {"tag": "lamps"}, "sort": "-date"})
         send("POST", f"/documents/{invoice}/convert", {})
@@ -112,6 +116,7 @@ def test_everything_arrives_and_a_second_import_changes_nothing(
     assert (done["restored"], done["failed"]) == (9, [])
     assert list(compare(filled, anna.library)) == []
     assert filled.other_records()["threads"]
+    assert filled.other_records()["rules"]
     assert filled.other_records()["conversions"]
     before = anna.library.get("/documents", versions="true")
     again = console.read("import", "taken", "--key", anna.key)
