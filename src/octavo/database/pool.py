@@ -197,8 +197,8 @@ async def connect(connection_info: str, *, prepared: bool = True, **network: int
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
-            options = connection_options(prepared=prepared)
-            connection = await psycopg.AsyncConnection.connect(connection_info, **options, **network)
+            options: dict[str, Any] = {**connection_options(prepared=prepared), **network}
+            connection = await psycopg.AsyncConnection.connect(connection_info, **options)
             try:
                 await _limit_idle_time(connection)
             except BaseException:  # also a cancellation: nobody else knows this connection yet

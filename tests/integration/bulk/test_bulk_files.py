@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -199,7 +199,7 @@ async def test_documents_that_were_saved_keep_their_files_if_the_answer_to_commi
     transaction = desk.database.transaction
 
     @asynccontextmanager
-    async def lose_answer() -> AsyncIterator[Connection]:
+    async def lose_answer() -> AsyncGenerator[Connection]:
         async with transaction() as connection:
             yield connection
         raise DatabaseUnavailable("The connection was lost.")
