@@ -1,7 +1,7 @@
 """Reads one file for a bulk run: text, chunks, facts, title, summary, tags and vectors, without a database.
 
 The same functions as in the pipeline are called, with the provider `local` only. A file that cannot be read is a row
-with an error, so that it never stops its shard.
+with an error, so that it never stops its shard. Only an outage of the storage does, so that no file is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_local_gateway
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, CLASSIFY_IMAGE, ENRICH_CHUNKS, ImageToClassify
 from octavo.bulk.manifest import PlannedFile, SourceFiles, extra_module, source_key
-from octavo.core.errors import AlreadyStored, BadInput, Empty, OctavoError, TooLarge
+from octavo.core.errors import RETRY_RULES, AlreadyStored, BadInput, Empty, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.core.settings import Settings
 from octavo.describe.embedding import StoredChunk
@@ -112,14 +112,22 @@ async def open_tools(settings: Settings, source: SourceFiles, out: Bucket) -> As
 
 
 async def read_files(tools: BulkTools, files: Sequence[PlannedFile]) -> list[FileRow]:
-    """Read the files of a shard, several in parallel. Returns one row for each, in the same order."""
+    """Read the files of a shard, several in parallel. Returns one row for each, in the same order.
+
+    Raises the error if a file cannot be copied at the moment, so that the shard stays unfinished and is read again.
+    """
     slots = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
     async def read(file: PlannedFile) -> FileRow:
         async with slots:
             return await read_file(tools, file)
 
-    return await asyncio.gather(*map(read, files))
+    try:
+        async with asyncio.TaskGroup() as reading:
+            tasks = [reading.create_task(read(file)) for file in files]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 async def read_file(tools: BulkTools, file: PlannedFile) -> FileRow:
@@ -139,10 +147,22 @@ async def read_file(tools: BulkTools, file: PlannedFile) -> FileRow:
             await _keep_source(tools, file, path, row)
             return _storable(row | await _results(tools, path, row))
         except OctavoError as error:
+            _stop_if_not_copied(error, row)
             return row | {"error_code": error.code, "error_message": error.line}
         except Exception as error:  # one file must not stop its shard
+            _stop_if_not_copied(error, row)
             log.exception("file could not be read", key=file.key)
             return row | {"error_code": UNEXPECTED, "error_message": f"{type(error).__name__}: {error}"}
+
+
+def _stop_if_not_copied(error: Exception, row: FileRow) -> None:
+    """Raise the error if the file could not be copied now, but perhaps later. A copied file is never lost."""
+    is_outage = (
+        RETRY_RULES[error.error_class] is not None if isinstance(error, OctavoError) else isinstance(error, OSError)
+    )
+    if is_outage and row["sha256"] is None:
+        log.warning("file could not be copied", key=row["key"], reason=str(error))
+        raise error
 
 
 def _storable(row: FileRow) -> FileRow:

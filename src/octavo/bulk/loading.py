@@ -14,12 +14,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+import structlog
 from psycopg.types.json import Jsonb
 
 from octavo.bulk.file_results import FAILED, READY, FileRow
 from octavo.bulk.manifest import finished_shards, open_place, read_plan, read_shard, source_key
 from octavo.choreography import Cause, compare_documents
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.database import Connection, Database, fetch_rows, load_queries
@@ -34,6 +35,7 @@ from octavo.owners.sessions import local_owner
 from octavo.pipeline.process_document import JPEG_TYPE, JSON_TYPE, MARKDOWN_TYPE
 from octavo.storage import Bucket, ObjectDamaged, Stored
 
+log = structlog.get_logger()
 QUERIES = load_queries("bulk")
 COPIES_AT_ONCE = 16
 # In the order in which they refer to each other. The language of a document is known before its chunks are indexed.
@@ -136,8 +138,9 @@ class Loader:
         by_content = {row["sha256"]: row for row in reversed(rows) if row["sha256"]}
         new = await self._without_known(by_content)
         failed = sum(row["outcome"] == FAILED and not row["sha256"] for row in rows)
-        async with self._staged(new) as staged:
-            added = await self._save(staged) if staged else []
+        staged = [StagedFile(row, self._upload(row)) for row in new]
+        await self._copy_all(staged)
+        added = await self._save(staged) if staged else []
         queued = sum(not one.is_ready for one in added)
         return Loaded(len(added) - queued, queued, len(rows) - len(added) - failed, failed)
 
@@ -152,21 +155,25 @@ class Loader:
 
     # Objects
 
-    @asynccontextmanager
-    async def _staged(self, rows: Sequence[FileRow]) -> AsyncGenerator[list[StagedFile]]:
-        """Copy the objects of new documents to the storage of the installation. They are removed if loading fails."""
+    async def _copy_all(self, staged: Sequence[StagedFile]) -> None:
+        """Copy the objects of new documents to the storage of the installation."""
         slots = asyncio.Semaphore(COPIES_AT_ONCE)
-        staged = [StagedFile(row, self._upload(row)) for row in rows]
 
         async def copy(one: StagedFile) -> None:
             async with slots:
                 await self._copy(one)
 
+        async with self._removed_on_failure(staged), asyncio.TaskGroup() as copying:
+            for one in staged:
+                copying.create_task(copy(one))
+
+    @asynccontextmanager
+    async def _removed_on_failure(self, staged: Sequence[StagedFile]) -> AsyncGenerator[None]:
+        """Remove the copies if the block fails. A transaction must end outside of it: if COMMIT fails, the documents
+        may have been saved. The daily cleanup then removes the copies, unless they belong to documents.
+        """
         try:
-            async with asyncio.TaskGroup() as copying:
-                for one in staged:
-                    copying.create_task(copy(one))
-            yield staged
+            yield
         except BaseException:
             await self._remove(staged)
             raise
@@ -194,14 +201,18 @@ class Loader:
                 one.files.append(asdict(stored) | {"kind": kind, "content_type": content_type})
 
     async def _remove(self, staged: Sequence[StagedFile]) -> None:
-        await self.bucket.delete([file["key"] for one in staged for file in one.files])
+        """Remove the copies. If that fails, the daily cleanup removes them."""
+        try:
+            await self.bucket.delete([file["key"] for one in staged for file in one.files])
+        except (OctavoError, OSError) as error:
+            log.warning("copies not removed", reason=str(error))
 
     # Rows
 
     async def _save(self, staged: Sequence[StagedFile]) -> list[StagedFile]:
         """Insert the documents that were not added in the meantime, and return them."""
         contents = [one.source.sha256 for one in staged]
-        async with self.database.transaction() as connection:
+        async with self.database.transaction() as connection, self._removed_on_failure(staged):
             await connection.execute(QUERIES.lock_owner, {"owner": self.owner})
             await connection.execute(QUERIES.lock_contents, {"owner": self.owner, "contents": contents})
             known = await self._known(connection, contents)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -25,17 +25,18 @@ from urllib.parse import unquote, urlsplit
 import obstore
 from obstore.exceptions import BaseError
 
-from octavo.core.errors import AlreadyStored, BadInput, NotPossibleHere
+from octavo.core.errors import AlreadyStored, BadInput, NotFound, NotPossibleHere
 from octavo.core.settings import Settings
 from octavo.storage import Bucket, open_bucket
-from octavo.storage.s3_client import S3Address, explain, open_store
+from octavo.storage.s3_client import S3Address, explain, is_missing_bucket, open_store
 from octavo.storage.signed_links import AccessKeys
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
 MANIFEST, SHARDS, SOURCES = "manifest.parquet", "shards", "sources"
-SHARD_FILES = 500
+# A shard ends at this number of files or bytes. A larger file has its own shard.
+SHARD_FILES, SHARD_BYTES = 500, 512 << 20
 # The largest manifest or shard that is read into memory.
 READ_BYTES = 4 << 30
 BLOCK_BYTES = 1 << 20
@@ -118,8 +119,13 @@ class FolderFiles:
                     yield PlannedFile(key, about.st_size, f"{about.st_size:x}-{about.st_mtime_ns:x}")
 
     def copy(self, key: str, target: Path) -> Copied:
-        with (self._folder / key).open("rb") as file:
-            return _write(iter(lambda: file.read(BLOCK_BYTES), b""), target)
+        try:
+            with (self._folder / key).open("rb") as file:
+                return _write(iter(lambda: file.read(BLOCK_BYTES), b""), target)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+            if not any(self._folder.iterdir()):  # the drive is not mounted
+                raise
+            raise NotFound(f"The file cannot be read: {error.strerror}.") from None
 
 
 def _refuse_undecodable(key: str) -> None:
@@ -152,7 +158,9 @@ class BucketFiles:
     def copy(self, key: str, target: Path) -> Copied:
         try:
             return _write((bytes(block) for block in obstore.get(self._store, key).stream(BLOCK_BYTES)), target)
-        except BaseError as error:
+        except (BaseError, FileNotFoundError) as error:
+            if isinstance(error, FileNotFoundError) and not is_missing_bucket(error):
+                raise NotFound("The object no longer exists.") from None
             raise explain(error, self._address) from None
 
 
@@ -205,8 +213,19 @@ async def make_plan(out: Bucket, source: str, settings: Settings) -> Plan:
 
 def list_plan(source: str, settings: Settings) -> Plan:
     """List the files without writing a manifest."""
-    files = list(open_source(source, settings).list())
-    return Plan(source, [files[start : start + SHARD_FILES] for start in range(0, len(files), SHARD_FILES)])
+    return Plan(source, list(_cut(open_source(source, settings).list())))
+
+
+def _cut(files: Iterable[PlannedFile]) -> Iterator[list[PlannedFile]]:
+    shard, size = list[PlannedFile](), 0
+    for file in files:
+        if shard and (len(shard) >= SHARD_FILES or size + file.bytes > SHARD_BYTES):
+            yield shard
+            shard, size = [], 0
+        shard.append(file)
+        size += file.bytes
+    if shard:
+        yield shard
 
 
 async def find_plan(out: Bucket) -> Plan | None:
@@ -227,15 +246,16 @@ async def read_plan(out: Bucket) -> Plan:
 def _manifest(plan: Plan) -> bytes:
     pa = extra_module("pyarrow")
     schema = pa.schema({"key": pa.string(), "bytes": pa.int64(), "etag": pa.string()})
-    rows = [asdict(file) for shard in plan.shards for file in shard]
-    table = pa.Table.from_pylist(rows, schema.with_metadata({SOURCE_NAME: plan.source}))
-    return write_parquet(table)
+    schema = schema.with_metadata({SOURCE_NAME: plan.source})
+    return write_parquet(schema, (pa.Table.from_pylist(list(map(asdict, shard)), schema) for shard in plan.shards))
 
 
-def write_parquet(table: Any, rows_per_group: int | None = None) -> bytes:  # noqa: ANN401 - a table of Arrow
-    parquet = extra_module("pyarrow.parquet")
+def write_parquet(schema: Any, groups: Iterable[Any]) -> bytes:  # noqa: ANN401 - a schema and tables of Arrow
+    """Return a Parquet file with one row group for each table."""
     written = io.BytesIO()
-    parquet.write_table(table, written, compression="zstd", row_group_size=rows_per_group or SHARD_FILES)
+    with extra_module("pyarrow.parquet").ParquetWriter(written, schema, compression="zstd") as writer:
+        for table in groups:
+            writer.write_table(table)
     return written.getvalue()
 
 

@@ -38,8 +38,9 @@ from octavo.core.settings import Settings, load_settings
 from octavo.storage import Bucket
 
 log = structlog.get_logger()
-# How often shards that did not finish, for example because a machine was lost, are started again in one run.
-ROUNDS = 5
+# The seconds before each round of a run. Each starts the shards that did not finish, for example because a machine was
+# lost, and the pauses let a short outage end.
+ROUND_PAUSES = (0, 1, 3, 7, 15)
 SHOWN_ERRORS = 10
 
 Report = Callable[[int, int], None]
@@ -82,27 +83,31 @@ async def run_plan(settings: Settings, source: str, out: str, options: RunOption
     async with aclosing(open_place(out, settings)) as bucket:
         plan, reason = await make_plan(bucket, source, settings), ""
         await asyncio.to_thread(_choose_engine, options.engine, options.address)
-        for _ in range(ROUNDS):
-            waiting = [one for one in range(len(plan.shards)) if one not in await finished_shards(bucket)]
+        for pause in ROUND_PAUSES:
+            waiting = sorted(set(range(len(plan.shards))) - await finished_shards(bucket))
             if not waiting:
                 return await read_progress(bucket)
+            await asyncio.sleep(pause)
             report(len(plan.shards) - len(waiting), len(plan.shards))
             reason = await asyncio.to_thread(_run_round, plan, waiting, out, options, report)
-        raise RunFailed(reason)
+        if reason:
+            raise RunFailed(reason)
+        return await read_progress(bucket)
 
 
 def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions, report: Report) -> str:
-    """Run the shards once. Returns the reason if they were interrupted. The caller starts the unfinished ones again."""
+    """Run the shards once. Returns the reason if some did not finish. The caller starts those again."""
+    done, reason = len(plan.shards) - len(waiting), ""
     try:
-        done = len(plan.shards) - len(waiting)
-        for _ in _start(plan, waiting, out, options):
-            done += 1
+        for row in _start(plan, waiting, out, options):
+            (failed,) = row.values()
+            reason = failed or reason
+            done += not failed
             report(done, len(plan.shards))
     except Exception as error:  # noqa: BLE001 - the errors of a lost process or machine depend on the engine
         reason = (str(error).strip() or type(error).__name__).splitlines()[-1][:300]
         log.warning("shards were interrupted", reason=reason)
-        return reason
-    return ""
+    return reason
 
 
 @cache
@@ -135,13 +140,20 @@ class ShardReader:
         self._source = source
         self._out = out
 
-    def read(self, shard: int, files: str) -> int:
-        """Read the files of a shard and write their results. Returns the number of files."""
+    def read(self, shard: int, files: str) -> str:
+        """Read the files of a shard and write their results. Returns the reason if that is not possible now.
+
+        The reason is not raised, because that would also end the other shards.
+        """
         planned = [PlannedFile(**file) for file in json.loads(files)]
-        return asyncio.run(read_and_write(load_settings(), self._source, self._out, shard, planned))
+        try:
+            asyncio.run(read_and_write(load_settings(), self._source, self._out, shard, planned))
+        except (OctavoError, OSError) as error:
+            return f"shard {shard}: {str(error) or type(error).__name__}"
+        return ""
 
 
-async def read_and_write(settings: Settings, source: str, out: str, shard: int, files: Sequence[PlannedFile]) -> int:
+async def read_and_write(settings: Settings, source: str, out: str, shard: int, files: Sequence[PlannedFile]) -> None:
     async with (
         aclosing(open_place(out, settings)) as bucket,
         open_tools(settings, open_source(source, settings), bucket) as tools,
@@ -149,8 +161,7 @@ async def read_and_write(settings: Settings, source: str, out: str, shard: int, 
         rows = await read_files(tools, files)
         table = extra_module("pyarrow").Table.from_pylist(rows, row_schema())
         with suppress(AlreadyStored):  # another process finished the same shard
-            await bucket.put(shard_key(shard), await asyncio.to_thread(write_parquet, table))
-    return len(rows)
+            await bucket.put(shard_key(shard), await asyncio.to_thread(write_parquet, table.schema, [table]))
 
 
 async def read_progress(out: Bucket) -> Progress:

@@ -101,6 +101,13 @@ class Settings(BaseSettings):
     database_connections: Annotated[
         int, Field(ge=2, le=500, description="Maximum number of database connections per process.")
     ] = 10
+    prepared_statements: Annotated[
+        bool,
+        Field(
+            description="Whether the database keeps prepared statements for each connection. Disable this behind a "
+            "connection pooler in transaction mode that does not support them, such as PgBouncer before 1.21."
+        ),
+    ] = True
     postgres_account: Annotated[
         str | None,
         Field(

@@ -46,10 +46,11 @@ DATA_EXCEPTION = "22"
 class Database:
     """A pool of connections.
 
-    Idle connections are checked before use, so that callers do not notice a server restart.
+    Idle connections are checked before use, so that callers do not notice a server restart. `prepared`: whether the
+    server keeps prepared statements for each connection.
     """
 
-    def __init__(self, connection_info: str, *, connections: int = 10) -> None:
+    def __init__(self, connection_info: str, *, connections: int = 10, prepared: bool = True) -> None:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             connection_info,
             min_size=1,
@@ -60,10 +61,11 @@ class Database:
             reconnect_timeout=RECONNECT_SECONDS,
             check=self._check,
             configure=_limit_idle_time,
-            kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
+            kwargs=connection_options(prepared=prepared),
         )
         self._place = describe(connection_info)
         self._connection_info = connection_info
+        self._prepared = prepared
         self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
         self._taken = 0
         self._full_since: float | None = None
@@ -85,14 +87,18 @@ class Database:
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_unpooled(self) -> Connection:
-        """Open a connection outside the pool. Used for LISTEN, a worker's main loop and long index builds."""
-        return await connect(self._connection_info)
+        """Open a connection outside the pool. Used for LISTEN, a worker's main loop and long index builds.
+
+        The connection detects a lost network within seconds, even if it only waits for notifications.
+        """
+        return await connect(self._connection_info, prepared=self._prepared, **LOST_NETWORK)
 
     def connect_in_thread(self) -> ThreadConnection:
         """Open a connection for the heartbeat thread. The connection detects a lost network within seconds."""
         try:
             guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
-            return psycopg.connect(guarded, autocommit=True, connect_timeout=CONNECT_SECONDS)
+            options = connection_options(prepared=self._prepared)
+            return psycopg.connect(guarded, **options)
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(str(error).strip().splitlines()[-1]) from None
 
@@ -180,14 +186,19 @@ def _has_input(connection: Connection) -> bool:
     return bool(poll.poll(0))
 
 
-async def connect(connection_info: str) -> Connection:
+def connection_options(*, prepared: bool) -> dict[str, Any]:
+    """Return the options of every connection. A pooler that shares connections may not support prepared statements."""
+    options = {"autocommit": True, "connect_timeout": CONNECT_SECONDS}
+    return options if prepared else {**options, "prepare_threshold": None}
+
+
+async def connect(connection_info: str, *, prepared: bool = True, **network: int) -> Connection:
     """Open a connection without a pool, for migrations and checks. Waits if the server is still starting."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:
         try:
-            connection = await psycopg.AsyncConnection.connect(
-                connection_info, autocommit=True, connect_timeout=CONNECT_SECONDS
-            )
+            options: dict[str, Any] = {**connection_options(prepared=prepared), **network}
+            connection = await psycopg.AsyncConnection.connect(connection_info, **options)
             try:
                 await _limit_idle_time(connection)
             except BaseException:  # also a cancellation: nobody else knows this connection yet

@@ -29,6 +29,7 @@ from octavo.core.settings import Settings
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.intake.errors import BadFolder
 from octavo.jobs.queue import enqueue
+from octavo.jobs.worker_state import DueIn
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken
 from octavo.records.automation import FailedFile, SourceCounts, SourceOptions, SourceState, SourceView
@@ -38,6 +39,8 @@ DEFAULT_SECONDS, LEAST_SECONDS, MOST_SECONDS = 10, 2, 86_400
 # A file must have the same size and time for this long before it is added.
 SETTLE_SECONDS = 2.0
 IDLE_SECONDS = 1.0
+# If another worker holds the source that is due, it is looked for again after this time.
+LEAST_PAUSE = 0.1
 LOOK_SECONDS = 60.0
 MOST_FILES, MOST_DEPTH = 200_000, 20
 MOST_FAILED = 100
@@ -308,11 +311,12 @@ def _exists(name: str, place: int) -> bool:
 
 
 async def watch_sources(database: Database) -> float:
-    """Look at the next due source. Returns the number of seconds to wait before the next call."""
+    """Look at the next due source. Returns the number of seconds until the next one is due."""
     async with database.transaction() as connection:
         rows = await fetch_rows(connection, QUERIES.next_due, {})
-    if not rows:
-        return IDLE_SECONDS
+        if not rows:
+            (due,) = await fetch_rows(connection, QUERIES.due_in, {})
+            return IDLE_SECONDS if due["seconds"] is None else DueIn(max(LEAST_PAUSE, due["seconds"]))
     source = as_folder(rows[0])
     try:
         found = await _look_at(source)

@@ -26,6 +26,7 @@ from octavo.jobs.job_run import ClaimedJob, FaultPlan, LeaseLost, Run
 from octavo.jobs.kinds import Kinds, sync_kinds
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
 from octavo.jobs.worker_state import (
+    DueIn,
     Heartbeat,
     LaneClaims,
     RunningJob,
@@ -42,14 +43,16 @@ CHANNEL = "octavo_jobs"
 CHORE_SECONDS = 1.0
 # The shortest and the longest time until the clock is checked. In between, it is checked when a job or schedule is due.
 TIME_SECONDS, QUIET_TIME_SECONDS = 0.25, 7.5
-# A chore without work pauses twice as long each time, up to this, while nothing happens in this worker.
+# A chore without work pauses twice as long each time, up to this, while nothing happens in this worker. Without
+# notifications, a worker does not know what happens elsewhere, so its chores pause no longer than it polls.
 QUIET_CHORE_SECONDS = 12.0
 RETRY_SECONDS = 0.2
 # If a connection takes longer than this, the database was unavailable.
 AWAY_SECONDS = 0.5
 
 Tools = TypeVar("Tools")
-# Work that a worker repeats in addition to its jobs. Returns the seconds until it is due again.
+# Work that a worker repeats in addition to its jobs. Returns the seconds until it is due again. While nothing happens,
+# it is repeated less often, unless it returns `DueIn`.
 Chore = Callable[[Database], Awaitable[float]]
 
 
@@ -82,7 +85,8 @@ class Worker(Generic[Tools]):
         self._wake = asyncio.Event()
         # Set when the clock must be checked earlier, because a job may have been delayed.
         self._delayed = asyncio.Event()
-        self._stirred = asyncio.Event()
+        # Set for a moment when something happens, and counted for chores that are running then.
+        self._stirred, self._stirs = asyncio.Event(), 0
         # Whether notifications arrive. Behind some connection poolers they do not, so the worker polls more often.
         self._is_notified = False
         self._heartbeat = Heartbeat(database.connect_in_thread, self._renew, limits.heartbeat_seconds, self._slots)
@@ -217,6 +221,7 @@ class Worker(Generic[Tools]):
         """Make the worker look for jobs, check the clock, and call its chores, because something has happened."""
         self._wake.set()
         self._delayed.set()
+        self._stirs += 1
         self._stirred.set()
         self._stirred.clear()  # those who wait now have been woken
 
@@ -379,16 +384,20 @@ class Worker(Generic[Tools]):
         """
         before, pause = 0.0, 0.0
         while True:
+            stirs = self._stirs
             try:
                 usual = await chore(self._database)
             except (DatabaseUnavailable, psycopg.Error) as error:
                 log.warning("chore postponed", reason=explain(error))
                 usual = CHORE_SECONDS
-            is_quiet = usual == before and not self._slots.running
-            pause = max(usual, min(2 * pause, QUIET_CHORE_SECONDS)) if is_quiet else usual
+            is_due = isinstance(usual, DueIn)
+            is_quiet = usual == before and not is_due and not self._slots.running
+            most = QUIET_CHORE_SECONDS if self._is_notified else self._limits.poll_seconds
+            pause = max(usual, min(2 * pause, most)) if is_quiet else min(usual, most) if is_due else usual
             before = usual
-            await asyncio.sleep(min(usual, pause))
-            if await _wait(self._stirred, pause - usual):
+            least = min(usual, CHORE_SECONDS) if is_due else usual
+            await asyncio.sleep(least)
+            if self._stirs != stirs or await _wait(self._stirred, pause - least):
                 pause = usual
 
     # Starting and stopping --------------------------------------------------------------------------------------------

@@ -34,6 +34,10 @@ BEAT_AGAIN_SECONDS = 1.0
 HANGING_SECONDS = 120.0
 
 
+class DueIn(float):
+    """The seconds after which a chore is repeated, even if nothing happens. It is repeated sooner if something does."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
     """The limits of a worker.

@@ -94,7 +94,8 @@ async def migrate_database(settings: Settings) -> MigrationState:
 @asynccontextmanager
 async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
     """Open a single database connection, for example for a command. Provides a context manager."""
-    async with database_address(settings) as connection_info, await connect(connection_info) as connection:
+    prepared = settings.prepared_statements
+    async with database_address(settings) as address, await connect(address, prepared=prepared) as connection:
         yield connection
 
 
@@ -108,7 +109,8 @@ async def open_database(settings: Settings, *, supervised: bool = False) -> Asyn
     connection_info = await start_database(settings, server)
     watch = asyncio.create_task(keep_running(server)) if server and not supervised else None
     try:
-        async with Database(connection_info, connections=settings.database_connections) as database:
+        most, prepared = settings.database_connections, settings.prepared_statements
+        async with Database(connection_info, connections=most, prepared=prepared) as database:
             await fit_connections(database, settings)
             yield database
     finally:

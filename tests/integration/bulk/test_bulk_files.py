@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import zipfile
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import UUID
 
 import pytest
@@ -16,15 +18,17 @@ import pytest
 from octavo.ai.gateway_setup import open_local_gateway
 from octavo.bulk.file_results import BulkTools, FileRow, read_files
 from octavo.bulk.loading import Loaded, Loader, find_owner
-from octavo.bulk.manifest import FolderFiles, PlannedFile, source_key
-from octavo.core.errors import BadInput, NotFound
+from octavo.bulk.manifest import FolderFiles, PlannedFile, list_plan, source_key
+from octavo.core.errors import BadInput, DatabaseUnavailable, NotFound
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.database import Connection
 from octavo.extract.file_reader import FileReader
 from octavo.intake.errors import QuotaExceeded
 from octavo.sandbox import Sandbox
 from octavo.search import find
 from octavo.storage import Bucket, open_bucket
+from octavo.storage.errors import StorageUnavailable
 from tests.support.library import LIMITS, Desk
 from tests.support.working import add, finished, working
 
@@ -187,6 +191,58 @@ async def test_a_shard_over_the_quota_adds_nothing_and_leaves_no_objects(
         await loader(desk, out, owner, stored_bytes=100).load(rows)
     assert await desk.one("SELECT count(*) FROM documents") == 0
     await desk.check_books()
+
+
+async def test_documents_that_were_saved_keep_their_files_if_the_answer_to_commit_is_lost(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path, out: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = desk.database.transaction
+
+    @asynccontextmanager
+    async def lose_answer() -> AsyncGenerator[Connection]:
+        async with transaction() as connection:
+            yield connection
+        raise DatabaseUnavailable("The connection was lost.")
+
+    rows = await read(folder, out, sandbox, FILES)
+    with monkeypatch.context() as patch, pytest.raises(DatabaseUnavailable):
+        patch.setattr(desk.database, "transaction", lose_answer)
+        await loader(desk, out, owner).load(rows)
+    assert await desk.one("SELECT count(*) FROM documents") == 3
+    await desk.check_books()
+    assert await loader(desk, out, owner).load(rows) == Loaded(known=3)
+
+
+async def test_an_outage_while_files_are_copied_stops_the_shard(
+    folder: Path, sandbox: Sandbox, out: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write(folder / "in", FILES)
+    tools, files = BulkTools(Settings(data_dir=folder), source, out, FileReader(sandbox)), list(source.list())
+    for outage in (StorageUnavailable("The storage does not respond."), OSError(errno.EIO, "Input/output error")):
+        with monkeypatch.context() as patch, pytest.raises(type(outage)):
+            patch.setattr(out, "put", AsyncMock(side_effect=outage))
+            await read_files(tools, files)
+    (folder / "in" / files[0].key).unlink()
+    outcomes = [(row["outcome"], row.get("error_code")) for row in await read_files(tools, files)]
+    assert outcomes == [("failed", "NOT_FOUND"), ("ready", None), ("ready", None)]
+
+
+async def test_a_folder_that_is_not_mounted_is_an_outage(folder: Path, sandbox: Sandbox, out: Bucket) -> None:
+    source = write(folder / "in", FILES)
+    tools, files = BulkTools(Settings(data_dir=folder), source, out, FileReader(sandbox)), list(source.list())
+    (folder / "in").rename(folder / "elsewhere")
+    (folder / "in").mkdir()
+    with pytest.raises(FileNotFoundError):
+        await read_files(tools, files)
+
+
+def test_shards_are_cut_by_files_and_by_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octavo.bulk.manifest.SHARD_FILES", 3)
+    monkeypatch.setattr("octavo.bulk.manifest.SHARD_BYTES", 10)
+    sizes = {"a": 4, "b": 4, "c": 4, "d": 11, "e": 1, "f": 1, "g": 1, "h": 1}
+    write(folder / "in", {name: b"x" * size for name, size in sizes.items()})
+    plan = list_plan((folder / "in").as_uri(), Settings(data_dir=folder))
+    assert ["".join(file.key for file in shard) for shard in plan.shards] == ["ab", "c", "d", "efg", "h"]
 
 
 async def test_two_accounts_can_load_the_same_results(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from octavo.bulk import manifest
 from octavo.bulk.manifest import finished_shards, make_plan, read_shard, shard_key
-from octavo.bulk.shards import Progress, RunOptions, read_and_write, read_progress, run_plan
+from octavo.bulk.shards import Progress, RunOptions, ShardReader, read_and_write, read_progress, run_plan
 from octavo.cli.app import app
 from octavo.core.errors import BadInput, NotPossibleHere
 from octavo.core.settings import Settings
@@ -86,6 +86,12 @@ async def test_results_of_one_source_are_not_mixed_with_those_of_another(
     await make_plan(out, source(folder, 2), settings)
     with pytest.raises(BadInput, match="belong to"):
         await make_plan(out, folder.as_uri(), settings)
+
+
+def test_a_shard_that_cannot_be_read_now_does_not_end_the_others(settings: Settings, folder: Path) -> None:
+    del settings  # its environment is used
+    reader = ShardReader((folder / "not mounted").as_uri(), (folder / "out").as_uri())
+    assert "shard 7: " in reader.read(7, "[]")
 
 
 def test_without_the_extra_packages_one_line_says_how_to_install_them(monkeypatch: pytest.MonkeyPatch) -> None:

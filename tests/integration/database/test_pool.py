@@ -16,6 +16,7 @@ from octavo.core.errors import DatabaseUnavailable
 from octavo.core.settings import Settings
 from octavo.database import Connection, Database, connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.database.pool import LOST_NETWORK
 from octavo.ops.instance import open_database
 from tests.support.postgres import as_url, open_folder
 
@@ -145,3 +146,22 @@ async def test_the_pools_of_all_processes_fit_into_the_server(database_info: str
         assert row
         assert 4 * database.most_connections < int(row[0])
         assert (database.most_connections == wanted) is fits
+
+
+async def test_a_connection_that_only_listens_notices_a_lost_network(database_info: str) -> None:
+    async with Database(database_info) as database, await database.connect_unpooled() as connection:
+        used = connection.info.get_parameters()
+    assert {name: int(used[name]) for name in LOST_NETWORK} == LOST_NETWORK
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+async def test_statements_are_prepared_only_if_the_setting_allows_it(database_info: str, *, prepared: bool) -> None:
+    async with Database(database_info, prepared=prepared) as database, await database.connect_unpooled() as unpooled:
+        async with database.connection() as pooled:
+            for connection in (pooled, unpooled):
+                for _ in range(10):
+                    await connection.execute("SELECT 1")
+                kept = await (await connection.execute("SELECT count(*) FROM pg_prepared_statements")).fetchone()
+                assert kept == (int(prepared),)
+        with database.connect_in_thread() as in_thread:
+            assert (in_thread.prepare_threshold is None) is not prepared

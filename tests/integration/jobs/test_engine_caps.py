@@ -198,3 +198,21 @@ def test_a_job_is_put_in_line_while_a_slot_of_its_cap_is_being_passed_on(engine:
 
 def is_waiting(engine: Engine) -> bool:
     return engine.one("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0
+
+
+FREEING: dict[str, Callable[[Engine, UUID, ClaimedJob], object]] = {
+    "cancel": lambda engine, _, job: engine.cancel(job.id),
+    "higher limit": lambda engine, _owner, _job: engine.rows("SELECT set_cap('analysis:1', 2)"),
+    "pause of imports": lambda engine, owner, _: engine.rows("SELECT pause_imports(%s)", owner),
+}
+
+
+@pytest.mark.parametrize("freeing", FREEING)
+def test_a_person_who_frees_a_slot_wakes_the_workers(engine: Engine, owner: UUID, freeing: str) -> None:
+    fill(engine, owner, 1, cap=1, lane="bulk")
+    fill(engine, engine.add_owner(), 1, cap=1)
+    job = engine.claim_one()
+    with psycopg.connect(engine.info, autocommit=True) as listening:
+        listening.execute("LISTEN octavo_jobs")
+        FREEING[freeing](engine, owner, job)
+        assert list(listening.notifies(timeout=2, stop_after=1))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import psycopg
 
+from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Database
+from octavo.deliver.deliveries import relay
+from octavo.intake.sources import add_folder, watch_sources
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import NewJob, enqueue
-from octavo.jobs.worker import Worker
+from octavo.jobs.worker import Chore, Worker
 from octavo.jobs.worker_state import WorkerLimits
 from tests.support.engine import engine_on
 from tests.support.processes import wait_until
@@ -23,11 +27,11 @@ COUNTED = (
     "SELECT (xact_commit + xact_rollback)::integer FROM pg_stat_database WHERE datname = current_database()",
     "SELECT count(*)::integer FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
 )
-SETTLE_SECONDS, SECONDS = 6, 10
+SETTLE_SECONDS, SECONDS, GROWN_SECONDS = 6, 10, 8
 
 
 @asynccontextmanager
-async def working(info: str, started: list[float]) -> AsyncGenerator[Database]:
+async def working(info: str, started: list[float], chores: Sequence[Chore] = ()) -> AsyncGenerator[Database]:
     async def note(run: Run[None]) -> JSON:
         del run
         started.append(time.monotonic())
@@ -38,7 +42,8 @@ async def working(info: str, started: list[float]) -> AsyncGenerator[Database]:
     stopping = asyncio.Event()
     async with Database(info, connections=4) as database:
         limits = WorkerLimits(quiet_seconds=4)
-        running = asyncio.create_task(Worker(database, kinds, None, limits).run(stopping))
+        worker = Worker(database, kinds, None, limits, chores=chores)
+        running = asyncio.create_task(worker.run(stopping))
         try:
             yield database
         finally:
@@ -75,3 +80,36 @@ async def test_a_quiet_worker_starts_new_and_delayed_jobs_when_they_are_due(data
         await asyncio.to_thread(wait_until, lambda: len(started) == 2, "both jobs started")
     assert started[0] - enqueued < 2
     assert 1.5 < started[1] - enqueued < 4
+
+
+async def test_a_quiet_worker_relays_events_without_a_job_within_two_seconds(database_info: str) -> None:
+    with engine_on(database_info) as engine:
+        owner = engine.add_owner()
+        async with working(database_info, [], [relay]):
+            await asyncio.sleep(GROWN_SECONDS)  # the pauses are longer than two seconds now
+            engine.run("INSERT INTO events (process_id, kind, owner_id) VALUES (%s, 'rejected', %s)", owner, owner)
+            inserted = time.monotonic()
+            relayed = "SELECT (SELECT id FROM relay) = max(id) FROM events"
+            await asyncio.to_thread(wait_until, lambda: engine.one(relayed), "the event was relayed")
+    assert time.monotonic() - inserted < 2
+
+
+async def test_a_quiet_worker_looks_at_a_source_when_it_is_added_and_when_it_is_due(
+    database_info: str, tmp_path: Path
+) -> None:
+    with engine_on(database_info) as engine:
+        owner = engine.add_owner()
+        async with working(database_info, [], [watch_sources]) as database:
+            await asyncio.sleep(GROWN_SECONDS)
+            (tmp_path / "inbox").mkdir()
+            async with database.transaction() as connection:
+                settings = Settings(data_dir=tmp_path / "data")
+                await add_folder(connection, settings, owner, str(tmp_path / "inbox"), every_seconds=4)
+            added, looked = time.monotonic(), "SELECT count(*) FROM sources WHERE last_run_at > now() - interval '1 s'"
+            await asyncio.to_thread(wait_until, lambda: engine.one(looked) == 1, "the folder was looked at")
+            first = time.monotonic()
+            await asyncio.sleep(2)
+            await asyncio.to_thread(wait_until, lambda: engine.one(looked) == 1, "the folder was looked at again")
+            second = time.monotonic()
+    assert first - added < 2
+    assert second - added < 6.5

@@ -9,8 +9,9 @@ FROM sources s LEFT JOIN jobs j ON j.id = s.job_id
 WHERE s.owner_id = :owner ORDER BY s.created_at, s.id;
 
 -- name: insert_source(id, owner, kind, name, address, options, every)!
+-- Wakes the workers, as do `pause_source` and `run_source`.
 INSERT INTO sources (id, owner_id, kind, name, address, options, every_seconds)
-VALUES (:id, :owner, :kind, :name, :address, :options, :every);
+VALUES (:id, :owner, :kind, :name, :address, :options, :every) RETURNING pg_notify('octavo_jobs', '');
 
 -- name: edit_source(id, owner, name, options, every)!
 UPDATE sources SET name = coalesce(:name, name), options = options || coalesce(:options::jsonb, '{}'),
@@ -18,7 +19,8 @@ UPDATE sources SET name = coalesce(:name, name), options = options || coalesce(:
 WHERE id = :id AND owner_id = :owner;
 
 -- name: pause_source(id, owner, paused)!
-UPDATE sources SET paused = :paused, next_run_at = engine_now() WHERE id = :id AND owner_id = :owner;
+UPDATE sources SET paused = :paused, next_run_at = engine_now() WHERE id = :id AND owner_id = :owner
+RETURNING pg_notify('octavo_jobs', '');
 
 -- name: delete_source(id, owner)
 DELETE FROM sources WHERE id = :id AND owner_id = :owner RETURNING job_id;
@@ -26,7 +28,8 @@ DELETE FROM sources WHERE id = :id AND owner_id = :owner RETURNING job_id;
 -- name: run_source(id, owner)!
 -- Files that failed are tried again.
 WITH again AS (UPDATE source_files SET state = 'waiting', error = NULL WHERE source_id = :id AND state = 'failed')
-UPDATE sources SET next_run_at = engine_now(), error = NULL WHERE id = :id AND owner_id = :owner;
+UPDATE sources SET next_run_at = engine_now(), error = NULL WHERE id = :id AND owner_id = :owner
+RETURNING pg_notify('octavo_jobs', '');
 
 -- name: failed_files(owner, source, most)
 SELECT f.path, f.error, f.seen_at FROM source_files f JOIN sources s ON s.id = f.source_id
@@ -37,6 +40,10 @@ WHERE s.owner_id = :owner AND s.id = :source AND f.state = 'failed' ORDER BY f.s
 UPDATE sources s SET next_run_at = engine_now() + make_interval(secs => s.every_seconds)
 WHERE s.id = (SELECT id FROM sources WHERE NOT paused AND next_run_at <= engine_now() ORDER BY next_run_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING s.id, s.owner_id, s.address, s.options;
+
+-- name: due_in()
+-- The seconds until the next source is due, or NULL if there is none.
+SELECT extract(epoch FROM min(next_run_at) - engine_now())::float8 AS seconds FROM sources WHERE NOT paused;
 
 -- name: source_of_job(id)
 SELECT id, owner_id, address, options FROM sources WHERE id = :id AND NOT paused;

@@ -33,6 +33,18 @@ BEGIN
 END $$;
 CREATE TRIGGER events_are_announced BEFORE INSERT ON events FOR EACH STATEMENT EXECUTE FUNCTION announce_events();
 
+-- Wakes a worker to relay an event that nothing else wakes one for: not enqueued jobs, which do, and not events of running jobs,
+-- whose workers relay them.
+CREATE FUNCTION wake_workers() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NOTIFY octavo_jobs;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER events_wake_workers AFTER INSERT ON events FOR EACH ROW
+    WHEN (NEW.state_after IS NULL AND NEW.kind NOT IN ('stage', 'progress', 'gateway', 'analysis.item', 'analysis.result')
+          OR NEW.kind = 'created' AND NEW.state_after <> 'queued')
+    EXECUTE FUNCTION wake_workers();
+
 CREATE FUNCTION event_lock_class() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 209321986;
 
 -- The id that was assigned last, whether or not its event is committed.

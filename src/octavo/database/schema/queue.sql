@@ -62,6 +62,7 @@ BEGIN
     INSERT INTO caps (key, most) VALUES (wanted_key, wanted)
     ON CONFLICT (key) DO UPDATE SET most = excluded.most;
     PERFORM admit_waiting(ARRAY[wanted_key]);
+    NOTIFY octavo_jobs;
 END $$;
 
 -- Enqueues jobs in the caller's transaction. If a job with the same key exists, its id is returned instead (made = false). A job
@@ -750,6 +751,7 @@ BEGIN
     IF returned IS NOT NULL THEN
         PERFORM return_slots(returned);
     END IF;
+    NOTIFY octavo_jobs;
     RETURN number;
 END $$;
 
@@ -796,6 +798,7 @@ BEGIN
     )
     SELECT array_agg(slot) FILTER (WHERE slot IS NOT NULL) INTO returned FROM held;
     PERFORM return_slots(coalesce(returned, '{}'));
+    NOTIFY octavo_jobs;
     RETURN true;
 END $$;
 
