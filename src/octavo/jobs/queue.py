@@ -214,6 +214,7 @@ async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collecti
     woken = {row["id"] for row in await fetch_rows(connection, JOB_QUERIES.try_now, values)}
     if woken:
         await connection.execute(JOB_QUERIES.probe_now)
+        await connection.execute(QUERIES.notify)
     return woken
 
 
