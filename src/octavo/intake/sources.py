@@ -210,10 +210,10 @@ def _own_folders(settings: Settings) -> Iterator[Path]:
 
 
 def scan_folder(folder: Path, *, deep: bool) -> list[SeenFile]:
-    """List the files in a folder. Links are not followed, and hidden and incomplete files are left out."""
+    """List the files in a folder by path. Links are not followed, and hidden and incomplete files are left out."""
     found: list[SeenFile] = []
     _scan(folder, (), found, MOST_DEPTH if deep else 1)
-    return found
+    return sorted(found, key=lambda file: file.path)  # of two equal files, always the same one is added
 
 
 def _scan(folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: int) -> None:

@@ -100,6 +100,7 @@ async def test_each_file_is_added_once_and_outlives_the_file(desk: Desk, owner: 
     lanes = await desk.rows("SELECT DISTINCT priority >= 10 AS bulk FROM jobs WHERE kind = 'process_document'")
     assert lanes == [{"bulk": True}]
     assert (await watched.view()).state in {"watching", "adding"}
+    await watched.until(lambda found, _: all(one.status == "completed" for one in found))
     await desk.check_books()
 
 
