@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -320,6 +321,23 @@ async def test_a_folder_that_is_gone_is_reported_and_recovers(desk: Desk, owner:
     (folder / "away").rename(watched.inbox)
     await watched.look()
     assert (await watched.view()).state == "watching"
+
+
+async def test_a_drive_that_does_not_answer_a_move_is_reported(
+    desk: Desk, owner: UUID, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, answer = await watch(desk, owner, folder, after="move"), threading.Event()
+    watched.put("a.txt", "words")
+    await watched.look()
+    await desk.rows("UPDATE source_files SET state = 'added'")
+    monkeypatch.setattr(sources, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(sources, "move_added", lambda *_: answer.wait(PATIENCE_SECONDS))
+    try:
+        for _ in range(2):  # no second thread waits
+            await watched.look()
+            assert (await watched.view()).error == "The folder did not answer in time."
+    finally:
+        answer.set()
 
 
 async def test_a_paused_source_is_not_looked_at(desk: Desk, owner: UUID, folder: Path) -> None:
