@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -330,8 +330,13 @@ async def test_a_drive_that_does_not_answer_a_move_is_reported(
     watched.put("a.txt", "words")
     await watched.look()
     await desk.rows("UPDATE source_files SET state = 'added'")
+
+    def wait(folder: Path, files: Iterable[SeenFile]) -> None:
+        del folder, files
+        answer.wait(PATIENCE_SECONDS)
+
     monkeypatch.setattr(sources, "LOOK_SECONDS", 0.5)
-    monkeypatch.setattr(sources, "move_added", lambda *_: answer.wait(PATIENCE_SECONDS))
+    monkeypatch.setattr(sources, "move_added", wait)
     try:
         for _ in range(2):  # no second thread waits
             await watched.look()
