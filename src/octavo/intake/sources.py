@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -51,6 +51,7 @@ _NEVER = frozenset({"thumbs.db", "desktop.ini"})
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-folders")
 _LOOKING: set[UUID] = set()
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,17 +326,23 @@ async def watch_sources(database: Database) -> float:
         return 0.0
     await record_look(database, source, found)
     if source.options.after == "move":
-        await _move_added(database, source, found)
+        try:
+            await _move_added(database, source, found)
+        except TimeoutError as error:
+            await _finish(database, source, error=_explain(error))
     return 0.0
 
 
 async def _look_at(source: FolderSource) -> list[SeenFile]:
-    """List the files in a thread, because a network drive may never answer. Only one thread waits for each source."""
+    return await _in_thread(source, partial(scan_folder, source.folder, deep=source.options.subfolders != "ignore"))
+
+
+async def _in_thread(source: FolderSource, call: Callable[[], T]) -> T:
+    """Call a function in a thread, because a network drive may never answer. Only one thread waits for each source."""
     if source.id in _LOOKING:
         raise TimeoutError
     _LOOKING.add(source.id)
-    deep = source.options.subfolders != "ignore"
-    looking = asyncio.get_running_loop().run_in_executor(_THREADS, partial(scan_folder, source.folder, deep=deep))
+    looking = asyncio.get_running_loop().run_in_executor(_THREADS, call)
     looking.add_done_callback(lambda _: _LOOKING.discard(source.id))
     async with asyncio.timeout(LOOK_SECONDS):
         return await asyncio.shield(looking)
@@ -362,6 +369,7 @@ async def record_look(database: Database, source: FolderSource, found: Sequence[
             return
         await connection.execute(QUERIES.record_files, {"source": source.id, "files": files})
         await connection.execute(QUERIES.forget_waiting, {"source": source.id, "files": files})
+        await connection.execute(QUERIES.forget_versions, {"source": source.id, "files": files})
         (count,) = await fetch_rows(connection, QUERIES.count_waiting, {"source": source.id, "settle": SETTLE_SECONDS})
         job = await _enqueue(connection, source) if count["settled"] and not held[0]["busy"] else None
         soon = SETTLE_SECONDS + 0.5 if count["waiting"] and not held[0]["busy"] else None
@@ -376,7 +384,7 @@ async def _move_added(database: Database, source: FolderSource, found: Sequence[
         rows = await fetch_rows(connection, QUERIES.added_files, values)
     unchanged = {SeenFile(**row) for row in rows}.intersection(found)
     if unchanged:
-        await asyncio.get_running_loop().run_in_executor(_THREADS, move_added, source.folder, unchanged)
+        await _in_thread(source, partial(move_added, source.folder, unchanged))
 
 
 async def _enqueue(connection: Connection, source: FolderSource) -> UUID:

@@ -173,6 +173,11 @@ class Intake:
             outcome = await self._place(upload, source_type, limits, on_created, fresh=True)
         except OctavoError as error:
             raise await self._refuse(upload, error, fresh=True) from None
+        except psycopg.Error:  # perhaps it was committed, and only the response was lost
+            raise
+        except Exception:
+            await self._remove([upload.object_key] if upload.object_key else [])
+            raise
         if outcome is None:
             raise AssertionError("no other request knows this upload")
         await self._heal(upload, outcome)

@@ -125,6 +125,10 @@ class Run(Generic[Tools]):
             raise LeaseLost
         self.renew_limit()
 
+    async def holds_lease(self, connection: Connection) -> bool:
+        """Whether this attempt may still write. If it may, no other attempt can begin until the transaction ends."""
+        return await _flag(connection, QUERIES.hold_lease, self._lease())
+
     async def current_owner(self, connection: Connection) -> UUID:
         """Return the id of the account that owns the job now.
 
@@ -177,7 +181,7 @@ class Run(Generic[Tools]):
                     await self._write_stage(connection, stage)
             else:
                 async with self.database.transaction() as connection:
-                    if not await _flag(connection, QUERIES.hold_lease, self._lease()):
+                    if not await self.holds_lease(connection):
                         raise LeaseLost
                     await save(connection, stage.output)
                     await self._write_stage(connection, stage)

@@ -136,6 +136,7 @@ def in_batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
 async def undo_change(database: Database, owner: UUID, change: UUID) -> int:
     """Restore the values that documents had before a change. Returns the number of restored documents.
 
+    A value that was changed again since stays as it is.
     A document for which the change was undone before is not changed again, so repeating this is safe. Raises `NotFound`
     if there is no such change, or if it is too old.
     """

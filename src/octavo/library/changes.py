@@ -145,7 +145,7 @@ async def edit_documents(
 ) -> int:
     """Change the given fields of all these documents. If there is an error, no document is changed.
 
-    With the id of a `change`, the earlier values are kept, so that the change can be undone.
+    With the id of a `change`, the earlier and the new values are kept, so that the change can be undone.
     """
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
@@ -161,6 +161,8 @@ async def edit_documents(
     await say_facts(connection, ids, said)
     await _change_tags(connection, owner, ids, edit)
     await save_values(connection, ids, custom)
+    if change is not None:
+        await connection.execute(CHANGES.keep_result, {"change": change, "documents": ids})
     # Events name the fields only. Values may be private, and events are sent to recipients outside.
     await record_event(
         connection, "edited", ids, {"fields": [*edit.fields, *edit.facts, *(["fields"] if edit.custom else [])]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -22,7 +22,7 @@ from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.library.bulk import MOST_SELECTED, in_batches, undo_change
-from octavo.library.changes import UNSET, Edit, edit_documents
+from octavo.library.changes import MOST_TAGS, UNSET, Edit, edit_documents
 from octavo.library.collections import clean_label
 from octavo.library.documents import like_pattern
 from octavo.library.errors import NameTaken
@@ -50,6 +50,8 @@ _PART = re.compile(r"\{(\w*)\}")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 # Between the words of a phrase there can be line breaks and Markdown.
 _BETWEEN = r"[\s*_~`]+"
+# PostgreSQL refuses a backslash before a letter, and counts the vowel signs of many scripts as letters.
+_ASCII_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 # Definitions --------------------------------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ async def find_matching(
 def phrase_pattern(text: str) -> str:
     """Return the regular expression, for PostgreSQL, of a phrase of whole words. Case and line breaks do not matter."""
     words = text.split()
-    phrase = _BETWEEN.join(re.sub(r"([^\w\s])", r"\\\1", word) for word in words)
+    phrase = _BETWEEN.join(_ASCII_PUNCTUATION.sub(r"\\\g<0>", word) for word in words)
     before = "(?<![[:alnum:]])" if _is_spaced(words[0][0]) else ""
     after = "(?![[:alnum:]])" if _is_spaced(words[-1][-1]) else ""
     return f"{before}{phrase}{after}"
@@ -195,23 +197,36 @@ def _is_spaced(character: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What a rule changes in one document. `targets` are the values that it sets, such as `collection`."""
+    """What a rule changes in one document. `targets` are the values that it sets, such as `collection`.
+
+    `blocked` are values that an earlier rule set. `left_out` are tags for which the document has no room.
+    """
 
     document: Row
     changes: tuple[ValueChange, ...]
     edit: Edit
     targets: frozenset[str]
     blocked: frozenset[str]
+    left_out: tuple[str, ...]
+
+    @property
+    def warnings(self) -> list[str]:
+        text = f"tags: the limit per document is {MOST_TAGS}. Not added: {', '.join(self.left_out)}."
+        return [text] if self.left_out else []
 
 
-def plan_change(document: Row, then: RuleThen, claimed: Iterable[str] = ()) -> PlannedChange:
-    """Compare a document with the actions of a rule. Values in `claimed` are not changed."""
+def plan_change(
+    document: Row, then: RuleThen, claimed: Iterable[str] = (), settled: Collection[str] = ()
+) -> PlannedChange:
+    """Compare a document with the actions of a rule. Values in `claimed` and `settled` are not changed."""
     taken = frozenset(claimed)
-    wanted = {name: text for name, text in _wanted_values(document, then).items() if text}
+    found = _wanted_values(document, then)
+    wanted = {name: text for name, text in found.items() if text and name.lower() not in settled}
     free = {name: text for name, text in wanted.items() if name not in taken}
     differing = {name: text for name, text in free.items() if _value_of(document, name) != text}
-    known = {tag.lower() for tag in document["tags"]}
-    tags = [tag for tag in then.tags or () if tag.lower() not in known]
+    missing = [] if "tags" in settled else _missing_tags(document, then)
+    room = max(0, MOST_TAGS - len(document["tags"]))
+    tags = missing[:room]
     changes = [ValueChange(_shown(name), _value_of(document, name), text) for name, text in differing.items()]
     if tags:
         before = ", ".join(document["tags"]) or None
@@ -223,15 +238,33 @@ def plan_change(document: Row, then: RuleThen, claimed: Iterable[str] = ()) -> P
         custom={_shown(name): text for name, text in differing.items() if name.startswith(_FIELD)},
     )
     blocked = frozenset(name for name, text in wanted.items() if name in taken and _value_of(document, name) != text)
-    return PlannedChange(document, tuple(changes), edit, frozenset(free), blocked)
+    return PlannedChange(document, tuple(changes), edit, frozenset(free), blocked, tuple(missing[room:]))
+
+
+def _missing_tags(document: Row, then: RuleThen) -> list[str]:
+    known = {tag.lower() for tag in document["tags"]}
+    labels = {label.lower(): label for label in (clean_label(tag, "tag") for tag in then.tags or ())}
+    return [label for lower, label in labels.items() if lower not in known]
+
+
+def settled_values(document: Row) -> frozenset[str]:
+    """Return the values of a new version that rules leave alone, because the version before or a person set them."""
+    if not document["is_version"]:
+        return frozenset()
+    flags = {"collection": document["collection"], "title": document["has_title"], "tags": document["has_tags"]}
+    return frozenset({name for name, given in flags.items() if given}.union(_FIELD + one for one in document["fields"]))
 
 
 _FIELD = "field:"
+# Stands for a title in `has_title`. No title contains it.
+_MARK = "\0"
 
 
 def _wanted_values(document: Row, then: RuleThen) -> dict[str, str]:
     fields = {f"{_FIELD}{name}": text for name, text in (then.fields or {}).items()}
-    return {"collection": then.collection or "", "title": fill_title(then.title or "", document), **fields}
+    title = document["title"] if has_title(then.title or "", document) else fill_title(then.title or "", document)
+    collection = " ".join((then.collection or "").split())
+    return {"collection": collection, "title": title, **fields}
 
 
 def _value_of(document: Row, name: str) -> str | None:
@@ -249,6 +282,15 @@ def fill_title(pattern: str, document: Mapping[str, Any]) -> str:
     values = {name: document.get(name) for name in TITLE_PARTS} | {"date": document.get("document_date")}
     text = _PART.sub(lambda part: str(values.get(part[1]) or ""), pattern)
     return " ".join(text.split()).strip(" -,·")[:MOST_TITLE]
+
+
+def has_title(pattern: str, document: Mapping[str, Any]) -> bool:
+    """Whether the title already is what a pattern with `{title}` makes of a title, so that it must not grow again."""
+    if "{title}" not in pattern:
+        return False
+    before, *rest = (re.escape(part) for part in fill_title(pattern, {**document, "title": _MARK}).split(_MARK))
+    made = f"{before}(?P<title>.+){'(?P=title)'.join(rest)}" if rest else before
+    return re.fullmatch(made, document["title"]) is not None
 
 
 async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> RuleThen:
@@ -273,7 +315,8 @@ async def try_rule(connection: Connection, owner: UUID, rule: UUID) -> RuleTrial
     planned = [plan_change(one, then) for one in await find_matching(connection, owner, known.when)]
     changing = [one for one in planned if one.changes]
     conflicts = await _conflicts(connection, owner, known, changing[:SHOWN])
-    return RuleTrial([_as_change(one, conflicts[one.document["id"]]) for one in changing[:SHOWN]], len(changing))
+    shown = [_as_change(one, [*conflicts[one.document["id"]], *one.warnings]) for one in changing[:SHOWN]]
+    return RuleTrial(shown, len(changing))
 
 
 def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
@@ -320,42 +363,65 @@ async def apply_rule(database: Database, owner: UUID, rule: UUID, *, on_done: On
 async def _apply_batch(connection: Connection, owner: UUID, rule: RuleView, batch: Sequence[UUID], run: UUID) -> None:
     then = await _normalised(connection, owner, rule.then)
     planned = [plan_change(one, then) for one in await find_matching(connection, owner, rule.when, batch)]
-    changed = await _edit_all(connection, owner, planned, run)
-    await connection.execute(QUERIES.count_run, {"id": run, "documents": changed, "conflicts": []})
+    await _edit_all(connection, owner, planned, run)
 
 
-async def _edit_all(connection: Connection, owner: UUID, planned: Sequence[PlannedChange], run: UUID) -> int:
-    """Change documents. Those with the same changes are changed together."""
+async def _edit_all(
+    connection: Connection, owner: UUID, planned: Sequence[PlannedChange], run: UUID, conflicts: Iterable[str] = ()
+) -> int:
+    """Change documents and count them. Those with the same changes are changed together.
+
+    A document that cannot be changed is left out, and the reason is logged with the conflicts.
+    """
     groups: dict[str, tuple[Edit, list[UUID]]] = {}
     for one in planned:
         if one.changes:
             groups.setdefault(repr(one.edit), (one.edit, []))[1].append(one.document["id"])
     changed = 0
+    logged = dict.fromkeys([*conflicts, *(text for one in planned for text in one.warnings)])
     for edit, documents in groups.values():
-        changed += await edit_documents(connection, owner, documents, edit, change=run)
+        number, reasons = await _edit_group(connection, owner, documents, edit, run)
+        changed += number
+        logged |= dict.fromkeys(reasons)
+    await connection.execute(QUERIES.count_run, {"id": run, "documents": changed, "conflicts": list(logged)})
     return changed
+
+
+async def _edit_group(
+    connection: Connection, owner: UUID, documents: Sequence[UUID], edit: Edit, run: UUID
+) -> tuple[int, list[str]]:
+    """Change documents together, or one by one if this fails. Returns how many were changed, and the reasons."""
+    try:
+        async with connection.transaction():
+            return await edit_documents(connection, owner, documents, edit, change=run), []
+    except (BadInput, NotFound) as error:
+        if len(documents) == 1:
+            return 0, [error.line]
+    each = [await _edit_group(connection, owner, [one], edit, run) for one in documents]
+    return sum(number for number, _ in each), [reason for _, reasons in each for reason in reasons]
 
 
 async def run_enabled_rules(connection: Connection, owner: UUID, document: UUID) -> int:
     """Run all enabled rules on one document, in their order. Returns the number of rules that changed it.
 
-    A value that a rule has set is not changed by the rules after it.
+    A value that a rule has set is not changed by the rules after it. In a new version of a document, rules only set
+    values that are missing.
     """
     claimed: dict[str, str] = {}
+    settled: frozenset[str] | None = None
     changed = 0
     for rule in await list_rules(connection, owner):
         found = await find_matching(connection, owner, rule.when, [document]) if rule.enabled else []
         if not found:
             continue
-        planned = plan_change(found[0], await _normalised(connection, owner, rule.then), claimed)
+        settled = settled_values(found[0]) if settled is None else settled
+        planned = plan_change(found[0], await _normalised(connection, owner, rule.then), claimed, settled)
         conflicts = [f"{_shown(name)}: set by {claimed[name]}." for name in sorted(planned.blocked)]
         claimed |= dict.fromkeys(planned.targets, rule.name)
-        if planned.changes or conflicts:
+        if planned.changes or conflicts or planned.warnings:
             run = new_id()
             await connection.execute(QUERIES.insert_run, {"id": run, "rule": rule.id, "automatic": True})
-            number = await _edit_all(connection, owner, [planned], run)
-            await connection.execute(QUERIES.count_run, {"id": run, "documents": number, "conflicts": conflicts})
-            changed += bool(number)
+            changed += bool(await _edit_all(connection, owner, [planned], run, conflicts))
     return changed
 
 

@@ -7,9 +7,11 @@ and adds none twice. Files go through the same intake as uploads.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
@@ -17,7 +19,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, StorageFailed
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.detect import detect
@@ -34,6 +36,10 @@ QUERIES = load_queries("sources")
 BATCH = 100
 BLOCK_BYTES = 1 << 20
 QUOTA_SECONDS = 600
+# Errors of a file that stay until somebody changes the file. After any other error, the job is retried.
+LASTING = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG})
+# The job ends after so many files that could not be read, because then the folder itself has a problem.
+MOST_UNREAD = 10
 
 
 class SourceInput(BaseModel):
@@ -57,9 +63,10 @@ class FileChanged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WaitingFile:
-    """A file to add. `document` is the document of its earlier content."""
+    """A file to add. `document` is the document of which it becomes a new version."""
 
     seen: SeenFile
+    seen_at: datetime
     document: UUID | None
 
 
@@ -84,71 +91,98 @@ class FolderIntake:
     limits: IntakeLimits
 
     async def add_all(self) -> int:
-        """Add files until none is left, or the quota is used up. Each file is tried once."""
-        tried: set[SeenFile] = set()
-        while waiting := [one for one in await self._waiting(len(tried)) if one.seen not in tried]:
-            for one in waiting:
-                tried.add(one.seen)
-                if not await self._add(one):
-                    return len(tried)
-                await self.run.progress(len(tried), None, "files")
-        return len(tried)
+        """Add files until none is left, the quota is used up, or the source is paused. Each file is tried once.
 
-    async def _waiting(self, tried: int) -> list[WaitingFile]:
-        values = {"source": self.source.id, "settle": SETTLE_SECONDS, "most": BATCH + tried}
+        Files that could not be read do not delay the others. Raises the first of their errors at the end.
+        """
+        tried, unread, last = 0, list[str](), None
+        while waiting := await self._waiting(last):
+            for last in waiting:
+                tried += 1
+                try:
+                    if not await self._add(last):
+                        return tried
+                except OSError as error:
+                    unread.append(f"{last.seen.path}: {error.strerror}.")
+                    if len(unread) >= MOST_UNREAD:
+                        raise StorageFailed(unread[0]) from error
+                await self.run.progress(tried, None, "files")
+        if unread:
+            raise StorageFailed(unread[0])
+        return tried
+
+    async def _waiting(self, after: WaitingFile | None) -> list[WaitingFile]:
+        values = {"source": self.source.id, "settle": SETTLE_SECONDS, "most": BATCH}
+        values |= {"after_at": after and after.seen_at, "after_path": after and after.seen.path}
         async with self.run.tools.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.settled_files, values)
-        return [WaitingFile(SeenFile(row["path"], row["bytes"], row["modified"]), row["document_id"]) for row in rows]
+        return [
+            WaitingFile(SeenFile(row["path"], row["bytes"], row["modified"]), row["seen_at"], row["document"])
+            for row in rows
+        ]
 
     async def _add(self, file: WaitingFile) -> bool:
         """Add one file. Returns False if no more files can be added."""
-        owner = self.source.owner_id
         new = await self._announce(file)
+        if new is None:
+            return False
         try:
-            body = read_file(self.source, file.seen)
-            await self.intake.take(owner, new, body, self.limits, on_created=partial(self._record, file, new))
+            body, record = read_file(self.source, file.seen), partial(self._record, file, new)
+            await self.intake.take(self.source.owner_id, new, body, self.limits, on_created=record)
         except FileChanged:
             pass
         except QuotaExceeded as error:
             values = {"source": self.source.id, "error": error.line, "seconds": QUOTA_SECONDS}
             await self._execute(QUERIES.postpone_source, values)
             return False
-        except (BadInput, OSError) as error:
-            await self._fail(file, error)
+        except BadInput as error:
+            await self._fail(file, error.line)
+        except OSError as error:
+            if error.errno not in LASTING:
+                raise
+            await self._fail(file, f"The file cannot be read: {error.strerror}.")
         return True
 
-    async def _announce(self, file: WaitingFile) -> NewUpload:
+    async def _announce(self, file: WaitingFile) -> NewUpload | None:
+        """Describe the upload. Returns None if the source was paused or deleted."""
+        document = file.document if self._makes_versions and self.source.options.changed == "version" else None
+        async with self.run.tools.database.connection() as connection:
+            values = {"source": self.source.id, "document": document}
+            rows = await fetch_rows(connection, QUERIES.active_source, values)
         # The files of a job are one import, so that they never delay what a person adds.
         given: dict[str, JSON] = {"import": str(self.run.job.id)}
-        new = NewUpload(PurePosixPath(file.seen.path).name, bytes=file.seen.bytes, given=given)
-        if file.document is None or self.source.options.changed != "version":
-            return new
-        async with self.run.tools.database.connection() as connection:
-            values = {"document": file.document, "owner": self.source.owner_id}
-            found = await fetch_rows(connection, QUERIES.version_of, values)
-        return replace(new, version_of=file.document) if found else new
+        name = PurePosixPath(file.seen.path).name
+        return NewUpload(name, bytes=file.seen.bytes, given=given, version_of=rows[0]["document"]) if rows else None
+
+    @property
+    def _makes_versions(self) -> bool:
+        """If added files are moved, a file with the same name is a new one."""
+        return self.source.options.after != "move"
 
     async def _record(self, file: WaitingFile, new: NewUpload, connection: Connection, outcome: Outcome) -> None:
         """Record the file as added, in the transaction that creates its document."""
-        seen = file.seen
-        values = {"source": self.source.id, "path": seen.path, "bytes": seen.bytes, "modified": seen.modified}
-        if not await fetch_rows(connection, QUERIES.take_file, values):
+        place = self._place(file)
+        if not await self.run.holds_lease(connection) or not await fetch_rows(connection, QUERIES.take_file, place):
             raise FileChanged
         is_new = outcome.state == "uploaded"
-        values = {"source": self.source.id, "path": seen.path, "state": "added" if is_new else "known"}
-        await connection.execute(QUERIES.set_file, values | {"document": outcome.document_id, "error": None})
-        edit = edit_of(self.source, seen.path)
+        own = is_new or new.version_of is not None  # and not a document that another file created
+        values = {"state": "added" if is_new else "known", "document": outcome.document_id, "error": None}
+        await connection.execute(QUERIES.set_file, place | values | {"versioned": own and self._makes_versions})
+        edit = edit_of(self.source, file.seen.path)
         if is_new and edit and new.version_of is None:
             await edit_documents(connection, self.source.owner_id, [outcome.document_id], edit)
 
-    async def _fail(self, file: WaitingFile, error: BadInput | OSError) -> None:
-        text = error.line if isinstance(error, BadInput) else f"The file cannot be read: {error.strerror}."
-        values = {"source": self.source.id, "path": file.seen.path, "state": "failed", "document": None, "error": text}
-        await self._execute(QUERIES.set_file, values)
+    async def _fail(self, file: WaitingFile, error: str) -> None:
+        values = {"state": "failed", "document": None, "versioned": None, "error": error}
+        await self._execute(QUERIES.set_file, self._place(file) | values)
+
+    def _place(self, file: WaitingFile) -> dict[str, Any]:
+        return {"source": self.source.id, **asdict(file.seen)}
 
     async def _execute(self, query: bytes, values: dict[str, Any]) -> None:
         async with self.run.tools.database.transaction() as connection:
-            await connection.execute(query, values)
+            if await self.run.holds_lease(connection):
+                await connection.execute(query, values)
 
 
 def edit_of(source: FolderSource, path: str) -> Edit | None:
@@ -163,7 +197,7 @@ async def read_file(source: FolderSource, file: SeenFile) -> AsyncGenerator[byte
     """Yield the bytes of a file. Raises `FileChanged` if it is not the file that was seen, or changes meanwhile."""
     try:
         opened = await asyncio.to_thread(open_inside, source.folder, file.path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise FileChanged from None
     try:
         _check_unchanged(opened, file)

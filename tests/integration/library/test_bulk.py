@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,6 +19,7 @@ from octavo.library.changes import MOST_TAGS, Edit, edit_documents, purge_docume
 from octavo.library.collections import delete_collection, list_collections
 from octavo.library.documents import Filters, list_documents, list_events, show_document
 from octavo.library.facts import list_facts
+from octavo.library.fields import add_field
 from tests.support.library import Desk
 
 FIELDS = ("title", "author", "document_date", "kind", "tags", "collection")
@@ -85,6 +87,43 @@ async def test_undo_restores_only_the_fields_that_were_edited(desk: Desk, owner:
     await undo_change(desk.database, owner, change)
     (now,) = await values_of(desk, owner, [document])
     assert (now["title"], now["tags"], now["collection"]) == ("Later", ["later"], None)
+
+
+async def test_undo_leaves_later_changes_alone(desk: Desk, owner: UUID) -> None:
+    (document,) = await add(desk, owner, 1)
+    async with desk.database.transaction() as connection:
+        await add_field(connection, owner, "Project", "text")
+        await add_field(connection, owner, "Place", "text")
+    await edit(desk, owner, [document], Edit(tags=["old", "öl"], facts={"kind": "invoice"}))
+    wanted = replace(EVERYTHING, custom={"Project": "Coast", "Place": "Pier"})
+    change = await edit(desk, owner, [document], wanted)
+    later = Edit(
+        title="Later",
+        collection="Dock",
+        added_tags=["later"],
+        removed_tags=["Gas"],
+        facts={"kind": "contract"},
+        custom={"Place": None},
+    )
+    await edit(desk, owner, [document], later)
+    await undo_change(desk.database, owner, change)
+    (now,) = await values_of(desk, owner, [document])
+    assert (now["title"], now["collection"], now["kind"]) == ("Later", "Dock", "contract")
+    assert (now["author"], now["document_date"]) == (None, None)
+    assert set(now["tags"]) == {"old", "öl", "later"}
+    async with desk.database.connection() as connection:
+        assert (await show_document(connection, owner, document)).fields == {}
+    assert await desk.rows("SELECT edited FROM documents") == [{"edited": ["tags"]}]
+
+
+async def test_a_change_of_an_earlier_version_of_octavo_can_be_undone(desk: Desk, owner: UUID) -> None:
+    documents = await add(desk, owner, 1)
+    await edit(desk, owner, documents, Edit(title="Mine", collection="Box", tags=["Öl", "gas"]))
+    before = await values_of(desk, owner, documents)
+    change = await edit(desk, owner, documents, EVERYTHING)
+    await desk.rows("UPDATE document_changes SET before = before - 'after'")
+    await undo_change(desk.database, owner, change)
+    assert await values_of(desk, owner, documents) == before
 
 
 async def test_undo_does_not_bring_back_a_deleted_collection(desk: Desk, owner: UUID) -> None:

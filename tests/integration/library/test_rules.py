@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
 
 from octavo.core.errors import BadInput, NotFound
+from octavo.database import Connection
 from octavo.library import rules
-from octavo.library.changes import Edit, edit_documents
+from octavo.library.changes import MOST_TAGS, Edit, edit_documents
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.fields import add_field, delete_field, list_fields
 from octavo.records.automation import AmountRange, RuleChange, RuleThen, RuleView, RuleWhen
@@ -139,6 +142,103 @@ async def test_the_first_enabled_rule_that_sets_a_value_wins_and_the_log_says_so
     async with desk.database.transaction() as connection:
         await rules.edit_rule(connection, owner, second.id, position=1)
         assert [one.name for one in await rules.list_rules(connection, owner)] == ["Two", "One", "Disabled"]
+
+
+async def test_a_rule_that_is_applied_twice_changes_nothing_the_second_time(desk: Desk, owner: UUID) -> None:
+    document = await add(desk, owner, "Bay 7", kind="letter", title="X")
+    for number, (pattern, title) in enumerate((
+        ("Ferry - {title}", "Ferry - X"),
+        ("{title} ({kind})", "Ferry - X (letter)"),
+        ("{title} / {title}", "Ferry - X (letter) / Ferry - X (letter)"),
+        ("{filename}", "note.txt"),
+    )):  # fmt: skip
+        one = await rule(desk, owner, RuleWhen(kind="letter"), RuleThen([" Bay  7 "], title=pattern), f"Rule {number}")
+        assert (await rules.apply_rule(desk.database, owner, one.id)).documents == 1
+        assert (await rules.apply_rule(desk.database, owner, one.id)).documents == 0
+        assert (await shown(desk, owner, document)).title == title
+
+
+async def run_enabled(desk: Desk, owner: UUID, document: UUID) -> int:
+    async with desk.database.transaction() as connection:
+        return await rules.run_enabled_rules(connection, owner, document)
+
+
+async def test_rules_only_set_the_missing_values_of_a_new_version(desk: Desk, owner: UUID) -> None:
+    await project(desk, owner)
+    when = RuleWhen(kind="letter")
+    then = RuleThen(["ferry"], "Ferries", {"Project": "Sea"}, "Ferry - {filename}")
+    await rule(desk, owner, when, then, enabled=True)
+    await rule(desk, owner, when, RuleThen(["second"]), "Second", enabled=True)
+    first = await add(desk, owner, "one", kind="letter")
+    assert await run_enabled(desk, owner, first) == 2
+    async with desk.database.transaction() as connection:
+        by_person = Edit(title="Mine", collection="Box", removed_tags=["ferry"], custom={"Project": "Inland"})
+        await edit_documents(connection, owner, [first], by_person)
+    second = (await desk.add(owner, b"two", version_of=first)).document_id
+    await desk.rows("UPDATE documents SET kind = 'letter' WHERE id = %s", second)
+    assert await run_enabled(desk, owner, second) == 0
+    found = await shown(desk, owner, second)
+    assert (found.title, found.collection, found.tags, found.fields) == (
+        "Mine",
+        "Box",
+        ["second"],
+        {"Project": "Inland"},
+    )
+
+    bare = await add(desk, owner, "three")
+    third = (await desk.add(owner, b"four", version_of=bare)).document_id
+    await desk.rows("UPDATE documents SET kind = 'letter' WHERE id = %s", third)
+    assert await run_enabled(desk, owner, third) == 2
+    found = await shown(desk, owner, third)
+    assert (found.title, found.collection, found.tags) == ("Ferry - note.txt", "Ferries", ["ferry", "second"])
+
+
+async def test_a_document_without_room_for_tags_gets_those_that_fit(desk: Desk, owner: UUID) -> None:
+    full, empty = [await add(desk, owner, text, kind="letter") for text in ("one", "two")]
+    async with desk.database.transaction() as connection:
+        tags = [f"tag {number}" for number in range(MOST_TAGS - 1)]
+        await edit_documents(connection, owner, [full], Edit(tags=tags))
+    one = await rule(desk, owner, RuleWhen(kind="letter"), RuleThen(["a", "b"], "Box"), enabled=True)
+    reason = f"tags: the limit per document is {MOST_TAGS}. Not added: b."
+    assert [change.conflicts for change in await tried(desk, owner, one)] == [[reason], []]
+    assert await run_enabled(desk, owner, full) == 1
+    assert len((await shown(desk, owner, full)).tags) == MOST_TAGS
+    run = await rules.apply_rule(desk.database, owner, one.id)
+    assert run.conflicts == ["tags: the limit per document is 50. Not added: b."]
+    assert (await shown(desk, owner, empty)).tags == ["a", "b"]
+    async with desk.database.connection() as connection:
+        automatic = (await rules.list_runs(connection, owner, one.id, limit=10)).items[-1]
+    assert (automatic.automatic, automatic.conflicts) == (True, [reason])
+
+
+async def test_a_document_that_cannot_be_changed_does_not_stop_the_others(
+    desk: Desk, owner: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = [await add(desk, owner, text, kind="letter") for text in ("one", "two")]
+    one = await rule(desk, owner, RuleWhen(kind="letter"), RuleThen(["a"]))
+
+    async def refuse(connection: Connection, owner: UUID, documents: Sequence[UUID], edit: Edit, **more: UUID) -> int:
+        changed = await edit_documents(connection, owner, documents, edit, **more)
+        if bad in documents:
+            raise BadInput("Not this one.")
+        return changed
+
+    monkeypatch.setattr(rules, "edit_documents", refuse)
+    run = await rules.apply_rule(desk.database, owner, one.id)
+    assert (run.documents, run.conflicts) == (1, ["Not this one."])
+    assert [(await shown(desk, owner, document)).tags for document in (bad, good)] == [[], ["a"]]
+
+
+async def test_every_phrase_makes_a_pattern_that_the_database_accepts(desk: Desk, owner: UUID) -> None:
+    letter = await add(desk, owner, "यह हिंदी में लिखा है।")
+    assert await matching(desk, owner, text="हिंदी में") == {letter}
+    assert await matching(desk, owner, text="हिंदी नहीं") == set()
+    phrases = [f"{chr(code)}a{chr(code)}b" for code in range(0x21, 0x3100) if not chr(code).isspace()]
+    patterns = [rules.phrase_pattern(phrase) for phrase in phrases]
+    # Which characters are letters, before which no backslash is allowed, depends on the locale of the database.
+    assert [one for one in patterns if re.search(r"\\[^!-~]", one)] == []
+    statement = "SELECT count(phrase ~* pattern) FROM unnest(%s::text[], %s::text[]) AS p (phrase, pattern)"
+    assert await desk.one(statement, phrases, patterns) == len(phrases)
 
 
 async def test_a_rule_needs_a_condition_an_action_and_known_fields(desk: Desk, owner: UUID) -> None:

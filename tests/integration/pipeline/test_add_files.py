@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
-from collections.abc import AsyncGenerator, Callable
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,14 +146,144 @@ async def test_a_job_that_runs_twice_adds_each_file_once(
 @pytest.mark.usefixtures("worker")
 async def test_a_changed_file_is_a_new_version(desk: Desk, owner: UUID, folder: Path) -> None:
     watched = await watch(desk, owner, folder)
-    watched.put("plan.txt", "The first plan.")
+    file = watched.put("plan.txt", "The first plan.")
     await watched.until(lambda found, _: len(found) == 1)
+    os.utime(file, ns=(1, 1))  # the same content with another time
+    await watched.until(lambda _, view: view.counts.known == 1)
     watched.put("plan.txt", "The second plan, which is longer.")
     found = await watched.until(lambda found, _: len(found) == 2)
     assert [(one.filename, one.version, one.superseded) for one in found] == [
         ("plan.txt", 1, True),
         ("plan.txt", 2, False),
     ]
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_file_is_no_version_of_a_document_that_another_file_created(
+    desk: Desk, owner: UUID, folder: Path
+) -> None:
+    watched = await watch(desk, owner, folder)
+    watched.put("a.txt", "The same words.")
+    await watched.until(lambda found, _: len(found) == 1)
+    watched.put("b.txt", "The same words.")
+    await watched.until(lambda _, view: view.counts.known == 1)
+    watched.put("b.txt", "Other words.")
+    found = await watched.until(lambda found, _: len(found) == 2)
+    watched.put("b.txt", "Other words, again.")
+    found = await watched.until(lambda found, _: len(found) == 3)
+    assert [(one.filename, one.version, one.superseded) for one in found] == [
+        ("a.txt", 1, False),
+        ("b.txt", 1, True),
+        ("b.txt", 2, False),
+    ]
+
+
+@pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("after", ["keep", "move"])
+async def test_a_name_that_is_used_again_is_another_document(desk: Desk, owner: UUID, folder: Path, after: str) -> None:
+    watched = await watch(desk, owner, folder, after=after)
+    first = watched.put("scan0001.txt", "An invoice.")
+    await watched.until(lambda found, _: len(found) == 1)
+    if after == "keep":
+        first.unlink()
+        await watched.look()
+    watched.put("scan0001.txt", "A letter, which is longer.")
+    found = await watched.until(lambda found, _: len(found) == 2)
+    assert [(one.version, one.superseded) for one in found] == [(1, False), (1, False)]
+
+
+async def test_a_pause_ends_a_running_job(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = await watch(desk, owner, folder)
+    for number in range(5):
+        watched.put(f"note-{number}.txt", f"Note {number}.")
+    read = add_files.read_file
+
+    async def pause_then_read(source: FolderSource, file: SeenFile) -> AsyncGenerator[bytes]:
+        async for block in read(source, file):
+            yield block
+        await desk.rows("UPDATE sources SET paused = true")
+
+    monkeypatch.setattr(add_files, "read_file", pause_then_read)
+    await watched.look()
+    await watched.look()
+    async with working(desk, sandbox, folder):
+        done = "SELECT status FROM jobs WHERE kind = 'add_files' AND status = 'complete'"
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await desk.rows(done):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    assert await watched.documents() == []
+    assert (await watched.view()).counts.waiting == 5
+    await desk.check_books()
+
+
+@pytest.mark.parametrize(("number", "state"), [(errno.EACCES, "failed"), (errno.EIO, "waiting")])
+async def test_only_a_lasting_error_fails_a_file_and_others_are_retried(
+    desk: Desk,
+    owner: UUID,
+    folder: Path,
+    sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    number: int,
+    state: str,
+) -> None:
+    watched = await watch(desk, owner, folder)
+    watched.put("bad.txt", "Cannot be read.")
+    watched.put("good.txt", "Can be read.")
+    opened = add_files.open_inside
+
+    def open_one(folder: Path, path: str) -> int:
+        if path == "bad.txt":
+            raise OSError(number, os.strerror(number))
+        return opened(folder, path)
+
+    monkeypatch.setattr(add_files, "open_inside", open_one)
+    await watched.look()
+    await watched.look()
+    async with working(desk, sandbox, folder), asyncio.timeout(PATIENCE_SECONDS):
+        ended = "SELECT status FROM jobs WHERE kind = 'add_files' AND (status <> 'processing' AND attempt > 0)"
+        while not await desk.rows(ended):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        jobs = await desk.rows(ended)
+    assert [one.filename for one in await watched.documents()] == ["good.txt"]
+    assert await desk.rows("SELECT state FROM source_files WHERE path = 'bad.txt'") == [{"state": state}]
+    assert jobs == [{"status": "complete" if state == "failed" else "queued"}]
+
+
+async def test_a_look_at_a_still_folder_writes_no_row(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    watched.put("a.txt", "words")
+    await watched.look()
+    rows = "SELECT xmin::text, xmax::text FROM source_files"
+    await desk.rows("UPDATE sources SET next_run_at = engine_now()")
+    before = await desk.rows(rows)
+    await watch_sources(desk.database)
+    assert await desk.rows(rows) == before
+
+
+async def test_an_attempt_without_its_lease_records_nothing(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = await watch(desk, owner, folder)
+    watched.put("a.txt", "words")
+    read, lost = add_files.read_file, asyncio.Event()
+
+    async def lose_lease(source: FolderSource, file: SeenFile) -> AsyncGenerator[bytes]:
+        async for block in read(source, file):
+            yield block
+        await desk.rows("UPDATE jobs SET lease_token = lease_token + 1 WHERE kind = 'add_files'")
+        lost.set()
+
+    monkeypatch.setattr(add_files, "read_file", lose_lease)
+    await watched.look()
+    await watched.look()
+    async with working(desk, sandbox, folder):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await lost.wait()
+        await asyncio.sleep(0.5)
+    assert await watched.documents() == []
 
 
 @pytest.mark.usefixtures("worker")
@@ -190,6 +322,28 @@ async def test_a_folder_that_is_gone_is_reported_and_recovers(desk: Desk, owner:
     (folder / "away").rename(watched.inbox)
     await watched.look()
     assert (await watched.view()).state == "watching"
+
+
+async def test_a_drive_that_does_not_answer_a_move_is_reported(
+    desk: Desk, owner: UUID, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, answer = await watch(desk, owner, folder, after="move"), threading.Event()
+    watched.put("a.txt", "words")
+    await watched.look()
+    await desk.rows("UPDATE source_files SET state = 'added'")
+
+    def wait(folder: Path, files: Iterable[SeenFile]) -> None:
+        del folder, files
+        answer.wait(PATIENCE_SECONDS)
+
+    monkeypatch.setattr(sources, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(sources, "move_added", wait)
+    try:
+        for _ in range(2):  # no second thread waits
+            await watched.look()
+            assert (await watched.view()).error == "The folder did not answer in time."
+    finally:
+        answer.set()
 
 
 async def test_a_paused_source_is_not_looked_at(desk: Desk, owner: UUID, folder: Path) -> None:

@@ -45,7 +45,8 @@ WITH configs AS MATERIALIZED (
     WHERE d.owner_id = :owner AND c.content ~* :pattern AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
 )
 SELECT d.id, d.filename, coalesce(nullif(d.title, ''), d.filename) AS title, c.name AS collection, d.kind, d.sender, d.author,
-       d.document_date, trim_scale(d.amount)::text AS amount, d.currency,
+       d.document_date, trim_scale(d.amount)::text AS amount, d.currency, d.version > 1 AS is_version, 'tags' = ANY (d.edited) AS has_tags,
+       EXISTS (SELECT FROM facts p WHERE p.document_id = d.id AND p.name = 'title' AND p.made_by = 'person') AS has_title,
        ARRAY(SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id ORDER BY lower(t.name)) AS tags,
        (SELECT coalesce(jsonb_object_agg(lower(f.name), v.value), '{}') FROM document_fields v JOIN fields f ON f.id = v.field_id
         WHERE v.document_id = d.id) AS fields

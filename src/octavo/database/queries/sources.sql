@@ -54,9 +54,12 @@ SELECT s.paused, coalesce(j.status IN ('queued', 'processing', 'paused'), false)
 FROM sources s LEFT JOIN jobs j ON j.id = s.job_id WHERE s.id = :id FOR UPDATE OF s;
 
 -- name: record_files(source, files)!
--- A file with another size or time than before waits again.
+-- A file with another size or time than before waits again. Rows of unchanged files are neither locked nor written.
 INSERT INTO source_files (source_id, path, bytes, modified)
 SELECT :source, f.path, f.bytes, f.modified FROM jsonb_to_recordset(:files) AS f (path text, bytes bigint, modified bigint)
+WHERE NOT EXISTS (SELECT FROM source_files s WHERE s.source_id = :source AND s.path = f.path
+                                               AND s.bytes = f.bytes AND s.modified = f.modified)
+ORDER BY f.path
 ON CONFLICT (source_id, path) DO UPDATE SET bytes = excluded.bytes, modified = excluded.modified, state = 'waiting', error = NULL,
                                             seen_at = engine_now()
 WHERE (source_files.bytes, source_files.modified) <> (excluded.bytes, excluded.modified);
@@ -66,14 +69,22 @@ WHERE (source_files.bytes, source_files.modified) <> (excluded.bytes, excluded.m
 DELETE FROM source_files f WHERE f.source_id = :source AND f.state = 'waiting' AND f.document_id IS NULL
     AND NOT EXISTS (SELECT FROM jsonb_to_recordset(:files) AS seen (path text) WHERE seen.path = f.path);
 
+-- name: forget_versions(source, files)!
+-- A file that comes later under the name of a file that disappeared is another document.
+UPDATE source_files f SET versioned = false WHERE f.source_id = :source AND f.versioned
+    AND NOT EXISTS (SELECT FROM jsonb_to_recordset(:files) AS seen (path text) WHERE seen.path = f.path);
+
 -- name: count_waiting(source, settle)
 SELECT count(*) AS waiting, count(*) FILTER (WHERE seen_at <= engine_now() - make_interval(secs => :settle)) AS settled
 FROM source_files WHERE source_id = :source AND state = 'waiting';
 
--- name: settled_files(source, settle, most)
-SELECT path, bytes, modified, document_id FROM source_files
-WHERE source_id = :source AND state = 'waiting' AND seen_at <= engine_now() - make_interval(secs => :settle)
-ORDER BY seen_at, path LIMIT :most;
+-- name: settled_files(source, settle, after_at, after_path, most)
+-- The next files to add. None if the source is paused.
+SELECT f.path, f.bytes, f.modified, f.seen_at, CASE WHEN f.versioned THEN f.document_id END AS document
+FROM source_files f JOIN sources s ON s.id = f.source_id
+WHERE s.id = :source AND NOT s.paused AND f.state = 'waiting' AND f.seen_at <= engine_now() - make_interval(secs => :settle)
+  AND (:after_at::timestamptz IS NULL OR (f.seen_at, f.path) > (:after_at::timestamptz, :after_path::text))
+ORDER BY f.seen_at, f.path LIMIT :most;
 
 -- name: finish_look(source, job, error, seconds)!
 UPDATE sources SET last_run_at = engine_now(), error = :error, job_id = coalesce(:job, job_id),
@@ -82,13 +93,15 @@ UPDATE sources SET last_run_at = engine_now(), error = :error, job_id = coalesce
 WHERE id = :source;
 
 -- name: take_file(source, path, bytes, modified)
--- Locks a file that waits and has not changed. Returns nothing if it was added meanwhile.
-SELECT document_id FROM source_files
-WHERE source_id = :source AND path = :path AND bytes = :bytes AND modified = :modified AND state = 'waiting' FOR UPDATE;
+-- Locks a file that waits and has not changed. Returns nothing if it was added meanwhile, or if the source was paused.
+SELECT f.path FROM source_files f JOIN sources s ON s.id = f.source_id
+WHERE s.id = :source AND NOT s.paused AND f.path = :path AND f.bytes = :bytes AND f.modified = :modified AND f.state = 'waiting'
+FOR UPDATE OF f;
 
--- name: set_file(source, path, state, document, error)!
-UPDATE source_files SET state = :state, document_id = coalesce(:document, document_id), error = :error
-WHERE source_id = :source AND path = :path;
+-- name: set_file(source, path, bytes, modified, state, document, versioned, error)!
+UPDATE source_files SET state = :state, document_id = coalesce(:document, document_id),
+                        versioned = coalesce(:versioned, versioned), error = :error
+WHERE source_id = :source AND path = :path AND bytes = :bytes AND modified = :modified AND state = 'waiting';
 
 -- name: added_files(source, paths)
 SELECT path, bytes, modified FROM source_files
@@ -97,5 +110,7 @@ WHERE source_id = :source AND path = ANY (:paths) AND state IN ('added', 'known'
 -- name: postpone_source(source, error, seconds)!
 UPDATE sources SET error = :error, next_run_at = engine_now() + make_interval(secs => :seconds) WHERE id = :source;
 
--- name: version_of(document, owner)
-SELECT id FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL;
+-- name: active_source(source, document)
+-- Returns the document that gets a new version, if it still exists. Returns no row if the source was paused or deleted.
+SELECT (SELECT d.id FROM documents d WHERE d.id = :document AND d.owner_id = s.owner_id AND d.deleted_at IS NULL) AS document
+FROM sources s WHERE s.id = :source AND NOT s.paused;

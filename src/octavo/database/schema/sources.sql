@@ -33,6 +33,7 @@ CREATE TABLE source_files (
     modified    bigint NOT NULL,
     state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'added', 'known', 'failed')),
     document_id uuid REFERENCES documents ON DELETE SET NULL,
+    versioned   boolean NOT NULL DEFAULT false,
     error       text,
     seen_at     timestamptz NOT NULL DEFAULT engine_now(),
     PRIMARY KEY (source_id, path)
@@ -42,6 +43,7 @@ COMMENT ON COLUMN source_files.path IS 'Relative to the source.';
 COMMENT ON COLUMN source_files.modified IS 'Time of the last change, in nanoseconds.';
 COMMENT ON COLUMN source_files.state IS '`waiting` until it has stopped changing; `known` if the owner already had this content.';
 COMMENT ON COLUMN source_files.document_id IS 'The document; while a changed file waits, that of its earlier content.';
+COMMENT ON COLUMN source_files.versioned IS 'Whether a change makes a new version of the document: the file created it, and was in each look since.';
 COMMENT ON COLUMN source_files.seen_at IS 'When it was first seen with this size and time.';
 
 CREATE INDEX source_files_waiting ON source_files (source_id, seen_at) WHERE state = 'waiting';
