@@ -14,6 +14,7 @@ import pytest
 
 from octavo.cli.transfers import DamagedExport, safe_path, unpack
 from octavo.records.exports import KINDS
+from octavo.web.rooms.library import transfers
 from tests.support.visitors import House, refused
 
 TEXT = "# Log\n\nThe keeper lit the lamp.\n"
@@ -90,6 +91,24 @@ async def test_what_octavo_would_not_write_is_refused_and_changes_nothing(house:
     (found,) = (await client.get("/api/v1/documents")).json()["items"]
     assert (found["title"], found["status"], found["also_named"]) == ("Log", "completed", ["diary.md"])
     assert (await client.get(f"/api/v1/documents/{found['id']}/markdown")).text == TEXT
+
+
+async def test_a_repeated_request_keeps_the_file_of_the_restored_document(house: House) -> None:
+    client = await house.browser()
+    source, given = await upload(client, TEXT.encode()), record()
+    first = (await send(client, source, record=given)).json()
+    again = (await send(client, source, record=given)).json()
+    assert (first["state"], again) == ("restored", {"document_id": first["document_id"], "state": "exists"})
+    assert (await client.get(f"/api/v1/documents/{first['document_id']}/source")).text == TEXT
+
+
+async def test_results_far_larger_than_their_source_are_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await house.browser()
+    monkeypatch.setattr(transfers, "MOST_BESIDE", len(TEXT) - 1)
+    monkeypatch.setattr(transfers, "RESULT_RATIO", 0)
+    refused(await send(client, await upload(client, TEXT.encode())), 413, "TOO_LARGE")
+    monkeypatch.setattr(transfers, "MOST_BESIDE", len(TEXT))
+    assert (await send(client, await upload(client, TEXT.encode()))).json()["state"] == "restored"
 
 
 async def test_files_and_documents_of_others_are_never_used(house: House) -> None:
