@@ -10,7 +10,7 @@ from uuid import UUID
 
 from octavo.client.calls import MOST_LISTED, Call, Calls, Stream, given, wait_until
 from octavo.client.transport import OnProgress, Repeat, Request, read_page
-from octavo.client.uploads import unless_plain
+from octavo.client.uploads import ContentFilters, unless_plain
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
 from octavo.records.documents import (
@@ -42,31 +42,17 @@ MOST_TEXT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """Selects the documents to list. `q` searches title, file name and author; `id` is the start or the end of an id.
+class Filters(ContentFilters):
+    """Selects the documents to list. `id` is the start or the end of an id.
 
-    `sender` is a part of the sender's name; `before` (exclusive) and `after` are days, months or years; sizes are in
-    bytes. `field` is a custom field, or a field and its value, as in `Project:Coast`. `versions` includes superseded
-    versions.
+    `field` is a custom field, or a field and its value, as in `Project:Coast`. `versions` includes superseded versions.
     """
 
     id: str | None = None
-    q: str | None = None
     status: DocumentStatus | None = None
-    tag: str | None = None
-    collection: str | None = None
     trashed: bool = False
     versions: bool = False
-    kind: str | None = None
-    sender: str | None = None
-    before: str | None = None
-    after: str | None = None
-    amount_min: float | None = None
-    amount_max: float | None = None
-    language: str | None = None
     state: str | None = None
-    size_min: int | None = None
-    size_max: int | None = None
     import_id: UUID | None = None
     field: str | None = None
     sort: str | None = None

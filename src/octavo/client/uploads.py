@@ -46,10 +46,10 @@ ONE_CALL_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class ExportOptions:
-    """What an export contains. Without filters, which are those of `Filters`, it contains all documents.
+class ContentFilters:
+    """Selects documents. `q` searches title, file name and author; `sender` is a part of the sender's name.
 
-    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    `before` (exclusive) and `after` are days, months or years; sizes are in bytes.
     """
 
     q: str | None = None
@@ -64,6 +64,15 @@ class ExportOptions:
     language: str | None = None
     size_min: int | None = None
     size_max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions(ContentFilters):
+    """What an export contains. Without filters, it contains all documents.
+
+    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    """
+
     resume: str | None = None
     figures: bool = True
 
