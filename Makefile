@@ -34,12 +34,12 @@ check: $(VENV)/.dev $(VENV)/.node ## lint, unit tests and the fastest integratio
 	@$(MAKE) --no-print-directory -j 2 lint test-quick
 
 test-quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(addprefix --ignore tests/integration/library/test_,repairs.py long_lists.py) $(QUICK) $(ARGS)
+	$(BIN)/python -m pytest -q --processes 2 $(addprefix --ignore tests/integration/library/test_,repairs.py long_lists.py) $(QUICK) $(ARGS)
 
-# Many tests wait for processes, so four run in parallel on two cores; with six, each needs more processor time. A file's tests stay together, and files run in the
-# order of the folders, because the slow ones come first in it.
+# Many tests wait for processes, so four run in parallel on two cores; with six, each needs more processor time. Files run in the order of the folders,
+# because the slow ones come first in it.
 test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --processes 4 $(ARGS)
 
 test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
