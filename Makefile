@@ -27,19 +27,19 @@ stop: $(VENV)/.runtime ## stop what `make up` started
 
 bulk: $(VENV)/.bulk ## install the packages for `octavo bulk` (600 MB)
 
-# The inner loop, to be under 90 seconds on two cores. Types are checked while the tests run. Left out are tests that time how work grows
-# with its input, and those of the library that fill it or break it first.
+# The inner loop, to be under 90 seconds on two cores. Types are checked while the tests run. Left out are tests of the library that fill it
+# or break it first.
 QUICK := tests/unit $(addprefix tests/integration/,fetch library owners)
 check: $(VENV)/.dev $(VENV)/.node ## lint, unit tests and the fastest integration tests, in parallel
 	@$(MAKE) --no-print-directory -j 2 lint test-quick
 
 test-quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --ignore-glob '*growth.py' $(addprefix --ignore tests/integration/library/test_,repairs.py long_lists.py) $(QUICK) $(ARGS)
+	$(BIN)/python -m pytest -q --processes 2 $(addprefix --ignore tests/integration/library/test_,repairs.py long_lists.py) $(QUICK) $(ARGS)
 
-# Many tests wait for processes, so four run in parallel on two cores; with six, each needs more processor time. A file's tests stay together, and files run in the
-# order of the folders, because the slow ones come first in it.
+# Many tests wait for processes, so four run in parallel on two cores; with six, each needs more processor time. Files run in the order of the folders,
+# because the slow ones come first in it.
 test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest --processes 4 $(ARGS)
 
 test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)

@@ -8,12 +8,11 @@ import signal
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import httpx._config
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler.loadfile import LoadFileScheduling
 
 from tests.support import preloaded
 from tests.support.built_once import build_once
@@ -22,6 +21,7 @@ from tests.support.postgres import Server, open_folder, run_server
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.s3 import S3Server, running_s3_server
 
+pytest_plugins = ["tests.support.parallel"]
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -32,8 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     build_once()
     wait_patiently()
-    if not hasattr(config, "workerinput"):
-        share_with_all_processes(config)
+    share_with_all_processes(config)
     copy_clusters()
     preloaded.fork_sandboxes()
     settings.load_profile("long" if config.getoption("markexpr") == "long" else "ci")
@@ -43,7 +42,7 @@ def share_with_all_processes(config: pytest.Config) -> None:
     stack = ExitStack()
     config.add_cleanup(stack.close)
     stack.enter_context(prepared_clusters())
-    if config.getoption("numprocesses", None):
+    if cast("int", config.getoption("processes")) > 1:
         stack.enter_context(preloaded.shared_by_all())
 
 
@@ -68,19 +67,6 @@ def pytest_runtest_makereport(
     if call.excinfo:
         item.config.hook.pytest_timeout_cancel_timer(item=item)
     return (yield)
-
-
-class Scheduling(LoadFileScheduling):
-    """A file's tests run in one process, and so does a folder of browser tests: each process has an installation."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return file.rpartition("/")[0] if file.startswith("tests/browser/") else file
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:  # noqa: ANN401 - it has no type
-    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

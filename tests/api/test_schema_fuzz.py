@@ -404,7 +404,7 @@ def is_listed(case: Case[Any]) -> bool:
 def test_every_route_keeps_to_its_description(world: World, subtests: pytest.Subtests, part: int) -> None:
     for route in list_routes()[part::PARTS]:
         with subtests.test(route):
-            keep_to_description(route, world, 3, every=5)
+            keep_to_description(route, world, 2, every=15)
 
 
 @pytest.mark.long

@@ -44,8 +44,16 @@ def new_clusters() -> Generator[None]:
 
 
 def copy_clusters() -> None:
-    """Let this process and its forks copy data directories."""
+    """Let this process and its forks copy data directories, and start servers with few buffers.
+
+    Making and dropping a database goes through all buffers, and so does the first use of each by a connection.
+    """
     launcher.make_cluster = make_or_copy
+    launcher.buffers = few_buffers
+
+
+def few_buffers() -> str:
+    return "32MB"
 
 
 def make_or_copy(folder: DataFolder, binaries: Binaries, account: Account) -> None:

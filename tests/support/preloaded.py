@@ -541,6 +541,7 @@ def load() -> None:
     load_data()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def main() -> None:

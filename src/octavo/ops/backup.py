@@ -47,6 +47,7 @@ MANIFEST = "backup.json"
 MARKER = ".octavo-backup"
 OBJECTS_AT_ONCE = 16
 MOST_SHOWN = 3
+WAIT_TRIES, WAIT_SECONDS = 40, 0.1
 
 # Reports the current step, the amount that is done, and the total; 0 if the total is unknown.
 Report = Callable[[str, int, int], None]
@@ -206,14 +207,25 @@ async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerato
 
     Files that become unused in the meantime are deleted afterwards.
     """
-    row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
-    if not row or not row[0]:
-        raise BackupRunning
+    await _wait_for_other_backup(connection)
     await connection.execute(QUERIES.hold_deletions)
     yield
     # Fails if the connection was lost: then files may have been deleted before they were copied.
     await connection.execute(QUERIES.release_deletions)
     await delete_kept_objects(connection, bucket)
+
+
+async def _wait_for_other_backup(connection: Connection) -> None:
+    """Raise an error if another backup is still running after a moment.
+
+    The server notices only after a moment that the process of an interrupted backup is gone.
+    """
+    for _ in range(WAIT_TRIES):
+        row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
+        if row and row[0]:
+            return
+        await asyncio.sleep(WAIT_SECONDS)
+    raise BackupRunning
 
 
 async def _copy_database(connection: Connection, path: Path, report: Report) -> Manifest:

@@ -328,22 +328,29 @@ def test_editing_shows_errors_and_keeps_the_input(member: Visitor) -> None:
 # For everyone ------------------------------------------------------------------------------------------------------
 
 
-def test_everybody_can_read(shelf: Shelf, reader: Visitor, member: Visitor) -> None:
-    """Each page is loaded at both widths: its script sets it up for a phone or a desktop."""
-    long = member.add("book.txt", book(3))
-    for width, height in (PHONE, DESKTOP):
-        for one in (reader, member):
-            one.page.set_viewport_size({"width": width, "height": height})
-        for path in ("", "?panel=about", "?panel=outline", "/edit", "/history"):
-            page = reader.open(f"/documents/{shelf.text}{path}")
-            check_axe(page, dark_too=True)
-            assert page.get_by_role("heading", level=1).count() == 1
-        check_axe(member.open(f"/documents/{long}?p=2"), dark_too=True)
+PAGES = ("", "?panel=about", "?panel=outline", "/edit", "/history")
+
+
+@pytest.mark.parametrize(
+    ("size", "paths"),
+    [(PHONE, PAGES), (DESKTOP, PAGES[:1]), pytest.param(DESKTOP, PAGES[1:], marks=pytest.mark.long)],
+    ids=["phone", "desktop", "desktop, other pages"],
+)
+def test_everybody_can_read(
+    shelf: Shelf, open_browser: OpenBrowser, size: tuple[int, int], paths: tuple[str, ...]
+) -> None:
+    """Each page is loaded at its width: its script sets it up for a phone or a desktop."""
+    reader = open_browser(shelf.session, size=size)
+    for path in paths:
+        page = reader.open(f"/documents/{shelf.text}{path}")
+        check_axe(page, dark_too=True)
+        assert page.get_by_role("heading", level=1).count() == 1
+    check_axe(reader.open(f"/documents/{shelf.book}?p=2"), dark_too=True)
 
 
 def test_nothing_is_wider_than_the_window(shelf: Shelf, reader: Visitor) -> None:
     overflows = "() => { const t = document.querySelector('#text'); return t.scrollWidth - t.clientWidth }"
-    for path in ("", "?panel=about", "?panel=outline", "/edit", "/history"):
+    for path in PAGES:
         page = reader.open(f"/documents/{shelf.text}{path}")
         for width in (320, 390, 721, 800, 960, 1100, 1200, 1680):
             page.set_viewport_size({"width": width, "height": 700})

@@ -253,14 +253,14 @@ def test_a_text_with_nul_characters_does_nothing(member: Visitor) -> None:
     look(member, iter([f"/documents/{document}", "/library"]))
 
 
-@pytest.mark.parametrize("kind", TEXTS)
+@pytest.mark.parametrize("kinds", [("links", "pictures"), ("tags", "mutations")], ids="-".join)
 def test_hostile_texts_do_nothing_when_they_are_loaded_later(
-    member: Visitor, open_browser: OpenBrowser, kind: str
+    member: Visitor, open_browser: OpenBrowser, kinds: Sequence[str]
 ) -> None:
-    """All in one document, in windows that a script puts on the page, with and without the policy."""
+    """All of two kinds in one document, in windows that a script puts on the page, with and without the policy."""
     # Words that are too long to mean anything, so that nobody spends time on their meaning.
     filler = "\n\n".join(("fill" * 30 + " ") * 28 for _ in range(30))
-    hostile = "\n\nAnd then\n\n".join(TEXTS[kind].values())
+    hostile = "\n\nAnd then\n\n".join(text for kind in kinds for text in TEXTS[kind].values())
     document = member.add("all.md", f"{filler}\n\n{hostile}\n\n{filler}\n\nThe end.")
     for visitor in (member, without_policy(member, open_browser)):
         read_to_the_end(visitor, document)

@@ -191,7 +191,7 @@ def test_kills_from_outside_cost_a_job_no_time_and_no_suspicion(instance: Instan
         assert "lease_expired" not in told
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_after_any_kills_the_next_start_works_and_committed_rows_are_there(instance: Instance, rounds: int) -> None:
     chance = random.Random(rounds)
     instance.start()

@@ -161,6 +161,7 @@ def is_shown(attack: Attack) -> bool:
     return attack.works_for == EVERYBODY or (attack.works_for == ROOT and os.geteuid() == 0)
 
 
+@pytest.mark.long  # about the attacks, which seldom change, and each starts an interpreter
 @pytest.mark.parametrize("attack", [attack for attack in REFUSED if is_shown(attack)], ids=lambda attack: attack.name)
 async def test_attack_works_outside(attack: Attack, scene: Scene) -> None:
     """Otherwise its failure inside would show nothing."""

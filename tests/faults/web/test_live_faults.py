@@ -113,7 +113,7 @@ async def follow(browser: httpx.AsyncClient, begin: str, seed: int, wanted: asyn
     return seen
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 async def test_connections_that_break_at_random_miss_nothing(site: Site, seed: int) -> None:
     written: list[UUID] = []
     wanted: asyncio.Future[int] = asyncio.get_running_loop().create_future()

@@ -236,9 +236,10 @@ def test_a_long_path_gets_its_socket_elsewhere(folder: Path) -> None:
         server.stop()
 
 
-def test_a_process_that_ends_while_another_starts_does_not_stop_the_server(data: Path) -> None:
+@pytest.mark.parametrize("times", [3, pytest.param(10, marks=pytest.mark.long)])
+def test_a_process_that_ends_while_another_starts_does_not_stop_the_server(data: Path, times: int) -> None:
     """The keeper stops the server exactly when a new user arrives; the new one must get a server all the same."""
-    for _ in range(10):
+    for _ in range(times):
         with running(user_of(data)) as leaving:
             assert leaving.stdout
             leaving.stdout.readline()

@@ -14,7 +14,7 @@ import pytest
 from octavo.core.errors import AlreadyStored, Defect, TooLarge
 from octavo.storage import BadKey, Bucket, ObjectMissing, Stored
 from octavo.storage.local import BLOCK_BYTES
-from octavo.storage.s3 import PART_BYTES
+from octavo.storage.s3 import PART_BYTES, S3Bucket
 
 MEBIBYTE = 1 << 20
 LARGE = PART_BYTES + MEBIBYTE
@@ -164,25 +164,25 @@ async def test_a_cancel_at_any_moment_leaves_all_or_nothing(bucket: Bucket, size
             await bucket.delete(["a"])
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "expected"),
-    [
-        (0, None, slice(None)),
-        (1, None, slice(1, None)),
-        (0, 1, slice(0, 1)),
-        (PART_BYTES - 1, PART_BYTES + 1, slice(PART_BYTES - 1, PART_BYTES + 1)),
-        (5, 5, slice(0, 0)),
-        (LARGE - 3, LARGE + 100, slice(LARGE - 3, None)),  # cut to the size
-        (LARGE + 5, LARGE + 9, slice(0, 0)),
-    ],
-)
-async def test_ranges(bucket: Bucket, start: int, end: int | None, expected: slice) -> None:
+RANGES: list[tuple[int, int | None, slice]] = [
+    (0, None, slice(None)),
+    (1, None, slice(1, None)),
+    (0, 1, slice(0, 1)),
+    (PART_BYTES - 1, PART_BYTES + 1, slice(PART_BYTES - 1, PART_BYTES + 1)),
+    (5, 5, slice(0, 0)),
+    (LARGE - 3, LARGE + 100, slice(LARGE - 3, None)),  # cut to the size
+    (LARGE + 5, LARGE + 9, slice(0, 0)),
+]
+
+
+async def test_ranges(bucket: Bucket) -> None:
     content = os.urandom(LARGE)
     await bucket.put("a", content)
-    stream = await bucket.stream("a", start=start, end=end)
-    got = b"".join([chunk async for chunk in stream])
-    assert got == content[expected]
-    assert stream.end - stream.start == len(got)
+    for start, end, expected in RANGES:
+        stream = await bucket.stream("a", start=start, end=end)
+        got = b"".join([chunk async for chunk in stream])
+        assert got == content[expected], (start, end)
+        assert stream.end - stream.start == len(got), (start, end)
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, None), (2, 1)])
@@ -199,7 +199,8 @@ async def test_reading_at_once_has_a_limit(bucket: Bucket) -> None:
 
 
 async def test_many_objects_are_listed_and_deleted(bucket: Bucket) -> None:
-    keys = {f"many/{number % 7}/{number}" for number in range(1_500)}
+    count = 1_500 if isinstance(bucket, S3Bucket) else 150  # S3 lists and deletes a thousand at a time
+    keys = {f"many/{number % 7}/{number}" for number in range(count)}
     slots = asyncio.Semaphore(32)
 
     async def put(key: str) -> None:

@@ -206,7 +206,7 @@ def killed_writer(url: str, name: str, seconds: float) -> list[str]:
         return [line.strip() for line in [first, *child.stdout] if line.endswith("\n")]
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.long)])
 async def test_killed_writers_leave_whole_objects_only(bucket: Bucket, root: Path, kills: int) -> None:
     moment = random.Random(kills)
     acknowledged: set[str] = set()

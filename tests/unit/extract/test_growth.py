@@ -14,6 +14,9 @@ from octavo.extract.formats import latex, markup, org, text
 from octavo.extract.registry import Hints
 from tests.support.growth import grows_at_most
 
+# They compare processor times, which a busy machine distorts, so they are long forms.
+pytestmark = pytest.mark.long
+
 SIZE = 10_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.
 MOST = 9

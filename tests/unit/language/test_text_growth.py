@@ -10,6 +10,9 @@ from octavo.language import answer, describe
 from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.growth import grows_at_most
 
+# They compare processor times, which a busy machine distorts, so they are long forms.
+pytestmark = pytest.mark.long
+
 SIZE = 4_000
 # Linear is 4, quadratic 16; the machine may be busy, so the best of several runs counts.
 MOST = 9

@@ -98,6 +98,7 @@ def processor_seconds(old: str, new: str) -> float:
     return taken
 
 
+@pytest.mark.long  # it compares processor times, which a busy machine distorts
 def test_four_times_the_text_takes_about_four_times_as_long() -> None:
     """1,000 pages are 6,000 paragraphs of 60 words; also where nothing anchors."""
     sizes = (500, 2000)

@@ -33,7 +33,7 @@ def text_of(picture: Image.Image) -> str:
 
 
 @pytest.mark.usefixtures("models_stay_open")
-@pytest.mark.parametrize("quarters", [0, 1, 3])
+@pytest.mark.parametrize("quarters", [0, 3, pytest.param(1, marks=pytest.mark.long)])
 def test_light_letters_on_dark_blue_are_read_in_any_orientation(quarters: int) -> None:
     text = text_of(poster().rotate(90 * quarters, expand=True))
     assert "Evening concert" in text

@@ -234,6 +234,7 @@ def test_words_are_those_of_the_document(text: str) -> None:
     assert sum(one.word_count for one in chunk(text)) == count_words(text)
 
 
+@pytest.mark.long  # it compares processor times, which a busy machine distorts
 @pytest.mark.parametrize(
     "part",
     [

@@ -135,7 +135,7 @@ def test_pictures_of_any_shape_are_read_at_a_bearable_size(size: tuple[int, int]
     assert width * height <= MOST_PIXELS * 1.01
 
 
-@pytest.mark.parametrize("degrees", [-12, -3, 2, 20, 85])
+@pytest.mark.parametrize("degrees", [-3, 20, 85, *(pytest.param(one, marks=pytest.mark.long) for one in (-12, 2))])
 def test_the_tilt_of_a_page_is_found_and_boxes_are_where_they_were(degrees: int) -> None:
     page = Image.new("L", (700, 500), 255)
     pen = ImageDraw.Draw(page)

@@ -134,7 +134,7 @@ def long_document(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("long"), Pdf(pages, labels=[(0, "<</S/r>>"), (8, "<</S/D>>")]))
 
 
-@pytest.mark.parametrize("size", [7, 64, 300])
+@pytest.mark.parametrize("size", [64, *(pytest.param(size, marks=pytest.mark.long) for size in (7, 300))])
 def test_borders_of_batches_change_nothing(long_document: Path, size: int) -> None:
     extracted = read_pdf(long_document, size=size)
     assert extracted == read_pdf(long_document)

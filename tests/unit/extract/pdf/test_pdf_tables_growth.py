@@ -13,6 +13,9 @@ from octavo.extract.pdf.regions import lay_out
 from octavo.extract.pdf.tables import find_tables
 from tests.support.growth import grows_at_most
 
+# They compare processor times, which a busy machine distorts, so they are long forms.
+pytestmark = pytest.mark.long
+
 SMALL, LARGE = 55, 440  # rows; a page with more than 8000 words has no tables
 # Linear is 8, quadratic 64; the machine may be busy, so the best of several runs counts.
 MOST, TRIES = 24, 4
