@@ -32,17 +32,30 @@ def refused(arguments: list[str], environment: Mapping[str, str], folder: Path) 
     return lines[0]
 
 
-@pytest.mark.parametrize("command", ["up", "migrate", "doctor", "status", "stop", "web"])
-@pytest.mark.parametrize(
-    ("setting", "value", "said"),
-    [
-        ("prot", "1", "Did you mean OCTAVO_PORT?"),
-        ("port", "high", "OCTAVO_PORT"),
-        ("storage_url", "ftp://x", "OCTAVO_STORAGE_URL"),
-        ("database_url", "oracle://x", "OCTAVO_DATABASE_URL"),
-    ],
-)
+COMMANDS = ["up", "migrate", "doctor", "status", "stop", "web"]
+WRONG = [
+    ("prot", "1", "Did you mean OCTAVO_PORT?"),
+    ("port", "high", "OCTAVO_PORT"),
+    ("storage_url", "ftp://x", "OCTAVO_STORAGE_URL"),
+    ("database_url", "oracle://x", "OCTAVO_DATABASE_URL"),
+]
+# Every command once and every setting once, in the short form.
+SOME = [(command, *WRONG[number % len(WRONG)]) for number, command in enumerate(COMMANDS)]
+
+
+@pytest.mark.parametrize(("command", "setting", "value", "said"), SOME)
 def test_a_wrong_setting(command: str, setting: str, value: str, said: str, folder: Path) -> None:
+    refuse_setting(command, setting, value, said, folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("setting", "value", "said"), WRONG)
+def test_a_wrong_setting_of_every_command(command: str, setting: str, value: str, said: str, folder: Path) -> None:
+    refuse_setting(command, setting, value, said, folder)
+
+
+def refuse_setting(command: str, setting: str, value: str, said: str, folder: Path) -> None:
     environment = octavo_environment(folder / "data", **{setting: value})
     assert said in refused([command], environment, folder)
     assert not (folder / "data").exists()
@@ -88,7 +101,9 @@ def test_a_data_folder_without_permission(folder: Path) -> None:
         folder.chmod(0o755)
 
 
-@pytest.mark.parametrize("command", ["up", "migrate", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["up", *(pytest.param(one, marks=pytest.mark.long) for one in ("migrate", "doctor"))]
+)
 def test_a_data_folder_on_a_read_only_file_system(command: str, folder: Path) -> None:
     mount = f"mount -t tmpfs -o ro tmpfs {folder} && exec {sys.executable} -m octavo {command}"
     result = run_apart(mount, octavo_environment(folder / "data", port=free_port()))

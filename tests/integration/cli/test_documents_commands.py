@@ -135,6 +135,47 @@ def test_every_command_explains_itself(console: Console, command: str) -> None:
     assert command == "keys" or "--json" in said
 
 
+# With a worker: first, because it processes what other tests add and leave alone ------------------------------------
+
+
+def test_waiting_ends_when_the_documents_are_processed(console: Console) -> None:
+    write("a.md")
+    with working(console.instance):
+        (item,) = console.read("add", "a.md", "--wait")["items"]
+        assert item["status"] == "completed"
+        write("b.md")
+        lines = console.say("add", "b.md", "--wait").splitlines()
+    assert lines[0].startswith("added")
+    assert lines[1] == "1 added."
+    assert lines[-2].endswith("b.md: completed")
+    assert lines[-1] == "1 completed."
+
+
+def test_the_parts_of_an_archive_are_shown(console: Console) -> None:
+    with zipfile.ZipFile("parts.zip", "w") as file:
+        file.writestr("folder/inner.md", f"# Inner\n\nWords {uuid4()}.")
+    (document,) = console.add(Path("parts.zip"))
+    with working(console.instance):
+        wait_until(lambda: "folder/inner.md" in console.say("show", document), "the part is shown")
+    (part,) = console.query("SELECT document_id FROM document_parts WHERE parent_id = %s", document)[0]
+    assert f"{part} folder/inner.md" in console.say("show", document)
+    assert f"{document} (folder/inner.md)" in console.say("show", str(part))
+    assert console.read("show", str(part))["parent_id"] == document
+
+
+def test_watching_ends_when_all_have_ended_and_tells_what_failed(console: Console) -> None:
+    good, bad = console.add(write("good.md"))[0], console.add(write("bad.md"))[0]
+    console.say("cancel", bad)
+    with working(console.instance):
+        lines = console.say("watch", good, bad[-12:], code=1).splitlines()
+    ended = {line.split(maxsplit=2)[1]: line.split(maxsplit=2)[2] for line in lines if line[2:3] == ":"}
+    assert ended[good[-8:]] == "good.md: completed"
+    assert ended[bad[-8:]] == "bad.md: failed: Stopped by you. (CANCELLED)"
+    assert lines[-1] == "1 completed, 1 failed."
+    items = console.read("watch", good, bad, code=1)["items"]
+    assert {one["id"]: one["status"] for one in items} == {good: "completed", bad: "failed"}
+
+
 # Adding ------------------------------------------------------------------------------------------------------------
 
 
@@ -259,19 +300,6 @@ def test_an_empty_folder_is_not_an_error(console: Console) -> None:
     assert console.read("add", "folder")["items"] == []
 
 
-def test_waiting_ends_when_the_documents_are_processed(console: Console) -> None:
-    write("a.md")
-    with working(console.instance):
-        (item,) = console.read("add", "a.md", "--wait")["items"]
-        assert item["status"] == "completed"
-        write("b.md")
-        lines = console.say("add", "b.md", "--wait").splitlines()
-    assert lines[0].startswith("added")
-    assert lines[1] == "1 added."
-    assert lines[-2].endswith("b.md: completed")
-    assert lines[-1] == "1 completed."
-
-
 # Reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -314,18 +342,6 @@ def test_a_document_is_shown_by_some_of_its_id(console: Console) -> None:
     ambiguous = console.refuse("show", document[:4])
     assert "matches more than one document: " in ambiguous
     assert "(other.md)" in ambiguous
-
-
-def test_the_parts_of_an_archive_are_shown(console: Console) -> None:
-    with zipfile.ZipFile("parts.zip", "w") as file:
-        file.writestr("folder/inner.md", f"# Inner\n\nWords {uuid4()}.")
-    (document,) = console.add(Path("parts.zip"))
-    with working(console.instance):
-        wait_until(lambda: "folder/inner.md" in console.say("show", document), "the part is shown")
-    (part,) = console.query("SELECT document_id FROM document_parts WHERE parent_id = %s", document)[0]
-    assert f"{part} folder/inner.md" in console.say("show", document)
-    assert f"{document} (folder/inner.md)" in console.say("show", str(part))
-    assert console.read("show", str(part))["parent_id"] == document
 
 
 # Changing ----------------------------------------------------------------------------------------------------------
@@ -382,19 +398,6 @@ def test_a_locked_pdf_is_retried_with_its_password(console: Console) -> None:
     console.say("cancel", document)
     assert "The password is wrong." in console.refuse("retry", document, "--password", "wrong")
     assert console.run("retry", document, "--password", "-", stdin=b"sesame\n").stdout == "Queued again: 1.\n"
-
-
-def test_watching_ends_when_all_have_ended_and_tells_what_failed(console: Console) -> None:
-    good, bad = console.add(write("good.md"))[0], console.add(write("bad.md"))[0]
-    console.say("cancel", bad)
-    with working(console.instance):
-        lines = console.say("watch", good, bad[-12:], code=1).splitlines()
-    ended = {line.split(maxsplit=2)[1]: line.split(maxsplit=2)[2] for line in lines if line[2:3] == ":"}
-    assert ended[good[-8:]] == "good.md: completed"
-    assert ended[bad[-8:]] == "bad.md: failed: Stopped by you. (CANCELLED)"
-    assert lines[-1] == "1 completed, 1 failed."
-    items = console.read("watch", good, bad, code=1)["items"]
-    assert {one["id"]: one["status"] for one in items} == {good: "completed", bad: "failed"}
 
 
 def test_watching_everything_tells_why_it_waits(console: Console) -> None:

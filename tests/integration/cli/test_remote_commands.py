@@ -7,8 +7,6 @@ import json
 import os
 import pty
 import re
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli.test_documents_commands import Console, console
+from tests.support import preloaded
 from tests.support.instance import Instance, free_port, instance_in
 from tests.support.postgres import open_folder
-from tests.support.processes import octavo_environment
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment
 
 __all__ = ["console"]
 TEXT = "# Gulls\n\nThe gull flies over the harbour at dawn.\n"
@@ -138,14 +137,13 @@ def on_a_terminal(instance: Instance, *arguments: str, **variables: str) -> byte
     ours, theirs = pty.openpty()
     environment = octavo_environment(instance.data) | {"TERM": "xterm-256color"} | variables
     environment.pop("NO_COLOR", None) if "NO_COLOR" not in variables else None
-    with subprocess.Popen(
-        [sys.executable, "-m", "octavo", *arguments], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
-    ):
-        os.close(theirs)
-        said = io.BytesIO()
-        while piece := read_piece(ours):
-            said.write(piece)
+    command = preloaded.start(arguments, environment, theirs, given=theirs)
+    os.close(theirs)
+    said = io.BytesIO()
+    while piece := read_piece(ours):
+        said.write(piece)
     os.close(ours)
+    command.wait(PATIENCE_SECONDS)
     return said.getvalue()
 
 

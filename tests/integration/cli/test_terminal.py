@@ -162,8 +162,27 @@ def test_completion_says_which_file_cannot_be_written(home: Path) -> None:
     assert str(home / ".bash_completions") in result.stderr
 
 
+TYPED = {
+    "octavo analyses re": "resume rerun",
+    "octavo add --col": "--collection",
+    "octavo sig": "sign-in",
+    "octavo completion show fi": "fish",
+}
+
+
 def test_tab_in_bash_completes_commands_and_options(home: Path) -> None:
+    check_completions(home, dict(list(TYPED.items())[:2]))
+
+
+@pytest.mark.long
+def test_tab_in_bash_completes_every_kind_of_word(home: Path) -> None:
+    check_completions(home, TYPED)
+
+
+def check_completions(home: Path, typed: dict[str, str]) -> None:
+    """Every completion starts the real command."""
     run_octavo(["completion", "install", "bash"], at_home(home))
+    lines = "\n".join(f"complete_words {words}" for words in typed)
     script = f"""
         source '{home / FILES["bash"]}'
         complete_words() {{
@@ -171,13 +190,10 @@ def test_tab_in_bash_completes_commands_and_options(home: Path) -> None:
             _octavo_completion octavo
             echo "${{COMPREPLY[@]}}"
         }}
-        complete_words octavo sig
-        complete_words octavo analyses re
-        complete_words octavo completion show fi
-        complete_words octavo add --col
+        {lines}
     """
     environment = at_home(home) | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     result = subprocess.run(
         [shutil.which("bash") or "bash", "-c", script], env=environment, capture_output=True, text=True, check=False
     )
-    assert result.stdout.splitlines() == ["sign-in", "resume rerun", "fish", "--collection"], result
+    assert result.stdout.splitlines() == list(typed.values()), result

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +17,12 @@ import pytest
 
 from octavo.cli import transfers
 from tests.integration.cli.test_documents_commands import Console, console, instance, key, working
+from tests.support import preloaded
 from tests.support.analyses import write_book
 from tests.support.instance import Instance
 from tests.support.invoices import make_invoice
 from tests.support.passwords import PASSWORD
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE_SECONDS, wait_until
 from tools.compare_libraries import Library, compare, open_library
 
 __all__ = ["console", "instance", "key"]
@@ -144,13 +145,14 @@ def test_a_collection_is_taken_alone(console: Console, filled: Library, instance
 def test_a_killed_import_is_finished_by_the_next_one(console: Console, filled: Library, instance: Instance) -> None:
     console.read("export", "taken")
     carl = Person(instance, "carl@example.org")
-    command = [sys.executable, "-m", "octavo", "import", "taken", "--key", carl.key]
     for number in (1, 4):
-        with subprocess.Popen(command, env=instance.environment, stdout=subprocess.DEVNULL) as process:
-            try:
-                wait_until(lambda number=number: len(carl.library.documents()) >= number, "some documents have arrived")
-            finally:
-                process.kill()
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
+            process = preloaded.start(["import", "taken", "--key", carl.key], instance.environment, nowhere.fileno())
+        try:
+            wait_until(lambda number=number: len(carl.library.documents()) >= number, "some documents have arrived")
+        finally:
+            process.kill()
+            process.wait(PATIENCE_SECONDS)
     assert console.read("import", "taken", "--key", carl.key)["failed"] == []
     assert list(compare(filled, carl.library)) == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,11 @@ from tests.support.pdf import Pdf, Words
 PAGE = [Words("Invoice no: A-17", 72, 100), Words("Date: 2024-08-15", 72, 120), Words("Total: 12.50 EUR", 72, 140)]
 
 
-async def test_a_pdf_becomes_values_with_places(tmp_path: Path) -> None:
+async def test_a_pdf_becomes_values_with_places(sandbox: Sandbox, tmp_path: Path) -> None:
     path = tmp_path / "invoice.pdf"
     path.write_bytes(Pdf([PAGE]).write())
-    async with aclosing(Sandbox()) as sandbox:
-        words = await read_words_in_sandbox(PdfInSandbox(sandbox, path))
-        found = await convert_in_sandbox(sandbox, words.document, shipped_text("invoice_v1"), "invoice_v1.yaml")
+    words = await read_words_in_sandbox(PdfInSandbox(sandbox, path))
+    found = await convert_in_sandbox(sandbox, words.document, shipped_text("invoice_v1"), "invoice_v1.yaml")
     number = found.single("invoice_number")
     assert words.page_count == 1
     assert number
@@ -36,13 +34,12 @@ async def test_a_pdf_becomes_values_with_places(tmp_path: Path) -> None:
     assert not found.missing
 
 
-async def test_a_locked_pdf_says_so(tmp_path: Path) -> None:
+async def test_a_locked_pdf_says_so(sandbox: Sandbox, tmp_path: Path) -> None:
     path = tmp_path / "invoice.pdf"
     path.write_bytes(Pdf([PAGE]).write("secret"))
-    async with aclosing(Sandbox()) as sandbox:
-        with pytest.raises(Encrypted):
-            await read_words_in_sandbox(PdfInSandbox(sandbox, path))
-        words = await read_words_in_sandbox(PdfInSandbox(sandbox, path, "secret"))
+    with pytest.raises(Encrypted):
+        await read_words_in_sandbox(PdfInSandbox(sandbox, path))
+    words = await read_words_in_sandbox(PdfInSandbox(sandbox, path, "secret"))
     assert b"A-17" in words.document
 
 
@@ -59,20 +56,18 @@ REPLACING = "name: slow_v1\nxml: Slow\nfields: {{a: {{type: text, xml: A, patter
     ],
     ids=["backtracking", "replacement", "growth"],
 )
-async def test_a_pattern_that_does_not_end_is_ended_and_named(mapping: str, reason: str) -> None:
+async def test_a_pattern_that_does_not_end_is_ended_and_named(sandbox: Sandbox, mapping: str, reason: str) -> None:
     page = {"number": 1, "width": 600, "height": 800, "words": [["a" * 60, 10, 10, 500, 20]]}
     document = json.dumps({"pages": [page], "attachments": []}).encode()
-    async with aclosing(Sandbox()) as sandbox:
-        with pytest.raises(SlowPattern, match=re.escape(reason)):
-            await convert_in_sandbox(sandbox, document, mapping, "slow_v1.yaml")
+    with pytest.raises(SlowPattern, match=re.escape(reason)):
+        await convert_in_sandbox(sandbox, document, mapping, "slow_v1.yaml")
 
 
-async def test_a_mapping_that_takes_long_to_check_is_refused() -> None:
+async def test_a_mapping_that_takes_long_to_check_is_refused(sandbox: Sandbox) -> None:
     ranges = "".join(f"\\u{number:04x}-\\uffff" for number in range(150))
     mapping = SLOW.format("', '".join(f"(?i){number}[{ranges}]" for number in range(30)))
-    async with aclosing(Sandbox()) as sandbox:
-        with pytest.raises(BadMapping, match=r"b\.yaml: too complex"):
-            await check_mapping_in_sandbox(sandbox, mapping, "b.yaml")
-        with pytest.raises(BadMapping, match=r"b\.yaml: line 1: anchors"):
-            await check_mapping_in_sandbox(sandbox, "a: &a b", "b.yaml")
-        assert (await check_mapping_in_sandbox(sandbox, SLOW.format("a"), "b.yaml")).fields == ["a"]
+    with pytest.raises(BadMapping, match=r"b\.yaml: too complex"):
+        await check_mapping_in_sandbox(sandbox, mapping, "b.yaml")
+    with pytest.raises(BadMapping, match=r"b\.yaml: line 1: anchors"):
+        await check_mapping_in_sandbox(sandbox, "a: &a b", "b.yaml")
+    assert (await check_mapping_in_sandbox(sandbox, SLOW.format("a"), "b.yaml")).fields == ["a"]

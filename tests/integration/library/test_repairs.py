@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from uuid import UUID
 
@@ -10,6 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from octavo.core.settings import Settings
+from octavo.ops import doctor
 from octavo.ops.doctor import examine, repair
 from tests.support.engine import engine_on
 from tests.support.library import Desk
@@ -32,7 +32,9 @@ DAMAGES = {
 
 
 @pytest.fixture
-def settings(database_info: str, folder: Path) -> Settings:
+def settings(database_info: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Without the check of the sandbox, which starts processes and repairs nothing."""
+    monkeypatch.delitem(doctor.CHECKS, "sandbox")
     return Settings(
         data_dir=folder / "data",
         database_url=SecretStr(as_url(database_info)),
@@ -41,24 +43,23 @@ def settings(database_info: str, folder: Path) -> Settings:
 
 
 async def wrong(settings: Settings) -> set[str]:
-    return {one.name for one in await examine(settings) if not one.ok and one.name != "sandbox"}
+    return {one.name for one in await examine(settings) if not one.ok}
 
 
-@pytest.mark.parametrize("name", DAMAGES)
 async def test_what_can_be_computed_again_is_repaired(
-    desk: Desk, owner: UUID, settings: Settings, database_info: str, name: str
+    desk: Desk, owner: UUID, settings: Settings, database_info: str
 ) -> None:
+    """One damage after the other, each in an installation that has nothing else wrong."""
     await desk.add(owner, b"text")
-    damage, found_by = DAMAGES[name]
-    with engine_on(database_info) as engine, contextlib.suppress(AssertionError):
-        engine.connection.execute(b"SET session_replication_role = replica")
-        engine.run(damage)
-        engine.connection.execute(b"SET session_replication_role = origin")
-    assert found_by in await wrong(settings)
-    assert [(one.name, one.changed) for one in await repair(settings)] == [(name, 1)]
-    assert await wrong(settings) == set()
-    assert await repair(settings) == []
-    await desk.check_books()
+    for name, (damage, found_by) in DAMAGES.items():
+        with engine_on(database_info) as engine:
+            engine.connection.execute(b"SET session_replication_role = replica")
+            engine.run(damage)
+        assert found_by in await wrong(settings), name
+        assert [(one.name, one.changed) for one in await repair(settings)] == [(name, 1)]
+        assert await wrong(settings) == set(), name
+        assert await repair(settings) == []
+        await desk.check_books()
 
 
 async def test_a_missing_file_is_reported_and_left_alone(desk: Desk, owner: UUID, settings: Settings) -> None:
@@ -82,25 +83,25 @@ def flip(path: Path) -> None:
 DAMAGE = {"is missing": Path.unlink, "has 997 of 1,000 bytes": truncate, "has other bytes than were stored": flip}
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
 async def test_a_damaged_file_is_named_and_healed_by_uploading_it_again(
-    desk: Desk, owner: UUID, settings: Settings, folder: Path, damage: str
+    desk: Desk, owner: UUID, settings: Settings, folder: Path
 ) -> None:
     outcome = await desk.add(owner, b"0123456789" * 100)
     await desk.add(owner, b"another file")
-    key = await desk.one("SELECT key FROM artifacts WHERE document_id = %s", outcome.document_id)
-    DAMAGE[damage](folder / "objects" / key)
-    (found,) = [one for one in await examine(settings) if one.name == "files"]
-    assert not found.ok
-    assert (
-        f"1 of 2 files are missing or damaged: source of document {outcome.document_id}: {key} {damage}."
-        in found.detail
-    )
-    assert "To replace an original file, upload it again" in found.detail
-    again = await desk.add(owner, b"0123456789" * 100)
-    assert (again.document_id, again.state) == (outcome.document_id, "deduplicated")
-    assert await wrong(settings) == set()
-    await desk.check_books()
+    for damage, do in DAMAGE.items():
+        key = await desk.one("SELECT key FROM artifacts WHERE document_id = %s", outcome.document_id)
+        do(folder / "objects" / key)
+        (found,) = [one for one in await examine(settings) if one.name == "files"]
+        assert not found.ok, damage
+        assert (
+            f"1 of 2 files are missing or damaged: source of document {outcome.document_id}: {key} {damage}."
+            in found.detail
+        )
+        assert "To replace an original file, upload it again" in found.detail
+        again = await desk.add(owner, b"0123456789" * 100)
+        assert (again.document_id, again.state) == (outcome.document_id, "deduplicated")
+        assert await wrong(settings) == set(), damage
+        await desk.check_books()
 
 
 async def test_without_the_option_the_doctor_reads_the_first_gigabyte(

@@ -25,6 +25,7 @@ from octavo.records.documents import Document
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.processes import PATIENCE_SECONDS
+from tests.support.processing import OpenSandbox
 from tests.support.working import working
 
 
@@ -79,6 +80,12 @@ async def watch(desk: Desk, owner: UUID, folder: Path, **options: Any) -> Watche
 
 
 @pytest.fixture
+def sandbox() -> OpenSandbox:
+    """The files are the test's own."""
+    return OpenSandbox()
+
+
+@pytest.fixture
 async def worker(desk: Desk, sandbox: Sandbox, folder: Path) -> AsyncGenerator[None]:
     async with working(desk, sandbox, folder):
         yield
@@ -87,10 +94,10 @@ async def worker(desk: Desk, sandbox: Sandbox, folder: Path) -> AsyncGenerator[N
 @pytest.mark.usefixtures("worker")
 async def test_each_file_is_added_once_and_outlives_the_file(desk: Desk, owner: UUID, folder: Path) -> None:
     watched = await watch(desk, owner, folder)
-    for number in range(12):
+    for number in range(5):
         watched.put(f"note-{number}.txt", f"Note {number} about the harbour.")
     watched.put("twin.txt", "Note 3 about the harbour.")
-    await watched.until(lambda found, view: len(found) == 12 and view.counts.known == 1)
+    await watched.until(lambda found, view: len(found) == 5 and view.counts.known == 1)
     (watched.inbox / "note-0.txt").unlink()
     for _ in range(3):
         await watched.look()
@@ -98,7 +105,7 @@ async def test_each_file_is_added_once_and_outlives_the_file(desk: Desk, owner: 
     assert sorted(one.filename for one in found if one.filename != "twin.txt") == sorted(
         {one.filename for one in found}
     )
-    assert len(found) == 12
+    assert len(found) == 5
     lanes = await desk.rows("SELECT DISTINCT priority >= 10 AS bulk FROM jobs WHERE kind = 'process_document'")
     assert lanes == [{"bulk": True}]
     assert (await watched.view()).state in {"watching", "adding"}
@@ -122,7 +129,7 @@ async def test_a_job_that_runs_twice_adds_each_file_once(
 ) -> None:
     """As if a worker had lost its lease, and went on while the next one began."""
     watched = await watch(desk, owner, folder)
-    for number in range(8):
+    for number in range(4):
         watched.put(f"note-{number}.txt", f"Note {number}.")
     handler = add_files.KIND.handler
 
@@ -134,13 +141,13 @@ async def test_a_job_that_runs_twice_adds_each_file_once(
     monkeypatch.setattr(sources, "SETTLE_SECONDS", 0.0)
     try:
         async with working(desk, sandbox, folder):
-            found = await watched.until(lambda found, _: len(found) >= 8)
+            found = await watched.until(lambda found, _: len(found) >= 4)
             await asyncio.sleep(0.5)
             found = await watched.documents()
     finally:
         object.__setattr__(add_files.KIND, "handler", handler)
-    assert sorted(one.filename for one in found) == [f"note-{number}.txt" for number in range(8)]
-    assert (await watched.view()).counts.added == 8
+    assert sorted(one.filename for one in found) == [f"note-{number}.txt" for number in range(4)]
+    assert (await watched.view()).counts.added == 4
 
 
 @pytest.mark.usefixtures("worker")

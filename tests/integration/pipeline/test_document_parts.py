@@ -16,11 +16,18 @@ from octavo.records.documents import Document
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.office import archive
+from tests.support.processing import OpenSandbox
 from tests.support.working import add, finished, working
 
 NOTE = b"# Note\n\nWords about the garden wall."
 FILES = {"docs/note.md": NOTE, "data.csv": b"name,age\nAnn,5\nBob,7\n", "empty.txt": b""}
 COUNT = "SELECT count(*) FROM documents"
+
+
+@pytest.fixture
+def sandbox() -> OpenSandbox:
+    """The files are the test's own."""
+    return OpenSandbox()
 
 
 async def parts_of(desk: Desk, owner: UUID, document: UUID) -> list[Document]:

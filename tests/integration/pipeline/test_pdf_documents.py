@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
+from octavo.extract.pdf.page_batches import batch_ranges
 from octavo.library import changes
 from octavo.library.documents import list_chunks
 from octavo.sandbox import Sandbox
@@ -14,7 +18,8 @@ from tests.support.pdf import Pdf, Picture, Words, paragraph
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.working import add, finished, text_of, working
 
-PAGES = 230
+PAGES, BATCH = 23, 5
+BATCHES = {"1-5", "6-10", "11-15", "16-20", "21-23"}
 PROGRESS = """
     SELECT detail FROM events
     WHERE kind = 'progress' AND process_id IN (SELECT id FROM jobs WHERE kind = 'process_document') ORDER BY id"""
@@ -26,6 +31,12 @@ def book(pages: int) -> bytes:
         for n in range(1, pages + 1)
     ]
     return Pdf(made).write()
+
+
+@pytest.fixture
+def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five pages each instead of a hundred, so that a short book is a long one."""
+    monkeypatch.setattr("octavo.pipeline.paged_sources.batch_ranges", partial(batch_ranges, size=BATCH))
 
 
 async def parts_of(desk: Desk) -> list[tuple[str, int]]:
@@ -47,23 +58,38 @@ async def test_a_short_pdf_is_read_in_one_batch_and_every_chunk_has_its_pages(
     await desk.check_books()
 
 
+@pytest.mark.usefixtures("short_batches")
 async def test_a_long_pdf_is_read_in_batches_and_nothing_of_them_is_left(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:
-    document = await add(desk, owner, "book.pdf", book(PAGES))
+    await read_in_batches(desk, owner, sandbox, folder, PAGES, BATCHES)
+
+
+@pytest.mark.long
+async def test_a_pdf_of_230_pages_is_read_in_batches_of_100(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
+) -> None:
+    await read_in_batches(desk, owner, sandbox, folder, 230, {"1-100", "101-200", "201-230"})
+
+
+async def read_in_batches(
+    desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path, pages: int, batches: set[str]
+) -> None:
+    document = await add(desk, owner, "book.pdf", book(pages))
     async with working(desk, sandbox, folder):
         shown = await finished(desk, owner, document)
-    assert (shown.status, shown.page_count) == ("completed", PAGES)
-    assert {part for part, _ in await parts_of(desk)} == {"1-100", "101-200", "201-230"}
+    assert (shown.status, shown.page_count) == ("completed", pages)
+    assert {part for part, _ in await parts_of(desk)} == batches
     told = await desk.rows(PROGRESS)
-    assert told[-1]["detail"]["done"] == PAGES
+    assert told[-1]["detail"]["done"] == pages
     kinds = await desk.rows("SELECT kind FROM artifacts ORDER BY kind")
     assert [row["kind"] for row in kinds] == ["extracted", "markdown", "source"]
     text = await text_of(desk, owner, document)
-    assert all(f"Page {n} has words" in text for n in range(1, PAGES + 1))
+    assert all(f"Page {n} has words" in text for n in range(1, pages + 1))
     await desk.check_books()
 
 
+@pytest.mark.usefixtures("short_batches")
 async def test_a_worker_that_stops_between_batches_costs_no_batch(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:
@@ -78,13 +104,14 @@ async def test_a_worker_that_stops_between_batches_costs_no_batch(
     assert shown.status == "completed"
     after = await parts_of(desk)
     assert after[: len(before)] == before
-    assert {part for part, _ in after} == {"1-100", "101-200", "201-230"}
+    assert {part for part, _ in after} == BATCHES
     text = await text_of(desk, owner, document)
     places = [text.index(f"Page {n} has words") for n in range(1, PAGES + 1)]
     assert places == sorted(places)
     await desk.check_books()
 
 
+@pytest.mark.usefixtures("short_batches")
 async def test_a_long_pdf_is_put_together_again_although_its_batches_are_gone(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:

@@ -5,40 +5,45 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from octavo.database import Connection
 from octavo.jobs.kinds import sync_kinds
 from octavo.pipeline import known_kinds
 from tests.support.passwords import hash_fast
+from tests.support.postgres import Server, open_folder
 from tests.support.visitors import House, house_on
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 JSON = {"accept": "application/json"}
 PAGE = {"accept": "text/html"}
 
 
-@pytest.fixture
-async def house(database_info: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
-    """With nobody who works on what comes in."""
-    hash_fast(monkeypatch)
-    async with house_on(database_info, folder) as house:
-        async with house.app.state.services.database.transaction() as connection:
-            await know_kinds(connection)
-        yield house
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(newest_server: Server) -> AsyncIterator[House]:
+    """One application for all tests, without a worker. Each test creates its own accounts."""
+    limits = {"requests_per_minute": 10**6, "requests_per_minute_anonymous": 10**6}
+    with open_folder() as folder, newest_server.database() as info, pytest.MonkeyPatch.context() as patch:
+        hash_fast(patch)
+        async with house_on(info, folder, **limits) as house:
+            async with house.app.state.services.database.transaction() as connection:
+                await know_kinds(connection)
+            yield house
 
 
 async def know_kinds(connection: Connection) -> None:
     await sync_kinds(connection, known_kinds())
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def person(house: House) -> httpx.AsyncClient:
-    return await house.person("edith@example.org")
+    return await house.person(f"{uuid4()}@example.org")
 
 
 async def add(client: httpx.AsyncClient, text: str = "Some words.") -> str:
@@ -54,7 +59,7 @@ async def jobs_of(house: House, document: str) -> list[Any]:
 @pytest.mark.parametrize("verb", ["cancel", "retry", "resume", "restart", "classify", "trash", "restore", "replace"])
 async def test_a_strangers_document_is_not_there(house: House, person: httpx.AsyncClient, verb: str) -> None:
     document = await add(person)
-    stranger = await house.person("tomas@example.org")
+    stranger = await house.person(f"{uuid4()}@example.org")
     file = {"file": ("b.txt", b"Other words.")} if verb == "replace" else None
 
     answer = await stranger.post(f"/actions/documents/{document}/{verb}", headers=JSON, files=file)
@@ -66,7 +71,7 @@ async def test_a_strangers_document_is_not_there(house: House, person: httpx.Asy
 @pytest.mark.parametrize("action", ["retry", "edit", "delete", "download"])
 async def test_many_are_changed_only_if_all_are_ours(house: House, person: httpx.AsyncClient, action: str) -> None:
     mine = await add(person)
-    theirs = await add(await house.person("tomas@example.org"))
+    theirs = await add(await house.person(f"{uuid4()}@example.org"))
     fields = {"ids": [mine, theirs], "action": action, "add_tag": "bog"}
 
     answer = await person.post("/actions/bulk", data=fields, headers=JSON)
@@ -108,7 +113,7 @@ async def test_a_form_without_documents_changes_nothing(person: httpx.AsyncClien
 async def test_many_sources_are_downloaded_as_one_zip_file(house: House, person: httpx.AsyncClient) -> None:
     texts = {f"Words {number}." for number in range(3)}
     documents = [await add(person, text) for text in sorted(texts)]
-    await add(await house.person("tomas@example.org"), "Others.")
+    await add(await house.person(f"{uuid4()}@example.org"), "Others.")
     for which in ({"ids": documents}, {"filter": {"q": "a.txt"}}):
         answer = await person.post("/api/v1/documents/bulk/download", json=which)
         with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
@@ -170,7 +175,8 @@ async def test_retry_restart_and_resume_asked_often_make_one_job(house: House, p
 async def test_resume_leaves_a_job_alone_that_gets_on(house: House, person: httpx.AsyncClient) -> None:
     document = await add(person)
     work = "leased_by = gen_random_uuid(), lease_expires_at = now() + '1 hour', deadline_at = now() + '1 hour'"
-    await house.run(f"UPDATE jobs SET status = 'processing', attempt = 1, started_at = now(), {work}")
+    begun = f"UPDATE jobs SET status = 'processing', attempt = 1, started_at = now(), {work} WHERE document_id = %s"
+    await house.run(begun, UUID(document))
     before = await jobs_of(house, document)
 
     answer = await person.post(f"/actions/documents/{document}/resume", headers=JSON)
@@ -178,7 +184,9 @@ async def test_resume_leaves_a_job_alone_that_gets_on(house: House, person: http
     assert answer.status_code == 204
     assert await jobs_of(house, document) == before
     await house.run(
-        "UPDATE jobs SET started_at = now() - interval '11 minutes', created_at = now() - interval '1 hour'"
+        "UPDATE jobs SET started_at = now() - interval '11 minutes', created_at = now() - interval '1 hour' "
+        "WHERE document_id = %s",
+        UUID(document),
     )
     await person.post(f"/actions/documents/{document}/resume", headers=JSON)
     ((status, token),) = await jobs_of(house, document)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
+import pytest_asyncio
 from PIL import Image
 
 from octavo.core.errors import BadInput
@@ -22,7 +23,7 @@ from octavo.web.http.limits import ConcurrencyLimit
 from tests.integration.web.reader.conftest import Room
 from tests.support.pdf import HEIGHT, WIDTH, Bookmark, Pdf, Words, paragraph
 from tests.support.processing import OpenSandbox
-from tests.support.visitors import refused
+from tests.support.visitors import House, refused
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -32,6 +33,13 @@ MARKED = (255, 230, 143)
 
 def book(pages: int) -> bytes:
     return Pdf([paragraph([f"Page {n}. {LINES[0]}", LINES[1]], 120) for n in range(1, pages + 1)]).write()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def two_pages(house: House) -> tuple[Room, str]:
+    """A PDF that tests only read. Tests that count pictures add their own document."""
+    room = Room(house, await house.person(f"{uuid4()}@example.org"))
+    return room, await room.add("a.pdf", book(2))
 
 
 def opened(answer: httpx.Response) -> Image.Image:
@@ -64,7 +72,7 @@ async def count_pictures(room: Room, document: str) -> int:
 
 
 async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(room: Room) -> None:
-    document = await room.add("a.pdf", book(1))
+    document = await room.upload("a.pdf", book(1))
     opened(await room.owner.get(path(document)))
     stranger = await room.house.person(f"{uuid4()}@example.org")
     for one in (document, str(uuid4())):
@@ -73,8 +81,9 @@ async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(room:
     refused(await room.owner.get(path(document)), 404, "NOT_FOUND")
 
 
-async def test_a_browser_caches_a_picture_only_for_the_same_user(room: Room) -> None:
-    answer = await room.owner.get(path(await room.add("a.pdf", book(1))))
+async def test_a_browser_caches_a_picture_only_for_the_same_user(two_pages: tuple[Room, str]) -> None:
+    room, document = two_pages
+    answer = await room.owner.get(path(document))
     assert answer.headers["cache-control"].startswith("private")
     assert answer.headers["vary"] == "cookie, authorization"
 
@@ -82,8 +91,9 @@ async def test_a_browser_caches_a_picture_only_for_the_same_user(room: Room) -> 
 # What there is -----------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_not_there_has_a_name_of_its_own(room: Room) -> None:
-    pdf, text = await room.add("a.pdf", book(2)), await room.add("a.md", "# Words")
+async def test_what_is_not_there_has_a_name_of_its_own(two_pages: tuple[Room, str]) -> None:
+    room, pdf = two_pages
+    text = await room.upload("a.md", "# Words")
     refused(await room.owner.get(path(pdf, 3)), 404, "PAGE_MISSING")
     refused(await room.owner.get(path(text)), 404, "NO_PAGE_PICTURES")
     for nothing in (path(pdf, 0), path(pdf, "x")):
@@ -108,8 +118,9 @@ async def test_a_page_is_there_before_its_text(room: Room) -> None:
 
 
 @pytest.mark.parametrize("width", [120, 800, 1600])
-async def test_a_page_has_the_width_that_is_asked_for(room: Room, width: int) -> None:
-    picture = opened(await room.owner.get(path(await room.add("a.pdf", book(1)), 1, f"?width={width}")))
+async def test_a_page_has_the_width_that_is_asked_for(two_pages: tuple[Room, str], width: int) -> None:
+    room, document = two_pages
+    picture = opened(await room.owner.get(path(document, 1, f"?width={width}")))
     assert picture.size == (width, ceil(width * HEIGHT / WIDTH))
 
 
@@ -139,7 +150,7 @@ async def test_an_image_is_drawn_from_its_copy_and_not_read_a_second_time(room: 
 
 
 async def test_a_picture_is_made_once_however_many_ask(room: Room) -> None:
-    document = await room.add("a.pdf", book(1))
+    document = await room.upload("a.pdf", book(1))
     answers = await asyncio.gather(*(room.owner.get(path(document)) for _ in range(8)))
     assert len({answer.content for answer in answers}) == 1
     assert await count_pictures(room, document) == 1
@@ -148,7 +159,7 @@ async def test_a_picture_is_made_once_however_many_ask(room: Room) -> None:
 
 
 async def test_two_processes_keep_one_picture(room: Room) -> None:
-    document = await room.add("a.pdf", book(1))
+    document = await room.upload("a.pdf", book(1))
     other = create_app(room.house.app.state.services.settings)
     async with other.router.lifespan_context(other), httpx.AsyncClient(
         transport=httpx.ASGITransport(other), base_url="http://127.0.0.1:8400", cookies=room.owner.cookies
@@ -163,7 +174,7 @@ async def test_two_processes_keep_one_picture(room: Room) -> None:
 
 async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None:
     services: Services = room.house.app.state.services
-    kept, purged = await room.add("a.pdf", book(1)), await room.add("b.pdf", book(2))
+    kept, purged = await room.upload("a.pdf", book(1)), await room.upload("b.pdf", book(2))
     for document in (kept, purged):
         opened(await room.owner.get(path(document)))
     await room.owner.delete(f"/api/v1/documents/{purged}?purge=true")
@@ -176,7 +187,7 @@ async def test_pictures_go_with_their_document_and_with_time(room: Room) -> None
 
 
 async def test_a_full_queue_returns_429(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = await room.add("a.pdf", book(1))
+    document = await room.upload("a.pdf", book(1))
     monkeypatch.setattr(room.house.app.state.services.pictures, "_limit", ConcurrencyLimit(1, 0, 2.0))
     answer = await room.owner.get(path(document))
     refused(answer, 429, "RATE_LIMIT")
@@ -200,15 +211,15 @@ async def test_a_passage_is_marked_at_its_position(room: Room) -> None:
     assert again.status_code == 304
 
 
-async def test_any_box_can_be_marked(room: Room) -> None:
-    document = await room.add("a.pdf", book(1))
+async def test_any_box_can_be_marked(two_pages: tuple[Room, str]) -> None:
+    room, document = two_pages
     answer = await room.owner.get(path(document, 1, "?box=100,300,200,350.5&box=100,400,200,500"))
     for found, wanted in zip(marked_box(opened(answer)), (100, 300, 200, 500), strict=True):
         assert abs(found - wanted) < 4
 
 
-async def test_a_twin_has_the_same_places(room: Room) -> None:
-    first = await room.add("a.pdf", book(2))
+async def test_a_twin_has_the_same_places(two_pages: tuple[Room, str]) -> None:
+    room, first = two_pages
     headers = {"x-upload-filename": "b.pdf"}
     copied = await room.owner.post("/api/v1/documents?duplicates=new", content=book(2), headers=headers)
     places = [

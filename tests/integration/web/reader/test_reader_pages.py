@@ -31,6 +31,22 @@ async def long_book(house: House) -> tuple[Room, str]:
     return room, await room.add("book.txt", book(45))
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def note(house: House) -> tuple[Room, str]:
+    """A short text that tests only read."""
+    room = Room(house, await house.person(f"{uuid4()}@example.org"))
+    return room, await room.add("a.md", "# Mine\n\nSecret words.")
+
+
+async def join(room: Room, role: str = "reader") -> httpx.AsyncClient:
+    """A member of the room, with a browser of their own."""
+    email = f"{uuid4()}@example.org"
+    reader = await room.house.person(email)
+    await room.owner.post("/api/v1/members", json={"email": email, "role": role})
+    await reader.post("/api/v1/session/owner", json={"owner_id": (await me(room.owner))["owner_id"]})
+    return reader
+
+
 def shown_pages(html: str) -> list[int]:
     return [int(number) for number in re.findall(r'id="p-(\d+)"', html)]
 
@@ -64,18 +80,20 @@ async def test_all_matches_are_listed_page_by_page(long_book: tuple[Room, str]) 
     assert pages == list(range(1, 46))
 
 
-async def test_the_reader_opens_where_the_person_stopped(room: Room) -> None:
-    document = await room.add("book.txt", book(30))
+async def test_the_reader_opens_where_the_person_stopped(long_book: tuple[Room, str]) -> None:
+    room, document = long_book
+    person = await join(room, "member")
     address = f"/api/v1/documents/{document}/position"
-    assert (await room.owner.get(address)).json() == {"start": 0, "page": 1}
-    place = (await room.owner.get(f"/api/v1/documents/{document}/find?q=text of page 25")).json()["items"][0]
-    assert (await room.owner.put(address, json={"start": place["start"]})).status_code == 204
-    assert (await room.owner.get(address)).json() == {"start": place["start"], "page": 25}
-    html = (await room.owner.get(f"/documents/{document}", headers=HTML)).text
+    assert (await person.get(address)).json() == {"start": 0, "page": 1}
+    place = (await person.get(f"/api/v1/documents/{document}/find?q=text of page 25")).json()["items"][0]
+    assert (await person.put(address, json={"start": place["start"]})).status_code == 204
+    assert (await person.get(address)).json() == {"start": place["start"], "page": 25}
+    html = (await person.get(f"/documents/{document}", headers=HTML)).text
     assert "Continue on page 25" in html
     assert 25 in shown_pages(html)
     assert 1 not in shown_pages(html)
-    assert "Continue on page" not in (await room.owner.get(f"/documents/{document}?p=2", headers=HTML)).text
+    assert "Continue on page" not in (await person.get(f"/documents/{document}?p=2", headers=HTML)).text
+    assert (await room.owner.get(address)).json() == {"start": 0, "page": 1}
 
 
 async def test_two_documents_are_shown_at_their_passages(long_book: tuple[Room, str]) -> None:
@@ -116,8 +134,8 @@ async def test_all_highlights_are_on_a_page_by_document(room: Room) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path or "page")
-async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(room: Room, path: str) -> None:
-    document = await room.add("a.md", "# Mine\n\nSecret words.")
+async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(note: tuple[Room, str], path: str) -> None:
+    room, document = note
     for stranger in (await room.house.person(f"{uuid4()}@example.org"), await room.house.browser()):
         answers = [await stranger.get(f"/documents/{one}{path}", headers=HTML) for one in (document, uuid4(), "x")]
         assert [one.status_code for one in answers] == [404, 404, 404]
@@ -125,20 +143,17 @@ async def test_a_stranger_gets_the_same_response_as_for_a_missing_document(room:
         assert not any("Secret" in one.text or "Mine" in one.text for one in answers)
 
 
-async def test_a_stranger_changes_nothing(room: Room) -> None:
-    document = await room.add("a.md", "# Mine")
+async def test_a_stranger_changes_nothing(note: tuple[Room, str]) -> None:
+    room, document = note
     stranger = await room.house.person(f"{uuid4()}@example.org")
     answer = await stranger.post(f"/documents/{document}/edit", data={"title": "Theirs"})
     assert answer.status_code == 404
     assert (await room.owner.get(f"/api/v1/documents/{document}")).json()["title"] == "Mine"
 
 
-async def test_a_reader_gets_no_form(room: Room) -> None:
-    document = await room.add("a.md", "# Mine")
-    email = f"{uuid4()}@example.org"
-    reader = await room.house.person(email)
-    await room.owner.post("/api/v1/members", json={"email": email, "role": "reader"})
-    await reader.post("/api/v1/session/owner", json={"owner_id": (await me(room.owner))["owner_id"]})
+async def test_a_reader_gets_no_form(note: tuple[Room, str]) -> None:
+    room, document = note
+    reader = await join(room)
     shown = await reader.get(f"/documents/{document}")
     assert shown.status_code == 200
     assert "/actions/" not in shown.text
@@ -210,8 +225,8 @@ async def test_the_outline_leads_to_headings_in_other_windows(long_book: tuple[R
         "p=²",
     ],
 )
-async def test_an_address_that_makes_no_sense_is_read_from_the_start(room: Room, query: str) -> None:
-    document = await room.add("a.md", "# A\n\nb")
+async def test_an_address_that_makes_no_sense_is_read_from_the_start(note: tuple[Room, str], query: str) -> None:
+    room, document = note
     assert 'id="h-1"' in await room.read(f"/documents/{document}?{query}")
 
 
@@ -226,27 +241,28 @@ async def test_the_text_carries_its_own_language(room: Room) -> None:
     assert re.search(r'<div class="window"[^>]* lang="pt-BR" dir="auto">', await room.read(f"/documents/{document}"))
 
 
-@pytest.mark.parametrize("source_type", ["youtube", "paste"])
-async def test_a_video_is_opened_at_the_second(room: Room, source_type: str) -> None:
+async def test_a_video_is_opened_at_the_second(room: Room) -> None:
     document = await room.add("a.md", "# Talk\n\nWords that were said.")
     address = "https://www.youtube.com/watch?v=abc&t=9"
-    await room.house.run(
-        "UPDATE documents SET source_type = %s, source_url = %s WHERE id = %s", source_type, address, document
-    )
     await room.house.run("UPDATE chunks SET seconds = 754 WHERE document_id = %s", document)
-    shown = await room.read(f"/documents/{document}")
-    assert 'href="https://www.youtube.com/watch?v=abc&amp;t=754s"' in shown
-    assert "12:34" in shown
-    assert "Open the video" in shown
+    for source_type in ("youtube", "paste"):
+        await room.house.run(
+            "UPDATE documents SET source_type = %s, source_url = %s WHERE id = %s", source_type, address, document
+        )
+        shown = await room.read(f"/documents/{document}")
+        assert 'href="https://www.youtube.com/watch?v=abc&amp;t=754s"' in shown, source_type
+        assert "12:34" in shown
+        assert "Open the video" in shown
 
 
-async def test_the_size_of_texts_is_kept_in_the_browser(room: Room) -> None:
-    document = await room.add("a.md", "# A")
+async def test_the_size_of_texts_is_kept_in_the_browser(note: tuple[Room, str]) -> None:
+    room, document = note
+    browser = await join(room)
     back = f"/documents/{document}?p=1"
-    answer = await room.owner.post(f"/documents/{document}/size", data={"size": "22", "back": back})
+    answer = await browser.post(f"/documents/{document}/size", data={"size": "22", "back": back})
     assert (answer.status_code, answer.headers["location"]) == (303, back)
-    assert 'class="reader size-22' in await room.read(f"/documents/{document}")
-    away = await room.owner.post(f"/documents/{document}/size", data={"size": "22", "back": "//x.example"})
+    assert 'class="reader size-22' in (await browser.get(f"/documents/{document}")).text
+    away = await browser.post(f"/documents/{document}/size", data={"size": "22", "back": "//x.example"})
     assert away.headers["location"] == f"/documents/{document}"
 
 
@@ -300,16 +316,18 @@ async def test_a_newer_text_is_offered_and_not_mixed_in(room: Room) -> None:
     assert 'data-revision="2"' in await room.read(f"/documents/{document}/state")
 
 
-async def test_a_text_that_is_too_long_is_offered_for_download(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_that_is_too_long_is_offered_for_download(
+    note: tuple[Room, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("octavo.web.rooms.reader.pages.MOST_BYTES", 10)
-    document = await room.add("a.md", "# A\n\nMany words.")
+    room, document = note
     shown = await room.read(f"/documents/{document}")
     assert "Too long to show" in shown
     assert f"/api/v1/documents/{document}/markdown" in shown
 
 
-async def test_the_history_tells_every_stage(room: Room) -> None:
-    document = await room.add("a.md", "# A\n\nWords.")
+async def test_the_history_tells_every_stage(note: tuple[Room, str]) -> None:
+    room, document = note
     shown = await room.read(f"/documents/{document}/history")
     for words in ("Read the file", "Saved the text", "Split into passages", "Finished", "Started"):
         assert words in shown
@@ -325,7 +343,7 @@ async def edit(room: Room, document: str, **fields: str) -> httpx.Response:
 
 
 async def test_the_fields_of_a_document_can_be_edited(room: Room) -> None:
-    document = await room.add("a.txt", "words without a title, just words")
+    document = await room.upload("a.txt", "words without a title, just words")
     form = await room.read(f"/documents/{document}/edit")
     assert 'placeholder="a.txt"' in form
     answer = await edit(room, document, **WRITTEN)
@@ -341,7 +359,7 @@ async def test_the_fields_of_a_document_can_be_edited(room: Room) -> None:
 
 
 async def test_only_changed_fields_are_written(room: Room) -> None:
-    document = await room.add("a.txt", "words without a title, just words")
+    document = await room.upload("a.txt", "words without a title, just words")
     await edit(room, document, **WRITTEN)
     await edit(room, document, **WRITTEN | {"tags": "bog, peat"})
     await edit(room, document, **WRITTEN | {"tags": "bog, peat", "author": ""})
@@ -365,8 +383,8 @@ async def test_only_changed_fields_are_written(room: Room) -> None:
     ],
     ids=["long title", "bell", "no such day", "no date", "many tags", "long tag", "long collection"],
 )
-async def test_an_invalid_value_is_reported_next_to_its_field(room: Room, field: str, value: str) -> None:
-    document = await room.add("a.md", "# A")
+async def test_an_invalid_value_is_reported_next_to_its_field(note: tuple[Room, str], field: str, value: str) -> None:
+    room, document = note
     before = (await room.owner.get(f"/api/v1/documents/{document}")).json()
     answer = await edit(room, document, **WRITTEN | {field: value})
     assert answer.status_code == 422

@@ -10,11 +10,13 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
 from octavo.ai.gateway_setup import LiveModels
 from octavo.core.errors import OverBudget
 from tests.integration.web.reader.conftest import Room
 from tests.support.processes import PATIENCE_SECONDS
+from tests.support.visitors import House
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -27,6 +29,9 @@ GERMAN = (
 )
 CHINESE = "# 水質檢查報告\n\n港口的水質在夏天變差。工程師每週檢查一次水質。並且記錄結果。"
 
+LEASE = "The notice period of the lease is ninety days. The deposit is returned after the crane was inspected."
+INSPECTION = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
+
 
 async def add_all(room: Room, **texts: str) -> dict[str, str]:
     """By name; all of them are worked on together."""
@@ -34,6 +39,20 @@ async def add_all(room: Room, **texts: str) -> dict[str, str]:
     async with room.working():
         await room.until_done()
     return ids
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def library(house: House) -> tuple[Room, dict[str, str]]:
+    """Documents that tests only search. One test sets tags, a collection and a date, which no other test reads."""
+    room = Room(house, await house.person(f"{uuid4()}@example.org"))
+    return room, await add_all(room, bridge=BRIDGE, bread=BREAD, bog=BOG, lease=LEASE)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def similar(house: House) -> tuple[Room, dict[str, str]]:
+    """Two documents about one bridge and one about bread, which tests only read."""
+    room = Room(house, await house.person(f"{uuid4()}@example.org"))
+    return room, await add_all(room, bridge=BRIDGE, safe=INSPECTION, bread=BREAD)
 
 
 async def search(room: Room, q: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -46,8 +65,8 @@ async def found(room: Room, q: str, **more: Any) -> list[str]:  # noqa: ANN401
     return [hit["document_id"] for hit in (await search(room, q, **more))["items"]]
 
 
-async def test_words_meaning_and_both_find_the_place(room: Room) -> None:
-    ids = await add_all(room, bridge=BRIDGE, bread=BREAD, bog=BOG)
+async def test_words_meaning_and_both_find_the_place(library: tuple[Room, dict[str, str]]) -> None:
+    room, ids = library
     answer = await search(room, "condition of the bridge's cables")
     first = answer["items"][0]
     assert (first["document_id"], answer["mode"], answer["degraded"]) == (ids["bridge"], "hybrid", None)
@@ -62,8 +81,8 @@ async def test_words_meaning_and_both_find_the_place(room: Room) -> None:
     assert await found(room, "quaternion", mode="text") == []
 
 
-async def test_phrases_exclusions_and_filters_hold_for_every_mode(room: Room) -> None:
-    ids = await add_all(room, bridge=BRIDGE, bread=BREAD, bog=BOG)
+async def test_phrases_exclusions_and_filters_hold_for_every_mode(library: tuple[Room, dict[str, str]]) -> None:
+    room, ids = library
     await room.owner.patch(f"/api/v1/documents/{ids['bog']}", json={"tags": ["Wet"], "collection": "Nature"})
     await room.owner.patch(f"/api/v1/documents/{ids['bread']}", json={"document_date": "2020-02-02"})
     for mode in ("hybrid", "text", "semantic"):
@@ -104,8 +123,8 @@ async def test_the_language_filter_takes_every_variety_of_a_language(room: Room)
     assert re.findall(r"<option( selected)?>([^<]+)</option>", choices) == [("", "de"), (" selected", "en")]
 
 
-async def test_a_stranger_finds_nothing(room: Room) -> None:
-    await add_all(room, bog=BOG)
+async def test_a_stranger_finds_nothing(library: tuple[Room, dict[str, str]]) -> None:
+    room, _ = library
     stranger = await room.house.person(f"{uuid4()}@example.org")
     for mode in ("hybrid", "text", "semantic"):
         answer = await stranger.get("/api/v1/search", params={"q": "sphagnum moss", "mode": mode})
@@ -151,8 +170,8 @@ ODD = [
 
 
 @pytest.mark.parametrize("q", ODD, ids=range(len(ODD)))
-async def test_any_input_gets_a_response(room: Room, q: str) -> None:
-    await add_all(room, bog=BOG)
+async def test_any_input_gets_a_response(library: tuple[Room, dict[str, str]], q: str) -> None:
+    room, _ = library
     for mode in ("hybrid", "text"):
         said = quote(q.encode(errors="surrogatepass"))
         answer = await room.owner.get(f"/api/v1/search?q={said}&mode={mode}")
@@ -168,9 +187,9 @@ async def test_nothing_and_too_much_are_refused_with_a_reason(room: Room) -> Non
 
 
 async def test_without_a_vector_only_words_are_used_and_this_is_reported(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+    library: tuple[Room, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = await add_all(room, bog=BOG)
+    room, ids = library
 
     async def refuse(*_: object) -> None:
         raise OverBudget("Nothing is left.")
@@ -190,24 +209,24 @@ async def test_a_text_without_vectors_is_found_by_its_words(room: Room) -> None:
     assert (await found(room, "sphagnum moss"))[0] == ids["bog"]
 
 
-async def test_documents_and_tags_list_similar_ones(room: Room) -> None:
-    safe = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
-    ids = await add_all(room, bridge=BRIDGE, safe=safe, bread=BREAD)
+async def test_documents_and_tags_list_similar_ones(
+    similar: tuple[Room, dict[str, str]],
+) -> None:
+    room, ids = similar
     related = (await room.owner.get(f"/api/v1/documents/{ids['bridge']}/related")).json()["items"]
     assert [one["document_id"] for one in related] == [ids["safe"]]
     stranger = await room.house.person(f"{uuid4()}@example.org")
     assert (await stranger.get(f"/api/v1/documents/{ids['bridge']}/related")).status_code == 404
     tags = (await room.owner.get("/api/v1/tags")).json()["items"]
-    similar = (await room.owner.get("/api/v1/tags/similar", params={"name": tags[0]["name"]})).json()["items"]
-    assert tags[0]["name"] not in {one["name"] for one in similar}
+    others = (await room.owner.get("/api/v1/tags/similar", params={"name": tags[0]["name"]})).json()["items"]
+    assert tags[0]["name"] not in {one["name"] for one in others}
 
 
-LEASE = "The notice period of the lease is ninety days. The deposit is returned after the crane was inspected."
 NONSENSE = ("qwertzuiop", "blorptang xqzvij frumplewock", "asdfghjkl", "zzxxyy vvbbnn")
 
 
-async def test_nothing_is_an_answer_and_paraphrases_are_still_found(room: Room) -> None:
-    ids = await add_all(room, bridge=BRIDGE, bread=BREAD, bog=BOG, lease=LEASE)
+async def test_nothing_is_an_answer_and_paraphrases_are_still_found(library: tuple[Room, dict[str, str]]) -> None:
+    room, ids = library
     for mode in ("hybrid", "text", "semantic"):
         for q in NONSENSE:
             assert (await search(room, q, mode=mode))["items"] == [], (q, mode)
@@ -343,9 +362,10 @@ async def until_empty(room: Room, statement: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_the_reader_shows_the_description_of_a_passage_and_related_documents(room: Room) -> None:
-    safe = BRIDGE.replace("poor", "good").replace("# Harbour bridge", "# Inspection of the bridge over the harbour")
-    ids = await add_all(room, bridge=BRIDGE, safe=safe, bread=BREAD)
+async def test_the_reader_shows_the_description_of_a_passage_and_related_documents(
+    similar: tuple[Room, dict[str, str]],
+) -> None:
+    room, ids = similar
     (chunk,) = (await room.owner.get(f"/api/v1/documents/{ids['bridge']}/chunks")).json()["items"]
     shown = await room.read(f"/documents/{ids['bridge']}")
     assert f'href="/documents/{ids["bridge"]}?c={chunk["id"]}&amp;panel=about#c-{chunk["id"]}"' in shown
@@ -361,7 +381,7 @@ async def test_the_reader_shows_the_description_of_a_passage_and_related_documen
 
 
 async def test_the_page_leads_to_the_passage(room: Room) -> None:
-    ids = await add_all(room, evil="# <b>Bold</b>\n\nA <script>alert(1)</script> of peat & moss.", bread=BREAD)
+    ids = await add_all(room, evil="# <b>Bold</b>\n\nA <script>alert(1)</script> of peat & moss.")
     shown = await room.read("/search?q=peat+moss&mode=text")
     assert "<mark>peat</mark>" in shown
     assert "<script>alert" not in shown
@@ -375,8 +395,8 @@ async def test_the_page_leads_to_the_passage(room: Room) -> None:
     assert "too long" in long.text
 
 
-async def test_a_hit_opens_beside_another_and_highlights_are_found(room: Room) -> None:
-    ids = await add_all(room, bridge=BRIDGE, bog=BOG)
+async def test_a_hit_opens_beside_another_and_highlights_are_found(library: tuple[Room, dict[str, str]]) -> None:
+    room, ids = library
     words = "The steel cables of the bridge are in poor condition."
     marked = {"quote": words, "note": "ask the ospreys"}
     await room.owner.post(f"/api/v1/documents/{ids['bridge']}/highlights", json=marked)
