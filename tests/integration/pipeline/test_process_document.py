@@ -53,11 +53,11 @@ async def test_a_type_that_is_not_read_is_kept(desk: Desk, owner: UUID, sandbox:
 async def test_processing_again_replaces_the_earlier_revision(
     desk: Desk, owner: UUID, sandbox: Sandbox, folder: Path
 ) -> None:
-    """From each stage in turn."""
+    """From each stage in turn, also from an earlier stage than the revision before began with."""
     document = await add(desk, owner, "alpha.md", MARKDOWN.encode())
     async with working(desk, sandbox, folder):
         await finished(desk, owner, document)
-        for revision, from_stage in enumerate((None, "markdown_saved", "chunked", "extracted"), start=2):
+        for revision, from_stage in enumerate((None, "chunked", "markdown_saved", "extracted"), start=2):
             before = await desk.rows("SELECT id FROM chunks")
             async with desk.database.transaction() as connection:
                 await changes.retry_document(connection, owner, document, from_stage)

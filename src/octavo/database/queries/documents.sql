@@ -357,7 +357,8 @@ UPDATE documents SET last_revision = last_revision + 1, process_id = :process, s
 WHERE id = :document RETURNING last_revision;
 
 -- name: inherit_stages(document, revision, job, before, before_revision, stage)
--- Copies the stages before the given one, with their files, from an earlier revision to a new one, which continues there.
+-- Copies the stages before the given one, with their files, from an earlier revision to a new one, which continues there. The times are
+-- copied, too: they tell which files belong to which stages when a later revision continues from this one.
 WITH first AS (
     SELECT min(finished_at) AS at FROM job_stages WHERE job_id = :before AND stage = :stage
 ), stages AS (
@@ -366,8 +367,8 @@ WITH first AS (
     FROM job_stages s, first WHERE s.job_id = :before AND s.finished_at < first.at
     RETURNING finished_at
 ), files AS (
-    INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type)
-    SELECT gen_random_uuid(), a.document_id, :job, a.kind, a.name, :revision, a.key, a.content_type
+    INSERT INTO artifacts (id, document_id, job_id, kind, name, revision, key, content_type, created_at)
+    SELECT gen_random_uuid(), a.document_id, :job, a.kind, a.name, :revision, a.key, a.content_type, a.created_at
     FROM artifacts a
     WHERE a.document_id = :document AND a.revision = :before_revision
       AND a.created_at <= (SELECT max(finished_at) FROM stages)
