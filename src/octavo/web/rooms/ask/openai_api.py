@@ -131,7 +131,7 @@ async def chat(request: Request, services: ServicesOf, caller: KeyCaller, wanted
 
 
 def scope_of(model: str) -> AskScope:
-    """Return the documents that a model name stands for."""
+    """Return the documents that are asked with this model name."""
     if model == MODEL:
         return AskScope()
     beginning, _, collection = model.partition("/")

@@ -164,11 +164,17 @@ def describe(extracted: Extracted, filename: str, options: Options, begun: float
 
 def to_markdown(extracted: Extracted, options: Options) -> str:
     if not extracted.pages or not (options.page_range or options.md_page_break_placeholder):
-        return without_pictures(extracted)
+        return ended(without_pictures(extracted))
     pages = [page for page in extracted.pages if _is_wanted(page.number, options.page_range)]
     mark = options.md_page_break_placeholder
     between = f"\n\n{mark}\n\n" if mark else "\n\n"
-    return between.join(page_markdown(extracted, pages)) + "\n"
+    return ended(between.join(page_markdown(extracted, pages)))
+
+
+def ended(text: str) -> str:
+    """Return the text with one line break at its end, unless it is empty."""
+    kept = text.rstrip()
+    return f"{kept}\n" if kept else ""
 
 
 def to_text(extracted: Extracted, options: Options) -> str:
