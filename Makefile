@@ -73,7 +73,7 @@ docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python tools/make_man_page.py docs/reference/octavo.1
 
 docs-site: $(VENV)/.dev ## build the documentation site in build/site, and check its links
-	$(BIN)/python tools/make_site.py build/site
+	$(BIN)/python -m tools.make_site build/site
 
 pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation again
 	$(BIN)/python -m tests.support.pictures docs/images
