@@ -44,7 +44,7 @@ test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
 test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
-test-long: $(VENV)/.dev $(VENV)/.bulk ## run the long forms of the reliability tests
+test-long: $(VENV)/.dev $(VENV)/.bulk $(VENV)/.clients ## run the long forms of the reliability tests
 	$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
 
 # The seed is printed; it decides what is added and the order of the kills.
@@ -73,7 +73,7 @@ docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python tools/make_man_page.py docs/reference/octavo.1
 
 docs-site: $(VENV)/.dev ## build the documentation site in build/site, and check its links
-	$(BIN)/python tools/make_site.py build/site
+	$(BIN)/python -m tools.make_site build/site
 
 pictures: $(VENV)/.dev $(VENV)/.browser ## make the pictures of the documentation again
 	$(BIN)/python -m tests.support.pictures docs/images
@@ -89,6 +89,8 @@ lock: $(VENV)/.uv ## pin all dependencies with their hashes
 		--custom-compile-command "make lock" requirements/bench.in -o requirements/bench.txt
 	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" pyproject.toml --extra bulk -c requirements/runtime.txt -o requirements/bulk.txt
+	$(UV) pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" requirements/clients.in -o requirements/clients.txt
 
 # Not a part of `make test`: its result changes without a change here, and it needs the network.
 audit: $(VENV)/.uv ## check the pinned dependencies for vulnerabilities, withdrawn releases and changed files
@@ -126,6 +128,12 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 
 $(VENV)/.bulk: $(VENV)/.runtime requirements/bulk.txt
 	@$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements/bulk.txt
+	@touch $@
+
+# Programs of other projects, in an environment of their own, because they need other versions of some packages.
+$(VENV)/.clients: $(VENV)/.uv requirements/clients.txt
+	@$(UV) venv --quiet --clear $(VENV)/clients
+	@$(UV) pip install --quiet --require-hashes --python $(VENV)/clients/bin/python -r requirements/clients.txt
 	@touch $@
 
 # Checked again only when a template changed: the checker takes 20 seconds for all of them.

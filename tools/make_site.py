@@ -1,6 +1,6 @@
 """Build the documentation site from the Markdown files of the repository, and check all links between them.
 
-    .venv/bin/python tools/make_site.py build/site
+    .venv/bin/python -m tools.make_site build/site
 
 The pages need no server and load nothing from elsewhere. A link to a page, a heading, a picture or a file that does not
 exist is an error, and nothing is written then.
@@ -13,8 +13,9 @@ import html
 import posixpath
 import re
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,8 @@ from urllib.parse import unquote, urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+from tools.site_references import made_pages
 
 ROOT = Path(__file__).parents[1]
 PARTS = Path(__file__).parent / "site"
@@ -40,6 +43,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Contribute": ("CONTRIBUTING.md", "docs/seeds.md"),
 }
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+DIAGRAM = "mermaid"
+# In a separate process, because the library prints warnings when its process ends.
+DRAW = "import sys, mermaidx; sys.stdout.write(mermaidx.render(sys.stdin.read()).svg())"
 LINKS = {"link_open": "href", "image": "src"}
 
 
@@ -63,7 +69,10 @@ class Page:
 
 @dataclass
 class Site:
+    """The pages, and the other files that they show or link to. `made` has the Markdown of pages without a file."""
+
     root: Path
+    made: dict[str, str] = field(default_factory=dict[str, str])
     pages: dict[str, Page] = field(default_factory=dict[str, Page])
     files: set[str] = field(default_factory=set[str])
 
@@ -79,15 +88,15 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def read_site(root: Path) -> Site:
-    """Read all pages of the navigation and the pages that they link to."""
-    site = Site(root)
-    waiting = [path for path in _listed(root) if (root / path).is_file()]
+def read_site(root: Path, made: Mapping[str, str] | None = None) -> Site:
+    """Read all pages of the navigation and the pages that they link to. `made` has pages that are not files."""
+    site = Site(root, dict(made or {}))
+    waiting = [*_listed(root), *site.made]
     problems: list[str] = []
     while waiting:
         path = waiting.pop(0)
         if path not in site.pages:
-            site.pages[path] = page = read_page(root, path)
+            site.pages[path] = page = read_page(path, site.made.get(path) or (root / path).read_text())
             waiting += _follow(site, page, problems)
     problems += _missing_headings(site)
     if problems:
@@ -95,8 +104,8 @@ def read_site(root: Path) -> Site:
     return site
 
 
-def read_page(root: Path, path: str) -> Page:
-    tokens = MARKDOWN.parse((root / path).read_text())
+def read_page(path: str, text: str) -> Page:
+    tokens = MARKDOWN.parse(text)
     anchors: dict[str, str] = {}
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
@@ -169,6 +178,9 @@ def write_site(site: Site, folder: Path) -> None:
 
 def render(site: Site, page: Page) -> str:
     """Return the page's HTML. Links to Markdown files become links to their pages."""
+    for number, token in enumerate(page.tokens):
+        if token.type == "fence" and token.info.strip() == DIAGRAM:
+            token.type, token.content = "html_block", draw_diagram(token.content, f"diagram-{number}")
     for token, address in links(page):
         found = resolve(site.root, page, address)
         if found and urlsplit(address).path and found[0] in site.pages:
@@ -178,10 +190,22 @@ def render(site: Site, page: Page) -> str:
     return re.sub(r"(<table>.*?</table>)", r'<div class="table">\1</div>', shown, flags=re.DOTALL)
 
 
+def draw_diagram(source: str, name: str) -> str:
+    """Draw a Mermaid diagram as a picture in the page. Its source is below it, for people who cannot see it.
+
+    `name` is unique in the page, because the styles of a picture apply to the whole page.
+    """
+    drawn = subprocess.run([sys.executable, "-c", DRAW], input=source, capture_output=True, text=True, check=True)
+    picture = drawn.stdout.replace("my-svg", name).replace("<svg ", '<svg role="img" aria-label="Diagram" ', 1)
+    text = f"<details><summary>As text</summary><pre><code>{html.escape(source)}</code></pre></details>"
+    return f'<figure class="diagram"><div>{picture}</div>{text}</figure>\n'
+
+
 def _navigation(site: Site) -> dict[str, list[Page]]:
     chosen: dict[str, list[Page]] = {}
     for name, entries in SECTIONS.items():
         found = [path for entry in entries for path in _files(site.root, entry) if path in site.pages]
+        found += [path for path in site.made if posixpath.dirname(path) in entries]
         chosen[name] = [site.pages[path] for path in found]
     return {name: pages for name, pages in chosen.items() if pages}
 
@@ -210,7 +234,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
     try:
-        site = read_site(ROOT)
+        site = read_site(ROOT, made_pages())
     except BrokenLinks as broken:
         sys.stderr.write(f"{broken}\n")
         return 1

@@ -14,6 +14,8 @@ from uuid import uuid4
 import httpx
 import psycopg
 import pytest
+from openai import APIError, AuthenticationError, InternalServerError, OpenAI
+from openai import NotFoundError as OpenAINotFound
 
 from octavo.cli import main
 from octavo.client import Client, RemoteProblem
@@ -404,6 +406,134 @@ def test_the_command_prints_the_answer_with_numbered_sources(
     place.openai.answer = says()
     assert run("ask", "What is the colour of it?", "--json") == 1
     assert json.loads(capsys.readouterr().out)["sources"]["found"] is False
+
+
+# Chat programs that speak OpenAI's protocol ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chat(place: Place) -> Iterator[OpenAI]:
+    """OpenAI's own client."""
+    with OpenAI(base_url=f"{place.web.address}/v1", api_key=place.key, max_retries=0) as client:
+        yield client
+
+
+def user(*texts: str) -> list[Any]:
+    """A conversation: questions and answers in turn."""
+    roles = ("user", "assistant")
+    return [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
+
+
+def test_a_client_of_openai_gets_an_answer_with_verified_citations(place: Place, chat: OpenAI) -> None:
+    lease = "The monthly fee for the flat is 120 euros."
+
+    def answer(asked: Asked) -> str:
+        number = place_of(asked, "120 euros")
+        return says(("The fee is 120 euros.", [(number, lease)]), ("It is due in May.", [(number, "Due in May.")]))(
+            asked
+        )
+
+    place.openai.answer = answer
+    threads = place.owner.get("/api/v1/threads").json()["items"]
+    found = chat.chat.completions.create(
+        model="octavo",
+        messages=[{"role": "system", "content": "Talk like a pirate."}, *user("What does the flat cost each month?")],
+        temperature=0.7,
+    )
+    (choice,) = found.choices
+    assert (choice.finish_reason, choice.message.role, found.model, found.object) == (
+        *("stop", "assistant", "octavo", "chat.completion"),
+    )
+    assert choice.message.content == (
+        "The fee is 120 euros. [1]\nIt is due in May. [2?]\n\nSources:\n"
+        f"[1] Lease: “{lease}”\n[2] Lease: “Due in May.” (no exact match for this quote)"
+    )
+    (link,) = [one.url_citation for one in choice.message.annotations or []]
+    assert str(choice.message.content)[link.start_index : link.end_index] == "The fee is 120 euros. [1]"
+    assert link.url.startswith(f"{place.web.address}/documents/{place.documents['lease 2']}?c=")
+    more = (found.model_extra or {})["octavo"]
+    assert [(one["quote"], one["verified"]) for one in more["citations"]] == [(lease, True), ("Due in May.", False)]
+    assert (more["made_by"], more["cost_usd"] > 0, more["found"]) == ("openai:gpt-5-mini", True, True)
+    assert "pirate" not in place.openai.asked[-1].text + place.openai.asked[-1].instructions
+    # The program keeps the conversation, so nothing is stored.
+    assert place.owner.get("/api/v1/threads").json()["items"] == threads
+
+
+def test_a_streamed_answer_has_the_same_text(place: Place, chat: OpenAI) -> None:
+    place.openai.answer = says(("It ends in May.", []), ("Nobody knows why.", []))
+    messages = user("When does the lease end, in short?")
+    whole = chat.chat.completions.create(model="octavo", messages=messages)
+    parts = list(chat.chat.completions.create(model="octavo", messages=messages, stream=True))
+    assert {one.object for one in parts} == {"chat.completion.chunk"}
+    assert len({one.id for one in parts}) == 1
+    assert parts[0].choices[0].delta.role == "assistant"
+    texts = [one.choices[0].delta.content or "" for one in parts]
+    assert "".join(texts) == whole.choices[0].message.content
+    assert len([text for text in texts if text]) == 2
+    assert [one.choices[0].finish_reason for one in parts][-2:] == [None, "stop"]
+    assert (parts[-1].model_extra or {})["octavo"]["found"] is True
+
+
+def test_a_follow_up_question_is_understood_from_the_conversation(place: Place, chat: OpenAI) -> None:
+    place.openai.answer = says()
+    earlier = ("What is the monthly fee for the flat?", "120 euros. [1]\n\nSources:\n[1] Lease: “120 euros”")
+    chat.chat.completions.create(model="octavo", messages=user(*earlier, "And when does it end?"))
+    first = place.openai.asked[0]
+    assert "flat" in first.text
+    assert "Sources:" not in first.text
+
+
+def test_a_collection_is_a_model(place: Place, chat: OpenAI) -> None:
+    minutes = place.documents["minutes"]
+    assert place.owner.patch(f"/api/v1/documents/{minutes}", json={"collection": "Club"}).is_success
+    assert [one.id for one in chat.models.list()] == ["octavo", "octavo/Club"]
+    place.openai.answer = says()
+    chat.chat.completions.create(model="octavo/Club", messages=user("What is said of the monthly fee?"))
+    (asked,) = place.openai.asked
+    assert ("garden" in asked.text, "euros" in asked.text) == (True, False)
+    for model in ("gpt-5", "octavo/", "octavo/Nobody's"):
+        with pytest.raises(OpenAINotFound) as refused:
+            chat.chat.completions.create(model=model, messages=user("a?"))
+        assert refused.value.code == "NOT_FOUND"
+
+
+def test_errors_have_the_form_of_openai(place: Place, chat: OpenAI) -> None:
+    place.openai.script.append(Trouble.BAD_KEY)
+    with pytest.raises(InternalServerError) as failed:
+        chat.chat.completions.create(model="octavo", messages=user("What fails here?"))
+    assert (failed.value.status_code, failed.value.code, failed.value.type) == (502, "AI_BAD_KEY", "server_error")
+    place.openai.script.append(Trouble.BAD_KEY)
+    with pytest.raises(APIError) as streamed:
+        list(chat.chat.completions.create(model="octavo", messages=user("What fails there?"), stream=True))
+    assert streamed.value.code == "AI_BAD_KEY"
+    assert SECRET not in f"{failed.value} {streamed.value}"
+    with pytest.raises(AuthenticationError) as refused:
+        chat.with_options(api_key="octavo_wrong").models.list()
+    assert (refused.value.code, refused.value.type) == ("UNAUTHENTICATED", "authentication_error")
+    assert "unknown, revoked or expired" in str(refused.value.body)
+    for answer in (place.owner.get("/v1/models"), place.owner.post("/v1/chat/completions", json={})):
+        assert answer.status_code == 401  # a session is not enough
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"messages": []},
+        {"messages": [{"role": "assistant", "content": "Yes."}]},
+        {"messages": [{"role": "user", "content": " "}]},
+        {"messages": [{"role": "user", "content": "a\u0000b"}]},
+        {"messages": [{"role": "user", "content": "x" * 1001}]},
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]},
+        {"messages": [{"role": "user", "content": "a"}], "n": 2},
+        {"messages": [{"role": "user", "content": "a"}], "response_format": {"type": "json_object"}},
+    ],
+)
+def test_an_invalid_conversation_is_refused(place: Place, body: dict[str, object]) -> None:
+    key = {"authorization": f"Bearer {place.key}"}
+    answer = place.visitor.post("/v1/chat/completions", json={"model": "octavo", **body}, headers=key)
+    assert (answer.status_code, answer.json()["error"]["type"]) == (422, "invalid_request_error")
+    assert answer.json()["error"]["message"]
 
 
 # Versions ----------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
 from octavo.extract.document_facts import PRELOAD as FACTS_PRELOAD
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
+from octavo.extract.file_reader import FileReader
 from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
@@ -210,6 +211,16 @@ async def open_recognition(settings: Settings) -> AsyncGenerator[Recognition]:
     """
     async with aclosing(sandbox_of(settings, OCR_PRELOAD)) as sandbox:
         yield Recognition(sandbox, settings.ocr_language, settings.ocr_seconds, settings.ocr_pages)
+
+
+@asynccontextmanager
+async def open_reader_of(settings: Settings) -> AsyncGenerator[FileReader]:
+    """Open a reader for files that people and programs wait for. Its sandboxes start when the first file arrives."""
+    async with (
+        aclosing(sandbox_of(settings, EXTRACT_PRELOAD, later=LATER, niceness=0)) as sandbox,
+        open_recognition(settings) as recognition,
+    ):
+        yield FileReader(sandbox, recognition)
 
 
 def fetch_client_of(settings: Settings) -> GuardedClient:

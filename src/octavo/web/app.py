@@ -18,7 +18,7 @@ from octavo.core.settings import Settings
 from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
-from octavo.ops.instance import bucket_of, open_database, sandbox_of
+from octavo.ops.instance import bucket_of, open_database, open_reader_of, sandbox_of
 from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
@@ -40,6 +40,7 @@ from octavo.web.rooms import (
     budgets,
     connections,
     conversions,
+    extraction,
     library,
     notifications,
     operations,
@@ -59,6 +60,7 @@ ROOMS = (
     connections,
     analyses,
     conversions,
+    extraction,
     notifications,
     automation,
     account,
@@ -83,12 +85,14 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
+            # Started when a program first sends a file whose text it wants.
+            open_reader_of(settings) as reader,
             aclosing(LiveModels(settings, database)) as models,
         ):
             limits = make_limits(settings, database, clock)
             live = Hub(database, pace, limits.slots, settings.streams)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
-                app.state.services = Services(settings, database, bucket, sandbox, limits, live, drawn, models)
+                app.state.services = Services(settings, database, bucket, sandbox, limits, live, drawn, models, reader)
                 try:
                     yield
                 finally:

@@ -32,6 +32,7 @@ EMPTY = [
     "/settings/weights",
     "/settings/models",
     "/settings/retention",
+    "/settings/export",
     "/settings/appearance",
     "/uploads",
     "/notifications",
@@ -111,6 +112,7 @@ def test_every_page_is_readable_in_light_and_dark_on_a_phone_and_at_a_zoom_of_20
         *("/analyses", made["analysis"], f"/analyses/new?document={document.rpartition('/')[2]}", "/conversions"),
         *(made["conversion"], "/uploads", "/notifications", "/settings/account", "/settings/keys", "/settings/prompts"),
         *("/settings/mappings", f"/settings/webhooks/{hook}", "/settings/weights", "/settings/retention", "/api/docs"),
+        "/settings/export",
     ]
     assert len(paths) >= 25
     for path in paths:

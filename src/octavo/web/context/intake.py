@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from octavo.ai.models import uses_remote_model
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
-from octavo.core.errors import NoModel, TooLarge
+from octavo.core.errors import BadInput, NoModel, TooLarge
 from octavo.core.settings import Settings
 from octavo.core.types import Extraction
 from octavo.extract.detect import detect
@@ -90,14 +90,14 @@ Model = TypeVar("Model", bound=BaseModel)
 JSON_BODY: dict[str, Any] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
 
 
-async def read_body(request: Request, model: type[Model], most: int) -> Model:
-    """Read a JSON body of limited size, and check it in a thread."""
+async def read_body(request: Request, model: type[Model], most: int, invalid: type[BadInput] = InvalidExport) -> Model:
+    """Read a JSON body of limited size, and check it in a thread. Raises `invalid` if it does not match the model."""
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > most:
-            raise TooLarge(f"A record is limited to {most:,} bytes.")
+            raise TooLarge(f"The request body is limited to {most:,} bytes here.")
     try:
         return await asyncio.to_thread(model.model_validate_json, bytes(body))
     except ValidationError as error:
-        raise InvalidExport(describe_validation_errors(error.errors()[:3])) from None
+        raise invalid(describe_validation_errors(error.errors()[:3])) from None

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from octavo.ai.gateway_setup import LiveModels
 from octavo.core.settings import Settings
 from octavo.database import Database
+from octavo.extract.file_reader import FileReader
 from octavo.ops.health import Check, check_readiness
 from octavo.ops.instance import local_disk, storage_place
 from octavo.sandbox import Sandbox
@@ -34,6 +35,7 @@ class Services:
     live: Hub
     pictures: PagePictures
     models: LiveModels
+    reader: FileReader
     _shared: dict[Callable[[Services], Any], Any] = field(default_factory=dict[Callable[["Services"], Any], Any])
 
     @property

@@ -38,13 +38,15 @@ class SeveralFiles(BadInput):
 class Form:
     """A multipart form.
 
-    `fields` contains the fields before the file. The fields after the file are added once `file` has been read.
+    `fields` contains the fields before the file. The fields after the file are added once `file` has been read. If a
+    field is repeated, `fields` has its last value, and `repeated` has all values.
     """
 
     fields: dict[str, str]
     filename: str
     content_type: str
     file: AsyncGenerator[bytes]
+    repeated: dict[str, list[str]]
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class FormReader:
         self._body = body
         self._most_field_bytes = field_bytes
         self._fields: dict[str, str] = {}
+        self._repeated: dict[str, list[str]] = {}
         self._part = _Part()
         self._header: tuple[bytearray, bytearray] = (bytearray(), bytearray())
         self._file: _Part | None = None
@@ -97,7 +100,7 @@ class FormReader:
                 raise BadInput("The form has no file.")
         name = self._file.headers.get("content-type", "")
         content_type = name if 0 < len(name) <= 200 else "application/octet-stream"  # noqa: PLR2004
-        return Form(self._fields, self._file.filename or "", content_type, self._chunks())
+        return Form(self._fields, self._file.filename or "", content_type, self._chunks(), self._repeated)
 
     async def _chunks(self) -> AsyncGenerator[bytes]:
         while True:
@@ -161,7 +164,8 @@ class FormReader:
         if self._in_file:
             self._in_file = False
         elif self._part.name:
-            self._fields[self._part.name] = self._part.data.decode("utf-8", "replace")
+            self._fields[self._part.name] = value = self._part.data.decode("utf-8", "replace")
+            self._repeated.setdefault(self._part.name, []).append(value)
 
     def _end(self) -> None:
         self._ended = True

@@ -50,7 +50,7 @@ def problem(
     title: str,
     detail: str | None = None,
     headers: dict[str, str] | None = None,
-    fields: Mapping[str, str] | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> JSONResponse:
     body = {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail or title}
     return JSONResponse(body | dict(fields or {}), status, headers=headers, media_type=MEDIA_TYPE)
@@ -90,7 +90,8 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     async def answer(request: Request, failure: Failure) -> Response:
         page = await as_page(request, failure)
         headers = failure.headers or None
-        return page or problem(failure.status, failure.code, failure.title, failure.detail, headers, failure.fields)
+        fields = dict(failure.fields) | openai_fields(request.url.path, failure)
+        return page or problem(failure.status, failure.code, failure.title, failure.detail, headers, fields)
 
     @app.exception_handler(OctavoError)
     async def known(request: Request, error: OctavoError) -> Response:
@@ -134,6 +135,27 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     async def unknown(request: Request, error: Exception) -> Response:
         log.error("request crashed", path=request.url.path, exc_info=error)
         return await answer(request, Failure(Defect.status, Defect.code, Defect().title, headers=dict(crash_headers)))
+
+
+# Routes of OpenAI's API. Their clients read an error from the field `error`.
+OPENAI_ROUTES = ("/v1/chat/", "/v1/models")
+OPENAI_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    402: "insufficient_quota",
+    429: "rate_limit_error",
+}
+
+
+def openai_fields(path: str, failure: Failure) -> dict[str, Any]:
+    """Return the additional fields of an error response to a client of OpenAI's API; none for other routes."""
+    return {"error": openai_error(failure.status, failure.code, failure.line)} if path.startswith(OPENAI_ROUTES) else {}
+
+
+def openai_error(status: int, code: str, message: str) -> dict[str, str | None]:
+    """Return an error in the form of OpenAI's API. `code` is the same stable code as everywhere."""
+    otherwise = "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
+    return {"message": message, "type": OPENAI_TYPES.get(status, otherwise), "param": None, "code": code}
 
 
 def allowed_methods(request: Request) -> set[str]:

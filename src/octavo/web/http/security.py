@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from octavo.core.errors import CrossSite, OctavoError, TooLarge, WrongHost
 from octavo.core.http import EVERY_ADDRESS
 from octavo.core.settings import Settings
+from octavo.owners.callers import PREFIX as KEY_PREFIX
 from octavo.web.http.problems import problem
 
 UNAUTHENTICATED = 401
@@ -36,7 +37,7 @@ FORWARDED = frozenset(
 # These routes stream their body and check its size.
 _FILES = re.compile(
     r"/api/v1/((import/)?(documents|conversions)|import/records|uploads/[^/]+/content)|/actions/(upload|documents/[^/]+/(replace|version))"
-    r"|/conversions|/settings/mappings/try"
+    r"|/conversions|/settings/mappings/try|/v1/convert/(file|source)|/process"
 )
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^:/@\s\[\]]+)(:(?P<port>\d{1,5}))?", re.IGNORECASE)
 
@@ -114,13 +115,16 @@ def own_names() -> Collection[str]:
 
 
 def bearer_key(headers: Headers) -> str | None:
-    """Return the API key in the Authorization header.
+    """Return the API key in the Authorization header, or in X-Api-Key, which clients of docling-serve send.
 
-    The key may be empty. Returns None if the header is missing, or has another scheme and is therefore meant for a
-    proxy.
+    The key may be empty. Returns None if there is no header with a key. An Authorization header with another scheme,
+    or an X-Api-Key that does not look like a key of Octavo, is meant for a proxy.
     """
     scheme, _, key = headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() == "bearer" else None
+    if scheme.lower() == "bearer":
+        return key.strip()
+    other = headers.get("x-api-key", "").strip()
+    return other if other.startswith(KEY_PREFIX) else None
 
 
 def is_local(scope: Scope) -> bool:

@@ -24,6 +24,7 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "models": ("Models", "play", True),
     "budgets": ("Budgets", "coins", True),
     "retention": ("Retention", "clock", True),
+    "export": ("Export and import", "box", True),
     "webhooks": ("Notifications out", "send", False),
     "users": ("Users and storage", "box", False),
     "appearance": ("Appearance", "theme", True),

@@ -149,3 +149,10 @@ def test_what_another_site_made_a_browser_send_is_known(site: str | None, origin
 )
 def test_only_a_bearer_key_is_a_key(header: str | None, key: str | None) -> None:
     assert bearer_key(Headers({"authorization": header} if header is not None else {})) == key
+
+
+def test_a_key_of_octavo_may_be_in_the_header_of_docling_serve() -> None:
+    assert bearer_key(Headers({"x-api-key": " octavo_x"})) == "octavo_x"
+    assert bearer_key(Headers({"x-api-key": "octavo_x", "authorization": "Basic dXNlcjpwYXNz"})) == "octavo_x"
+    assert bearer_key(Headers({"x-api-key": "octavo_x", "authorization": "Bearer octavo_y"})) == "octavo_y"
+    assert bearer_key(Headers({"x-api-key": "the key of a proxy"})) is None

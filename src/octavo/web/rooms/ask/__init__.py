@@ -1,8 +1,9 @@
 """Ask: questions answered from documents, with citations."""
 
-from octavo.web.rooms.ask import api, pages
+from octavo.web.rooms.ask import api, openai_api, pages
 
 ROUTERS = (
     pages.router,
     api.router,
+    openai_api.router,
 )

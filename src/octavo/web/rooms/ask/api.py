@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Annotated, Any, Self, TypeVar
 from uuid import UUID
 
@@ -15,26 +15,27 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from octavo.ai.providers import OnText
 from octavo.ai.tasks.answer_question import read_draft
 from octavo.core.errors import OctavoError
 from octavo.core.http import EVENT_STREAM, write_event
 from octavo.core.pagination import Page
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.records.search import AnswerSources, AskScope, FoundPassages, Thread, ThreadReference, ThreadSummary
-from octavo.search.ask import Question as AskedQuestion
-from octavo.search.ask import answer, find_sources, resolve_scope, understand
-from octavo.search.citations import Answer, with_marks
-from octavo.search.query import Filters, parse_query
+from octavo.records.search import (
+    AnswerSources,
+    AskScope,
+    FoundPassages,
+    Thread,
+    ThreadReference,
+    ThreadSummary,
+)
+from octavo.search.ask import resolve_scope
+from octavo.search.citations import with_marks
+from octavo.search.query import parse_query
 from octavo.search.threads import (
     NewTurn,
-    StartedTurn,
     begin_turn,
     delete_thread,
-    fail_turn,
-    finish_turn,
     list_threads,
-    place_citations,
     read_thread_scope,
     show_thread,
     write_markdown,
@@ -42,17 +43,15 @@ from octavo.search.threads import (
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import Cursor, Limit, problems
 from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
+from octavo.web.rooms.ask.turns import OpenTurn, answer_turn, find_for_turn, give_up
 
 Out = TypeVar("Out")
 router = APIRouter(prefix="/api/v1", tags=["search"])
 MOST_CHARACTERS = 1000
 MOST_CHOSEN = 100
 MARKDOWN_TYPE = "text/markdown; charset=utf-8"
-# How many questions are answered in parallel, how many wait, and when to retry if too many wait.
-PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 # Any text that is not blank.
 Question = Annotated[str, Field(max_length=MOST_CHARACTERS, pattern=rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$")]
@@ -134,15 +133,6 @@ class AskRequest(BaseModel):
         return AskScope(**self.scope.model_dump()) if self.scope else AskScope()
 
 
-@dataclass(frozen=True, slots=True)
-class OpenTurn:
-    """A stored question that is to be answered, and the documents to ask."""
-
-    owner: UUID
-    turn: StartedTurn
-    filters: Filters
-
-
 async def open_turn(services: Services, owner: UUID, wanted: AskRequest) -> OpenTurn:
     """Check and store a question. After this, its answer is either stored as well, or the turn stays unfinished."""
     parse_query(wanted.question)
@@ -157,61 +147,6 @@ async def open_turn(services: Services, owner: UUID, wanted: AskRequest) -> Open
         return OpenTurn(owner, await begin_turn(connection, owner, new), filters)
 
 
-@dataclass(frozen=True, slots=True)
-class UnderstoodTurn:
-    """A question with its sources. `understood_as` is None if the question was not rewritten."""
-
-    question: AskedQuestion
-    understood_as: str | None
-
-
-async def find_for_turn(services: Services, opened: OpenTurn) -> UnderstoodTurn:
-    """Understand the question of a turn, and find the chunks to answer it from."""
-    turn, gateway = opened.turn, services.models.gateway
-    meant = await understand(gateway, opened.owner, turn.question, turn.earlier, turn.sources)
-    filters = replace(opened.filters, documents=[meant.only]) if meant.only else opened.filters
-    found = await find_sources(
-        services.database,
-        gateway,
-        opened.owner,
-        meant.text,
-        filters,
-        preferred=meant.preferred,
-        asked=meant.asked,
-        generation=turn.attempt - 1,
-    )
-    return UnderstoodTurn(found, meant.text if meant.text.split() != turn.question.split() else None)
-
-
-async def answer_turn(
-    services: Services, opened: OpenTurn, found: UnderstoodTurn, on_text: OnText | None = None
-) -> Answer:
-    """Answer the question of a turn and store the answer.
-
-    If the rewritten question has no answer, the question is answered as it was asked.
-    """
-    said, understood_as = await answer_in_turn(services, found.question, on_text), found.understood_as
-    if not said.found and understood_as:
-        turn = opened.turn
-        alone = await find_sources(
-            services.database, services.models.gateway, opened.owner, turn.question, opened.filters
-        )
-        second = await answer_in_turn(services, replace(alone, generation=turn.attempt - 1), on_text)
-        cost = said.cost_usd + second.cost_usd
-        said, understood_as = (second, None) if second.found else (said, understood_as)
-        said = replace(said, cost_usd=cost)
-    async with services.database.transaction() as connection:
-        said = replace(said, citations=await place_citations(connection, opened.owner, said.citations))
-        await finish_turn(connection, opened.turn, said, understood_as)
-    return said
-
-
-async def give_up(services: Services, opened: OpenTurn, error: OctavoError) -> None:
-    """Store why a question was not answered."""
-    async with services.database.transaction() as connection:
-        await fail_turn(connection, opened.turn, error)
-
-
 async def answer_events(services: Services, opened: OpenTurn, draft: Draft | None = None) -> AsyncGenerator[bytes]:
     """Yield the events of an answer: `thread`, `passages`, one `text` for each statement, and `citations`.
 
@@ -220,7 +155,7 @@ async def answer_events(services: Services, opened: OpenTurn, draft: Draft | Non
     """
     yield frame("thread", asdict(ThreadReference(opened.turn.thread_id, opened.turn.id)))
     try:
-        found = await find_for_turn(services, opened)
+        found = await find_for_turn(services, opened.asked)
         yield frame("passages", asdict(FoundPassages(list(found.question.snippets), found.understood_as)))
         answering_turn = answer_turn(services, opened, found, draft.write if draft else None)
         async with cancelled_at_the_end(answering_turn) as answering:
@@ -376,13 +311,3 @@ async def remove_thread(services: ServicesOf, caller: WriteCaller, thread: UUID)
     """Delete a thread with its questions and answers. This cannot be undone."""
     async with services.database.transaction() as connection:
         await delete_thread(connection, caller.owner_id, thread)
-
-
-def answer_limit(_: Services) -> ConcurrencyLimit:
-    return ConcurrencyLimit(PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS)
-
-
-async def answer_in_turn(services: Services, asking: AskedQuestion, on_text: OnText | None = None) -> Answer:
-    """Answer a question. Parallel answers are limited, because answering without a model uses this machine's CPU."""
-    async with services.shared(answer_limit).take():
-        return await answer(services.models.gateway, asking, on_text)

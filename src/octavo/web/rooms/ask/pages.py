@@ -31,11 +31,9 @@ from octavo.web.rooms.ask.api import (
     MOST_CHOSEN,
     AskRequest,
     ScopeRequest,
-    answer_turn,
-    find_for_turn,
-    give_up,
     open_turn,
 )
+from octavo.web.rooms.ask.turns import address_of, answer_turn, find_for_turn, give_up
 from octavo.web.shell.forms import Question, read_id
 from octavo.web.shell.forms import ask as ask_first
 from octavo.web.shell.frame import Frame, FrameFor
@@ -197,7 +195,7 @@ async def _answer(
 async def _ask(services: Services, frame: Frame, wanted: AskRequest) -> Response:
     opened = await open_turn(services, frame.caller.owner_id, wanted)
     try:
-        await answer_turn(services, opened, await find_for_turn(services, opened))
+        await answer_turn(services, opened, await find_for_turn(services, opened.asked))
     except OctavoError as error:
         await give_up(services, opened, error)
     return back_to(f"/ask/{opened.turn.thread_id}#t-{opened.turn.id}")
@@ -266,11 +264,6 @@ def describe_scope(scope: AskScope, selected: int) -> str:
     if selected:
         return f"{selected} selected document{'' if selected == 1 else 's'}"
     return "All documents"
-
-
-def address_of(cited: Citation) -> str:
-    """Return the address that opens the text at the cited chunk."""
-    return f"/documents/{cited.document_id}?c={cited.chunk_id}#c-{cited.chunk_id}"
 
 
 def around_answer(cited: Citation) -> tuple[str, str, str]:

@@ -107,6 +107,7 @@ health_router = APIRouter(tags=["health"])
 
 
 @health_router.get("/healthz")
+@health_router.get("/health", include_in_schema=False)  # the address that clients of docling-serve use
 async def healthz() -> dict[str, str]:
     """Report that this server is running."""
     return {"status": "ok"}

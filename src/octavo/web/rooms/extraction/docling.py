@@ -1,0 +1,197 @@
+"""The protocol of docling-serve: `POST /v1/convert/file` and `POST /v1/convert/source` return the text of a file.
+
+Octavo returns Markdown and plain text of one file in the response. Options that choose docling's models have no effect.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from fastapi import APIRouter, Header, Request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from octavo.core.errors import BadInput
+from octavo.extract.extracted import Extracted, Quality
+from octavo.fetch import FetchLimits
+from octavo.intake.links import check_status
+from octavo.ops.instance import fetch_client_of
+from octavo.web.context.callers import KeyCaller
+from octavo.web.context.intake import read_body
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.multipart import FormReader
+from octavo.web.http.problems import describe_validation_errors
+from octavo.web.rooms.extraction.stateless import page_markdown, read_text, without_pictures
+
+# Not in the API reference: the protocol belongs to another project.
+router = APIRouter(prefix="/v1/convert", include_in_schema=False)
+# The most bytes of a JSON body, which can contain a file in base64. Larger files are sent to `/v1/convert/file`.
+MOST_SOURCE_BYTES = 32 << 20
+LISTS = frozenset({"to_formats", "page_range"})
+
+
+def _as_list(value: object) -> object:
+    """Accept one format instead of a list of them, as docling-serve does."""
+    return [value] if isinstance(value, str) else value
+
+
+class Options(BaseModel):
+    """The options that have an effect. docling-serve has more; they are accepted and ignored.
+
+    `to_formats`: `md` and `text`. Other formats are returned as null if one of these is requested, too.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    to_formats: Annotated[list[str], Field(max_length=20), BeforeValidator(_as_list)] = ["md"]
+    page_range: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    md_page_break_placeholder: Annotated[str, Field(max_length=200)] = ""
+    target_type: Literal["inbody"] = "inbody"
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Options:
+        if not {"md", "text"} & set(self.to_formats):
+            raise ValueError("to_formats: Octavo returns the formats md and text")
+        return self
+
+
+class Source(BaseModel):
+    """A file in base64, or an address to fetch."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    kind: Literal["file", "http"]
+    filename: Annotated[str, Field(max_length=1000)] = ""
+    base64_string: str = ""
+    url: Annotated[str, Field(max_length=4000)] = ""
+    headers: Annotated[dict[str, Any], Field(max_length=0)] = {}
+
+
+class SourceRequest(BaseModel):
+    """One source and the options."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    sources: Annotated[list[Source], Field(min_length=1, max_length=1)]
+    options: Options = Options()
+    target: dict[str, Any] = {"kind": "inbody"}
+
+    @model_validator(mode="after")
+    def _is_in_the_body(self) -> SourceRequest:
+        if self.target.get("kind") != "inbody":
+            raise ValueError("target: must be inbody")
+        return self
+
+
+@router.post("/file")
+async def convert_file(
+    request: Request, services: ServicesOf, caller: KeyCaller, content_type: Annotated[str, Header()] = ""
+) -> dict[str, Any]:
+    """Return the text of a file in a multipart form."""
+    begun = time.monotonic()
+    form = await FormReader(content_type, request.stream()).read()
+    extracted = await read_text(request, services, caller, form.filename, form.file)
+    lists = {name: values for name, values in form.repeated.items() if name in LISTS}
+    return describe(extracted, form.filename, parse_options(form.fields | lists), begun)
+
+
+@router.post("/source")
+async def convert_source(request: Request, services: ServicesOf, caller: KeyCaller) -> dict[str, Any]:
+    """Return the text of a file that the request contains in base64, or that is fetched from a public address."""
+    begun = time.monotonic()
+    wanted = await read_body(request, SourceRequest, MOST_SOURCE_BYTES, BadInput)
+    (source,) = wanted.sources
+    filename, body = await open_source(services, source)
+    extracted = await read_text(request, services, caller, filename, in_parts(body))
+    return describe(extracted, filename, wanted.options, begun)
+
+
+def parse_options(fields: dict[str, Any]) -> Options:
+    try:
+        return Options.model_validate(fields)
+    except ValidationError as error:
+        named = [{**one, "loc": ("form", *one["loc"])} for one in error.errors()]
+        raise BadInput(describe_validation_errors(named)) from None
+
+
+async def open_source(services: Services, source: Source) -> tuple[str, bytes]:
+    """Return the name and the bytes of a source. Only public addresses are fetched, also after redirects."""
+    if source.kind == "file":
+        try:
+            return source.filename, base64.b64decode(source.base64_string, validate=True)
+        except (binascii.Error, ValueError):
+            raise BadInput("base64_string: must be valid base64") from None
+    settings = services.settings
+    async with aclosing(fetch_client_of(settings)) as client:
+        found = await client.get(source.url, FetchLimits(settings.fetch_bytes, settings.fetch_seconds))
+    check_status(found)
+    return unquote(PurePosixPath(urlsplit(found.url).path).name), found.body
+
+
+async def in_parts(body: bytes) -> AsyncGenerator[bytes]:
+    yield body
+
+
+# The response -------------------------------------------------------------------------------------------------------
+
+
+def describe(extracted: Extracted, filename: str, options: Options, begun: float) -> dict[str, Any]:
+    """Return the response of docling-serve. `status` is `partial_success` if some text is missing or may be wrong."""
+    lacks = describe_lacks(extracted)
+    return {
+        "document": {
+            "filename": filename,
+            "md_content": to_markdown(extracted, options) if "md" in options.to_formats else None,
+            "text_content": to_text(extracted, options) if "text" in options.to_formats else None,
+            "json_content": None,
+            "html_content": None,
+            "doctags_content": None,
+        },
+        "status": "partial_success" if lacks else "success",
+        "errors": [
+            {"component_type": "document_backend", "module_name": "octavo", "error_message": lack} for lack in lacks
+        ],
+        "processing_time": time.monotonic() - begun,
+        "timings": {},
+    }
+
+
+def to_markdown(extracted: Extracted, options: Options) -> str:
+    if not extracted.pages or not (options.page_range or options.md_page_break_placeholder):
+        return ended(without_pictures(extracted))
+    pages = [page for page in extracted.pages if _is_wanted(page.number, options.page_range)]
+    mark = options.md_page_break_placeholder
+    between = f"\n\n{mark}\n\n" if mark else "\n\n"
+    return ended(between.join(page_markdown(extracted, pages)))
+
+
+def ended(text: str) -> str:
+    """Return the text with one line break at its end, unless it is empty."""
+    kept = text.rstrip()
+    return f"{kept}\n" if kept else ""
+
+
+def to_text(extracted: Extracted, options: Options) -> str:
+    texts = (one.text for one in extracted.blocks if one.page is None or _is_wanted(one.page, options.page_range))
+    return "\n\n".join(text for text in texts if text)
+
+
+def _is_wanted(page: int, wanted: tuple[int, int] | None) -> bool:
+    return wanted is None or wanted[0] <= page <= wanted[1]
+
+
+def describe_lacks(extracted: Extracted) -> Sequence[str]:
+    """Return a sentence for each thing that is missing from the text or may be wrong in it."""
+    doubts = [f"Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure]
+    if extracted.quality is Quality.EMPTY:
+        return ["The file contains no text.", *doubts]
+    if extracted.quality is Quality.PARTIAL:
+        missing = len(extracted.pages) - extracted.pages_with_text
+        return [f"{missing} of {len(extracted.pages)} pages have no text." if missing else "Text is missing.", *doubts]
+    return []
