@@ -24,8 +24,8 @@ DRIFT = 0.02
 # If an owner has this many chunks, the counts of common words are estimated from a sample of the chunks.
 ESTIMATED_FROM = 4000
 SAMPLE = 400
-# An estimate needs this many matches in the sample; below, the word is rare for this owner and is counted.
-LEAST_MATCHES = 6
+# An estimate needs this many matches in the sample, and must be this high. Otherwise the word is counted.
+LEAST_MATCHES, LEAST_ESTIMATE = 6, 1000
 # The most words of a query that are corrected, and of the vocabulary that each is compared with.
 MOST_UNKNOWN = 4
 MOST_COMPARED = 4000
@@ -149,10 +149,12 @@ class TermCounter:
         matches: Counter[str] = Counter()
         for row in rows:
             matches[row["query"]] += row["matches"]
+        step = self.chunks / rows[0]["sampled"] if rows else 1
+        least = max(LEAST_MATCHES, LEAST_ESTIMATE / step)
         return {
-            (row["config"], row["query"]): round(row["matches"] * self.chunks / row["sampled"])
+            (row["config"], row["query"]): round(row["matches"] * step)
             for row in rows
-            if matches[row["query"]] >= LEAST_MATCHES
+            if matches[row["query"]] >= least
         }
 
     async def _count(self, counts: bytes, queries: Sequence[str]) -> Counts:

@@ -35,7 +35,7 @@ BEGIN
         SELECT c.owner_id, c.config, sum(c.chunks), sum(c.words)
         FROM (VALUES (OLD.owner_id, OLD.config, -OLD.passages, -OLD.words), (NEW.owner_id, NEW.config, NEW.passages, NEW.words))
             AS c (owner_id, config, chunks, words)
-        WHERE c.owner_id IS NOT NULL GROUP BY 1, 2 HAVING sum(c.chunks) <> 0 OR sum(c.words) <> 0
+        WHERE EXISTS (SELECT FROM owners o WHERE o.id = c.owner_id) GROUP BY 1, 2 HAVING sum(c.chunks) <> 0 OR sum(c.words) <> 0
         RETURNING *
     LOOP
         IF made.id % changes_to_sum() = 0 THEN
@@ -62,7 +62,7 @@ CREATE TRIGGER totals_follow AFTER UPDATE OF revision, deleted_at, language, own
           IS DISTINCT FROM (NEW.revision, NEW.deleted_at IS NULL, search_config(NEW.language), NEW.owner_id))
     EXECUTE FUNCTION totals_follow_document();
 
--- The documents of a deleted owner are gone by now: the triggers of foreign keys run first.
+-- A deleted owner has no totals. Its documents are deleted after it, which changes no totals any more.
 CREATE FUNCTION totals_follow_owner() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM text_totals WHERE owner_id = OLD.id;
