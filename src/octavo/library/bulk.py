@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import UUID
 
+import psycopg
+
 from octavo.core.errors import NotFound, OctavoError
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.facts.sheet import NAMES
@@ -111,6 +113,9 @@ class BulkAction:
                     return done
             except NotFound:  # a document was deleted after the check
                 if not self.skips or attempt == ATTEMPTS:
+                    raise
+            except psycopg.errors.DeadlockDetected:
+                if attempt == ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
