@@ -171,7 +171,8 @@ async def _restore_values(connection: Connection, owner: UUID, change: UUID, doc
     held = await lock_documents(connection, owner, present, trashed=None)
     undone = await _mark_undone(connection, change, [one.id for one in held])
     values = {"change": change, "documents": undone}
-    for query in (QUERIES.undo_said, QUERIES.undo_facts, QUERIES.undo_tags, QUERIES.undo_custom, QUERIES.undo_fields):
+    facts = (QUERIES.undo_said, QUERIES.undo_facts, QUERIES.follow_undone)
+    for query in (*facts, QUERIES.undo_tags, QUERIES.undo_custom, QUERIES.undo_fields):
         await connection.execute(query, values)
     await compose_titles(connection, undone, NAMES)
     await record_event(connection, "edited", undone, {"undo": True})
