@@ -14,6 +14,7 @@ CREATE FUNCTION with_mark(words tsvector, before uuid, after uuid) RETURNS tsvec
     ts_delete(words, owner_mark(before)) || array_to_tsvector(ARRAY[owner_mark(after)]);
 
 -- The mark is added to all words. Building the index again takes less time than changing it for each row.
+-- squawk-ignore require-concurrent-index-deletion
 DROP INDEX chunk_words_words;
 ALTER TABLE chunk_words ADD COLUMN owner_id uuid;
 UPDATE chunk_words w SET owner_id = d.owner_id, words = w.words || array_to_tsvector(ARRAY[owner_mark(d.owner_id)])
@@ -25,6 +26,7 @@ CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
 -- An owner's chunks in a random order: the end of an id is random, so the first ones are a sample.
 CREATE INDEX chunk_words_sample ON chunk_words (owner_id, substr(uuid_send(chunk_id), 13));
 
+-- squawk-ignore require-concurrent-index-deletion
 DROP INDEX document_words_words;
 UPDATE document_words w SET words = w.words || array_to_tsvector(ARRAY[owner_mark(d.owner_id)])
 FROM documents d WHERE d.id = w.document_id;
