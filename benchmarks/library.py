@@ -12,17 +12,19 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
 import httpx
+import numpy as np
 import psutil
 import psycopg
 
 from octavo.core.ids import new_id
 from octavo.database.embedded.cluster import NEWEST
+from octavo.language import DIMENSIONS, NAME
 from tests.browser.library.test_first_look import modules_of
 from tests.support.postgres import run_server
 from tests.support.tree import SOURCE
@@ -57,6 +59,13 @@ PAGES = {
     "by size": "/library?sort=-size",
     "API list": "/api/v1/documents?limit=50",
     "API filter": "/api/v1/documents?limit=50&kind=invoice&tag=imported",
+    "search, a rare word": "/api/v1/search?q=4711",
+    "search, a word that all have": "/api/v1/search?q=crane",
+    "search, four such words": "/api/v1/search?q=crane+lease+notice+period",
+    "search, four, only by words": "/api/v1/search?q=crane+lease+notice+period&mode=text",
+    "search, a phrase that all have": "/api/v1/search?q=%22notice+period%22",
+    "search, four, one kind": "/api/v1/search?q=crane+lease+notice+period+type:invoice",
+    "search page, four such words": "/search?q=crane+lease+notice+period",
 }
 
 
@@ -81,16 +90,29 @@ def fill(info: str, many: int) -> None:
         with cursor.copy("COPY document_tags (document_id, tag_id) FROM STDIN") as copy:
             for number, document in enumerate(documents):
                 copy.write_row([document, tags[number % 3 == 0]])
+        chunks = [new_id() for _ in documents]
         with cursor.copy(
             "COPY chunks (id, document_id, revision, index, content, char_start, char_end, word_count) FROM STDIN"
         ) as copy:
-            for number, document in enumerate(documents):
+            for number, (chunk, document) in enumerate(zip(chunks, documents, strict=True)):
                 text = f"The crane lease {number} has a notice period of {number % 90} days. " * 8
-                copy.write_row([new_id(), document, 1, 0, text, 0, len(text), 80])
+                copy.write_row([chunk, document, 1, 0, text, 0, len(text), 80])
+        add_vectors(cursor, owner, documents, chunks)
     with psycopg.connect(info, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
         (folder,) = connection.execute("SHOW data_directory").fetchone() or ("",)
     DATABASE.append(int((Path(folder) / "postmaster.pid").read_text().split()[0]))
+
+
+def add_vectors(cursor: psycopg.Cursor, owner: UUID, documents: Sequence[UUID], chunks: Sequence[UUID]) -> None:
+    """Vectors of no meaning: they are compared with those of a query like any others."""
+    chance = np.random.default_rng(8)
+    cursor.execute("SELECT embedding_model(%s, %s)", [NAME, DIMENSIONS])
+    (model,) = cursor.fetchone() or (0,)
+    with cursor.copy("COPY chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector) FROM STDIN") as copy:
+        for document, chunk in zip(documents, chunks, strict=True):
+            vector = chance.normal(size=DIMENSIONS)
+            copy.write_row([model, chunk, owner, document, str((vector / np.linalg.norm(vector)).round(5).tolist())])
 
 
 def document_row(number: int, document: UUID, owner: UUID, collection: UUID | None) -> list[object]:

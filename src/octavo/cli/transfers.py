@@ -26,6 +26,7 @@ from octavo.cli.output import clean, print_json
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.formatting import count_of
+from octavo.records.documents import KnownDocuments
 
 if TYPE_CHECKING:
     from octavo.cli.importers import NewDocument
@@ -296,6 +297,12 @@ def show_imported(done: Imported) -> None:
         if text
     )
     typer.echo(f"Imported {count_of(new, 'document')}{more}.")
+    if trashed := counts["trashed"]:
+        are, them = ("is", "it") if trashed == 1 else ("are", "them")
+        typer.echo(
+            f"{count_of(trashed, 'existing document')} {are} in the trash. "
+            f"Restore {them} with octavo restore, or delete {them} for good and import again."
+        )
     for line in done.failed:
         typer.echo(f"Not imported: {clean(line)}", err=True)
 
@@ -370,9 +377,16 @@ async def import_copies(client: Client, folder: Path, batch: Path, import_id: UU
 
 
 async def find_new(client: Client, records: Sequence[dict[str, Any]], done: Imported) -> list[dict[str, Any]]:
-    known = await client.find_known([as_origin(record) for record in records]) if records else set[UUID]()
-    done.counts["exists"] += sum(UUID(record["id"]) in known for record in records)
+    known = await find_known(client, records, done)
     return [record for record in records if UUID(record["id"]) not in known]
+
+
+async def find_known(client: Client, records: Sequence[Mapping[str, Any]], done: Imported) -> set[UUID]:
+    """Return and count the documents that exist, also in the trash."""
+    known = await client.find_known([as_origin(record) for record in records]) if records else KnownDocuments({})
+    done.counts["exists"] += len(known.items)
+    done.counts["trashed"] += len(known.trashed)
+    return set(known.items)
 
 
 def as_origin(record: Mapping[str, Any]) -> dict[str, object]:
@@ -492,11 +506,10 @@ async def import_documents(client: Client, documents: AsyncIterator[NewDocument]
 
 
 async def send_group(client: Client, group: Sequence[NewDocument], import_id: UUID, done: Imported) -> None:
-    known = await client.find_known([as_origin(one.record) for one in group]) if group else set[UUID]()
+    known = await find_known(client, [one.record for one in group], done)
     for one in group:
         with one:
             if UUID(one.record["id"]) in known:
-                done.counts["exists"] += 1
                 continue
             try:
                 sources = {"source": (one.path, one.record["files"][0])}

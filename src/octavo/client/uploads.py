@@ -307,10 +307,10 @@ class UploadCalls(Calls):
                 yield part
 
     @Call
-    async def find_known(self, documents: Sequence[Mapping[str, object]]) -> set[UUID]:
-        """Return the ids of those documents of an export that the account has already."""
+    async def find_known(self, documents: Sequence[Mapping[str, object]]) -> KnownDocuments:
+        """Return those documents of an export that the account has already, also in the trash."""
         body = {"documents": [dict(one) for one in documents]}
-        return set((await self._post(KnownDocuments, "/import/known", body, repeat=Repeat.SAFE)).items)
+        return await self._post(KnownDocuments, "/import/known", body, repeat=Repeat.SAFE)
 
     @Call
     async def import_document(self, import_id: UUID, body: Mapping[str, object]) -> RestoredDocument:

@@ -36,6 +36,7 @@ from octavo.deliver.messages import ERRORS, FAILING, NEWS, TEST, Subject, descri
 from octavo.fetch import GuardedClient
 from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob, enqueue
+from octavo.jobs.worker_state import DueIn
 
 QUERIES = load_queries("deliveries")
 BATCH = 1000
@@ -188,7 +189,11 @@ async def relay(database: Database) -> float:
     done = await relay_once(database)
     if done >= BATCH:
         return 0.0
-    return BUSY_SECONDS if done else IDLE_SECONDS
+    if done:
+        return BUSY_SECONDS
+    async with database.connection() as connection:
+        (due,) = await fetch_rows(connection, QUERIES.import_due, {})
+    return IDLE_SECONDS if due["seconds"] is None else DueIn(max(IDLE_SECONDS, due["seconds"]))
 
 
 async def relay_once(database: Database, batch: int = BATCH) -> int:

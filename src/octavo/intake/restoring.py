@@ -22,7 +22,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
 from octavo.intake.upload_rows import Upload
 from octavo.library.collections import ensure_collection
-from octavo.records.documents import Restored
+from octavo.records.documents import KnownDocuments, Restored
 from octavo.records.exports import (
     TEXT_FILES,
     AnalysisRecord,
@@ -48,14 +48,17 @@ def derived_id(owner: UUID, origin: UUID) -> UUID:
     return uuid5(owner, origin.bytes.hex())
 
 
-async def known_documents(connection: Connection, owner: UUID, origins: Sequence[Origin]) -> dict[UUID, UUID]:
-    """Return which of these documents exist in the account, by their ids in the export."""
+async def known_documents(connection: Connection, owner: UUID, origins: Sequence[Origin]) -> KnownDocuments:
+    """Return which of these documents exist in the account, also in the trash, by their ids in the export."""
     given = [
         {"origin": str(one.id), "id": str(derived_id(owner, one.id)), "sha256": one.sha256, "copy": bool(one.copy_of)}
         for one in origins
     ]
     rows = await fetch_rows(connection, QUERIES.known_documents, {"owner": owner, "origins": Jsonb(given)})
-    return {row["origin"]: row["document"] for row in rows if row["document"]}
+    return KnownDocuments(
+        {row["origin"]: row["document"] for row in rows if row["document"]},
+        [row["origin"] for row in rows if row["trashed"]],
+    )
 
 
 # Documents -----------------------------------------------------------------------------------------------------------
@@ -134,7 +137,7 @@ class Restoring:
         record = self.record
         await self.connection.execute(QUERIES.lock_content, {"owner": self.owner, "sha256": record.sha256})
         origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)
-        return (await known_documents(self.connection, self.owner, [origin])).get(record.id)
+        return (await known_documents(self.connection, self.owner, [origin])).items.get(record.id)
 
     async def restore(
         self, source: Upload, files: Sequence[StoredFile], wanted: DocumentImport, import_key: UUID
@@ -310,7 +313,7 @@ def _derived(owner: UUID, records: Sequence[Any]) -> list[dict[str, Any]]:
 async def _as_parts(connection: Connection, owner: UUID, records: Sequence[PartsRecord]) -> list[dict[str, Any]]:
     origins = [Origin(id=one.id, sha256=one.sha256) for one in records]
     origins += [Origin(id=part.document_id, sha256=part.sha256) for one in records for part in one.parts]
-    known = await known_documents(connection, owner, origins)
+    known = (await known_documents(connection, owner, origins)).items
     return [
         {
             "parent": str(known[one.id]),
@@ -328,7 +331,8 @@ async def _as_connections(
     connection: Connection, owner: UUID, records: Sequence[ConnectionRecord]
 ) -> list[dict[str, Any]]:
     sides = [side for one in records for side in (one.source, one.target)]
-    known = await known_documents(connection, owner, [Origin(id=one.document_id, sha256=one.sha256) for one in sides])
+    origins = [Origin(id=one.document_id, sha256=one.sha256) for one in sides]
+    known = (await known_documents(connection, owner, origins)).items
     found: list[dict[str, Any]] = []
     for one, row in zip(records, _derived(owner, records), strict=True):
         if {one.source.document_id, one.target.document_id} <= known.keys():
@@ -340,7 +344,7 @@ async def _as_connections(
 
 async def _as_threads(connection: Connection, owner: UUID, records: Sequence[ThreadRecord]) -> list[dict[str, Any]]:
     origins = [Origin(id=one, sha256=digest) for thread in records for one, digest in thread.documents.items()]
-    known = {str(one): str(found) for one, found in (await known_documents(connection, owner, origins)).items()}
+    known = {str(one): str(found) for one, found in (await known_documents(connection, owner, origins)).items.items()}
     rows = _derived(owner, records)
     for row in rows:
         row["scope"] = {name: value for name, value in row["scope"].items() if value}
@@ -357,7 +361,8 @@ async def _as_threads(connection: Connection, owner: UUID, records: Sequence[Thr
 
 async def _as_analyses(connection: Connection, owner: UUID, records: Sequence[AnalysisRecord]) -> list[dict[str, Any]]:
     """Return the analyses whose documents exist. One that was running when it was exported is stopped."""
-    known = await known_documents(connection, owner, [Origin(id=one.document_id, sha256=one.sha256) for one in records])
+    origins = [Origin(id=one.document_id, sha256=one.sha256) for one in records]
+    known = (await known_documents(connection, owner, origins)).items
     found: list[dict[str, Any]] = []
     for one, row in zip(records, _derived(owner, records), strict=True):
         if one.document_id not in known:
@@ -402,7 +407,7 @@ async def restore_conversion(
     document = None
     if record["document_id"]:
         found = Origin(id=UUID(record["document_id"]), sha256=record["sha256"])
-        document = (await known_documents(connection, owner, [found])).get(found.id)
+        document = (await known_documents(connection, owner, [found])).items.get(found.id)
     file = {"key": stored.key, "file_bytes": stored.bytes, "file_sha256": stored.sha256}
     rest = {
         "document": document,

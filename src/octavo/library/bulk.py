@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from uuid import UUID
 
+import psycopg
+
 from octavo.core.errors import NotFound, OctavoError
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.facts.sheet import NAMES
@@ -112,6 +114,9 @@ class BulkAction:
             except NotFound:  # a document was deleted after the check
                 if not self.skips or attempt == ATTEMPTS:
                     raise
+            except psycopg.errors.DeadlockDetected:
+                if attempt == ATTEMPTS:
+                    raise
         raise AssertionError("the last attempt returns or raises")
 
     async def _wanted(self, connection: Connection, batch: Sequence[UUID]) -> Sequence[UUID]:
@@ -166,7 +171,8 @@ async def _restore_values(connection: Connection, owner: UUID, change: UUID, doc
     held = await lock_documents(connection, owner, present, trashed=None)
     undone = await _mark_undone(connection, change, [one.id for one in held])
     values = {"change": change, "documents": undone}
-    for query in (QUERIES.undo_said, QUERIES.undo_facts, QUERIES.undo_tags, QUERIES.undo_custom, QUERIES.undo_fields):
+    facts = (QUERIES.undo_said, QUERIES.undo_facts, QUERIES.follow_undone)
+    for query in (*facts, QUERIES.undo_tags, QUERIES.undo_custom, QUERIES.undo_fields):
         await connection.execute(query, values)
     await compose_titles(connection, undone, NAMES)
     await record_event(connection, "edited", undone, {"undo": True})

@@ -515,6 +515,7 @@ class RestoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """The documents that exist, by their id in the export."""
+    """The documents that exist, by their id in the export. `trashed` lists the ids of those that are in the trash."""
 
     items: dict[UUID, UUID]
+    trashed: list[UUID] = field(default_factory=list[UUID])

@@ -30,6 +30,7 @@ from octavo.search.ranking import (
     VECTOR_WEIGHT,
     RankingPlan,
     Term,
+    essential_terms,
     fuse,
     least_similarity,
     plan_ranking,
@@ -43,13 +44,15 @@ POOL = 100
 # Most chunks read for one word, even if the counts in the plan are outdated, and most chunks scored in total.
 MOST_MATCHES = MOST_CANDIDATES + 500
 MOST_SCORED = 500
-# Most chunks of one document that are scored without a lookup, if a large share of all chunks has the words.
-BROWSED_OF_ONE = 10
+# Size of the sample that is scored without a lookup, if a large share of all chunks has the words.
+MOST_BROWSED = 1000
 # Up to this many chunks all vectors are compared; above, an index finds the nearest.
 EXACT_CHUNKS = 20_000
 # Share of the query's weight that the title, tags and names of a document have to match.
 FIELD_SHARE = 0.6
 MOST_BY_FIELDS = 50
+# Most documents whose titles, tags and names are compared with the query.
+MOST_NAMED = 500
 # At most this many of them are ranked with the other hits; the rest follow at the end.
 RANKED_BY_FIELDS = 10
 LAST_WEIGHT = 0.001
@@ -60,6 +63,8 @@ EMBED_SECONDS = 5.0
 # Paging ends after this many hits. The rankings together find fewer.
 MOST_SHOWN = 1000
 NO_FILTERS = Filters()
+# Filters that exclude few documents.
+UNSELECTIVE = frozenset({"versions", "without"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,11 @@ class ChunkFilter:
 
     def values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the filters may exclude most documents."""
+        return bool(self.chosen.obj.keys() - UNSELECTIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,12 +376,13 @@ async def _by_words(connection: Connection, chunk_filter: ChunkFilter, plan: Ran
     values = {
         **chunk_filter.values(),
         **_columns(plan),
+        "filtered": chunk_filter.is_filtered,
         "few": plan.few,
         "lookups": [one.query for one in plan.lookups],
         "worth": [one.worth for one in plan.lookups],
         "browsed": list(plan.browsed),
         "browse_worth": list(plan.browsed.values()),
-        "most_of_one": BROWSED_OF_ONE,
+        "most_browsed": MOST_BROWSED,
         "averages": [term.average for term in plan.terms],
         "most_matches": MOST_MATCHES,
         "most_scored": MOST_SCORED,
@@ -381,12 +392,18 @@ async def _by_words(connection: Connection, chunk_filter: ChunkFilter, plan: Ran
 
 
 async def _by_fields(connection: Connection, chunk_filter: ChunkFilter, plan: RankingPlan) -> list[Row]:
+    languages: dict[str, list[str]] = {}
+    for term in plan.terms:
+        languages.setdefault(term.config, []).append(term.query)
     values = {
         "owner": chunk_filter.owner,
         "chosen": chunk_filter.chosen,
+        "filtered": chunk_filter.is_filtered,
         "required": chunk_filter.required,
         **_columns(plan),
-        "anything": _any_of(term.query for term in plan.terms),
+        "everything": _any_of(_all_of(queries) or "" for queries in languages.values()),
+        "anything": _any_of(term.query for term in essential_terms(plan.terms, FIELD_SHARE)),
+        "most_named": MOST_NAMED,
         "share": FIELD_SHARE,
         "most": MOST_BY_FIELDS,
     }

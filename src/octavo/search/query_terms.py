@@ -21,11 +21,11 @@ CACHED_FROM = 500
 MOST_CACHED = 20_000
 # A cached count is used until the number of the owner's chunks has changed by this share.
 DRIFT = 0.02
-# Words in more chunks than this (of all owners) are estimated, unless that is only a small share of all chunks.
-ESTIMATED_FROM, ESTIMATED_SHARE = 10_000, 0.01
+# If an owner has this many chunks, the counts of common words are estimated from a sample of the chunks.
+ESTIMATED_FROM = 4000
 SAMPLE = 400
-# An estimate needs this many matches in the sample; below, the word is rare for this owner and is counted.
-LEAST_MATCHES = 6
+# An estimate needs this many matches in the sample, and must be this high. Otherwise the word is counted.
+LEAST_MATCHES, LEAST_ESTIMATE = 6, 1000
 # The most words of a query that are corrected, and of the vocabulary that each is compared with.
 MOST_UNKNOWN = 4
 MOST_COMPARED = 4000
@@ -131,7 +131,7 @@ class TermCounter:
         return {
             term: TermCount(term.chunks, found, min(counts.get((term.config, term.often), 0), found))
             for term in terms
-            for found in [counts.get((term.config, term.query), 0)]
+            for found in [min(counts.get((term.config, term.query), 0), term.chunks)]
         }
 
     async def _count_others(self, queries: Sequence[str], counts: Counts) -> Counts:
@@ -144,19 +144,21 @@ class TermCounter:
         """Estimate how many chunks match each query. Queries that match few chunks are left out of the result."""
         if self.chunks < ESTIMATED_FROM:
             return {}
-        wanted = {"queries": list(queries), "from_chunks": ESTIMATED_FROM, "from_share": ESTIMATED_SHARE}
-        common = [row["query"] for row in await fetch_rows(self.connection, QUERIES.common_queries, wanted)]
-        if not common:
-            return {}
-        step = max(self.chunks // SAMPLE, 1)
-        counts = await self._count(QUERIES.estimated_counts, common, step=step)
+        values = {"owner": self.owner, "queries": list(dict.fromkeys(queries)), "most": SAMPLE}
+        rows = await fetch_rows(self.connection, QUERIES.sampled_counts, values, prepare=False)
         matches: Counter[str] = Counter()
-        for (_, query), found in counts.items():
-            matches[query] += found // step
-        return {key: found for key, found in counts.items() if matches[key[1]] >= LEAST_MATCHES}
+        for row in rows:
+            matches[row["query"]] += row["matches"]
+        step = self.chunks / rows[0]["sampled"] if rows else 1
+        least = max(LEAST_MATCHES, LEAST_ESTIMATE / step)
+        return {
+            (row["config"], row["query"]): round(row["matches"] * step)
+            for row in rows
+            if matches[row["query"]] >= least
+        }
 
-    async def _count(self, counts: bytes, queries: Sequence[str], **more: int) -> Counts:
-        values = {"owner": self.owner, "queries": list(dict.fromkeys(queries)), **more}
+    async def _count(self, counts: bytes, queries: Sequence[str]) -> Counts:
+        values = {"owner": self.owner, "queries": list(dict.fromkeys(queries))}
         rows = await fetch_rows(self.connection, counts, values, prepare=False)
         return {(row["config"], row["query"]): row["found_in"] for row in rows}
 

@@ -83,8 +83,8 @@ class RankingPlan:
 
     `lookups` find the chunks to score. There are none if no chunk contains any of the words. `terms` also contains
     words that are in no chunk, because a title may contain them. `browsed` contains the languages in which too many
-    chunks match to score them all, with the approximate score of such a chunk. In these languages, only some chunks of
-    each document are scored.
+    chunks match to score them all, with the approximate score of such a chunk. In these languages, only a sample of the
+    chunks is scored.
     """
 
     lookups: tuple[IndexLookup, ...]
@@ -107,17 +107,20 @@ def plan_ranking(terms: Sequence[Term], *, browses: bool = False) -> RankingPlan
         if term.chunks:
             rarities[term.word] = max(rarity(term), rarities.get(term.word, 0.0))
     weighted: list[WeightedTerm] = []
-    lookups: dict[IndexLookup, None] = {}
+    lookups: dict[str, IndexLookup] = {}
     browsed: dict[str, float] = {}
     for config, counted in languages.items():
         rarest = sorted(counted, key=lambda term: (term.found_in, term.query))[:MOST_TERMS]
         weights = {term: counted[term] * _weight(term, rarities) for term in rarest}
         chosen = choose_lookups({term: weight for term, weight in weights.items() if term.found_in})
-        lookups |= dict.fromkeys(one for one in chosen if not (browses and one.is_broad))
+        for one in chosen:
+            # Languages can share a word. It is looked up once.
+            if not (browses and one.is_broad):
+                lookups[one.query] = max(one, lookups.get(one.query, one), key=lambda same: same.worth)
         if browses and (broad := [one.worth for one in chosen if one.is_broad]):
             browsed[config] = max(broad)
         weighted += [WeightedTerm(term.config, term.query, weights[term], term.average) for term in rarest]
-    return RankingPlan(tuple(lookups), tuple(weighted), has_few(terms), browsed)
+    return RankingPlan(tuple(lookups.values()), tuple(weighted), has_few(terms), browsed)
 
 
 def _weight(term: Term, rarities: Mapping[str, float]) -> float:
@@ -164,6 +167,23 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
             left -= term.often_in
         elif place == 0:
             chosen.append(IndexLookup(term.query, weights[term], term.found_in / term.chunks))
+    return chosen
+
+
+def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[WeightedTerm]:
+    """Return the fewest terms such that a text without all of them matches less than `share` of each language's weight.
+
+    The common words of a query are usually not among them.
+    """
+    chosen: list[WeightedTerm] = []
+    for config in dict.fromkeys(term.config for term in terms):
+        same = sorted((term for term in terms if term.config == config), key=lambda term: term.weight)
+        total, left_out = sum(term.weight for term in same), 0.0
+        for term in same:
+            if left_out + term.weight < 0.999 * share * total:
+                left_out += term.weight
+            else:
+                chosen.append(term)
     return chosen
 
 

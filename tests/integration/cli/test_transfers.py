@@ -123,6 +123,10 @@ def test_everything_arrives_and_a_second_import_changes_nothing(
     again = console.read("import", "taken", "--key", anna.key)
     assert (again["exists"], again["records"], again["failed"]) == (9, 0, [])
     assert anna.library.get("/documents", versions="true") == before
+    # What is in the trash stays there, and is reported.
+    console.read("rm", before["items"][0]["id"], "--key", anna.key)
+    trashed = console.read("import", "taken", "--key", anna.key)
+    assert (trashed["exists"], trashed["trashed"]) == (9, 1)
     # In the library that it came from, nothing changes either.
     assert console.read("import", "taken")["exists"] == 9
     assert console.read("export", "taken")["documents"] == 9  # it is complete

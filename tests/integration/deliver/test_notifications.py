@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.core.errors import ErrorClass, NotFound
+from octavo.deliver.deliveries import relay
 from octavo.deliver.notifications import (
     NotAnError,
     Notification,
@@ -18,6 +19,7 @@ from octavo.deliver.notifications import (
 )
 from octavo.deliver.subscribers import forget_attempts
 from octavo.jobs.job_run import ClaimedJob
+from octavo.jobs.worker_state import DueIn
 from tests.support.deliveries import PostOffice
 from tests.support.engine import Engine
 from tests.support.library import Desk
@@ -79,6 +81,20 @@ async def test_a_finished_import_is_unread_again(desk: Desk, office: PostOffice,
     await office.relay()
     (told,) = await shown(desk, owner, unread=True)
     assert (told.type, told.sentence) == ("import.completed", "Import finished: 1 added · 1 ready.")
+
+
+async def test_the_relay_runs_when_an_import_is_finished(
+    desk: Desk, office: PostOffice, engine: Engine, owner: UUID
+) -> None:
+    await add_import(desk, owner, 1)
+    await office.relay()
+    assert not isinstance(await relay(desk.database), DueIn), "its document is not processed yet"
+    engine.complete(claim(engine))
+    await office.relay()
+    engine.advance(30)
+    due = await relay(desk.database)
+    assert isinstance(due, DueIn)
+    assert due <= 30
 
 
 async def test_two_imports_have_two_notifications(desk: Desk, office: PostOffice, engine: Engine, owner: UUID) -> None:

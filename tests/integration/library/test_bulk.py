@@ -22,7 +22,7 @@ from octavo.library.facts import list_facts
 from octavo.library.fields import add_field
 from tests.support.library import Desk
 
-FIELDS = ("title", "author", "document_date", "kind", "tags", "collection")
+FIELDS = ("title", "author", "document_date", "kind", "sender", "amount", "currency", "language", "tags", "collection")
 
 
 async def add(desk: Desk, owner: UUID, number: int) -> list[UUID]:
@@ -53,7 +53,7 @@ EVERYTHING = Edit(
     author="Ada",
     document_date=date(2020, 2, 3),
     collection="Quay",
-    facts={"kind": "letter"},
+    facts={"kind": "letter", "sender": "Harbour Board", "amount": "12.50", "currency": "EUR"},
     added_tags=["harbour", "Gas"],
     removed_tags=["öl"],
 )
@@ -62,7 +62,9 @@ EVERYTHING = Edit(
 async def test_undo_restores_exactly_the_earlier_values(desk: Desk, owner: UUID) -> None:
     documents = await add(desk, owner, 3)
     await edit(desk, owner, documents[:1], Edit(title="Mine", author=None, collection="Box", tags=["Öl", "gas"]))
-    await edit(desk, owner, documents[1:2], Edit(document_date=date(2019, 1, 1), facts={"kind": "invoice"}))
+    await edit(
+        desk, owner, documents[1:2], Edit(document_date=date(2019, 1, 1), facts={"kind": "invoice", "sender": "Ada"})
+    )
     async with desk.database.transaction() as connection:
         await connection.execute(b"UPDATE document_tags SET made_by = 'local'")
     before = await values_of(desk, owner, documents)

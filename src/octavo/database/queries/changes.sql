@@ -111,6 +111,13 @@ INSERT INTO facts SELECT kept.* FROM document_changes c, jsonb_populate_recordse
 WHERE c.change_id = :change AND c.document_id = ANY (:documents) AND NOT EXISTS (
     SELECT FROM facts f WHERE f.document_id = kept.document_id AND f.made_by = 'person' AND f.name = kept.name);
 
+-- name: follow_undone(change, documents)
+-- Copies facts that the undo changed to the columns that filter and sort lists. `undo_fields` restores the other columns.
+SELECT follow_all_facts(:documents::uuid[], ARRAY(
+    SELECT n.name FROM (SELECT before FROM document_changes WHERE change_id = :change LIMIT 1) AS c,
+        jsonb_array_elements_text(c.before -> 'names') AS n (name)
+    WHERE n.name IN ('sender', 'amount', 'currency', 'language')));
+
 -- name: forget_changes(days)!
 DELETE FROM document_changes WHERE changed_at < clock_timestamp() - make_interval(days => :days);
 

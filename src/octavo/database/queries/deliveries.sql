@@ -1,6 +1,12 @@
 -- name: relay_has_work()
 SELECT relay_has_work();
 
+-- name: import_due()
+-- The seconds until the next import is done, if nothing is added to it any more. Imports with unprocessed documents do not count.
+SELECT extract(epoch FROM min(i.last_added_at) + interval '1 minute' - engine_now())::float8 AS seconds FROM imports i
+WHERE i.settled_at IS NULL
+  AND NOT EXISTS (SELECT FROM documents d WHERE d.import_id = i.id AND d.status = 'pending' AND d.deleted_at IS NULL);
+
 -- name: relay(most, news, errors)
 -- One step of the relay: how many events were read, and the deliveries to enqueue in the same transaction.
 SELECT events_read, due FROM relay_events(:most, :news, :errors);

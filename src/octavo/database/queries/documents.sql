@@ -191,7 +191,8 @@ SELECT FROM owners WHERE id = :owner FOR SHARE;
 
 -- name: lock_jobs_of(documents)!
 -- Locked before their documents, in the same order as workers do, to avoid deadlocks.
-SELECT FROM jobs WHERE document_id = ANY (:documents) ORDER BY id FOR UPDATE;
+SELECT FROM jobs WHERE document_id = ANY (:documents) OR parent_id IN (SELECT id FROM jobs WHERE document_id = ANY (:documents))
+ORDER BY id FOR UPDATE;
 
 -- name: lock_documents(owner, documents)
 -- Locks documents until the transaction ends, always in the same order.

@@ -4,11 +4,12 @@ SELECT pg_advisory_xact_lock(hashtextextended(id::text || :sha256, 0)) FROM (SEL
 
 -- name: known_documents(owner, origins)
 -- The document of an owner that a document of an export is: restored earlier, never gone, or another one with the same content.
-SELECT o.origin, coalesce(
+SELECT o.origin, f.document, EXISTS (SELECT FROM documents d WHERE d.id = f.document AND d.deleted_at IS NOT NULL) AS trashed
+FROM jsonb_to_recordset(:origins) AS o (origin uuid, id uuid, sha256 text, copy boolean)
+CROSS JOIN LATERAL (SELECT coalesce(
     (SELECT d.id FROM documents d WHERE d.owner_id = :owner AND d.id IN (o.id, o.origin) ORDER BY d.id = o.id DESC LIMIT 1),
     CASE WHEN NOT o.copy THEN (SELECT u.document_id FROM uploads u JOIN documents d ON d.id = u.document_id
-        WHERE u.owner_id = :owner AND u.is_canonical AND u.sha256 = decode(o.sha256, 'hex')) END) AS document
-FROM jsonb_to_recordset(:origins) AS o (origin uuid, id uuid, sha256 text, copy boolean);
+        WHERE u.owner_id = :owner AND u.is_canonical AND u.sha256 = decode(o.sha256, 'hex')) END) AS document) AS f;
 
 -- name: canonical(owner, sha256)
 SELECT u.document_id AS id FROM uploads u JOIN documents d ON d.id = u.document_id

@@ -11,10 +11,7 @@ SELECT set_config('cpu_operator_cost', '0.1', true), set_config('enable_seqscan'
 -- A single character of a script without spaces matches every word that starts with it. Titles, tags and file names also match
 -- unchanged words in any language; such terms have no chunks, and stop words of the owner's languages are left out.
 WITH languages AS MATERIALIZED (
-    SELECT search_config(d.language) AS config, sum(p.passages) AS chunks, greatest(sum(p.words) / sum(p.passages), 1) AS average
-    FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
-    WHERE d.owner_id = :owner AND d.deleted_at IS NULL
-    GROUP BY 1
+    SELECT config, chunks, average FROM owner_texts(:owner)
 ), configs AS MATERIALIZED (
     SELECT config, chunks, average FROM languages
     UNION ALL SELECT 'pg_catalog.simple', 0, 1
@@ -39,68 +36,51 @@ JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON p.words @@ q.qu
 GROUP BY 1, 2;
 
 -- name: counts(owner, queries)
--- The same with the index: finds the matches, then filters them by owner.
-WITH live AS MATERIALIZED (
-    SELECT id, revision, language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL
-), counted AS MATERIALIZED (
-    SELECT a.query, d.language, count(*) AS chunks FROM (SELECT unnest(:queries::text[])::tsquery AS query) AS a
-    CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ a.query OFFSET 0) AS c
-    JOIN live d ON d.id = c.document_id AND d.revision = c.revision GROUP BY 1, 2
-)
-SELECT search_config(language)::text AS config, query::text, sum(chunks)::integer AS found_in FROM counted GROUP BY 1, 2;
+-- The same with the index, which finds the owner's matches; those in the trash or in old revisions are left out.
+SELECT search_config(d.language)::text AS config, a.query::text, count(*)::integer AS found_in
+FROM (SELECT unnest(:queries::text[])::tsquery AS query) AS a
+CROSS JOIN LATERAL (SELECT document_id, revision FROM chunk_words WHERE words @@ (a.query && owned_by(:owner)) OFFSET 0) AS c
+CROSS JOIN LATERAL (SELECT language FROM documents
+                    WHERE id = c.document_id AND revision = c.revision AND owner_id = :owner AND deleted_at IS NULL OFFSET 0) AS d
+GROUP BY 1, 2;
 
--- name: common_queries(queries, from_chunks, from_share)
--- Those of the queries that match many chunks of all owners together, by the planner's statistics.
-SELECT q.query FROM (
-    SELECT lexeme_query(e.lexeme)::text AS query FROM pg_stats s
-    CROSS JOIN LATERAL unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS e (lexeme, share)
-    WHERE s.schemaname = current_schema() AND s.tablename = 'chunk_words' AND s.attname = 'words' AND e.share >= :from_share
-      AND e.share * (SELECT reltuples FROM pg_class WHERE oid = 'chunk_words'::regclass) >= :from_chunks) AS q
-WHERE q.query = ANY (:queries::text[]);
-
--- name: estimated_counts(owner, queries, step)
--- An estimate for common words: one of every n chunks of the owner is read and counts for n. Its position among the n
--- varies, so that texts with a regular structure do not distort the estimate. The lateral parts are separate so that the planner looks up each chunk by its key;
--- otherwise it sorts all chunks.
-WITH live AS MATERIALIZED (
-    SELECT d.id, d.revision, d.language, p.passages, sum(p.passages) OVER (ORDER BY d.id) - p.passages AS first
-    FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
-    WHERE d.owner_id = :owner AND d.deleted_at IS NULL
-), sampled AS MATERIALIZED (
-    SELECT l.language, c.words FROM live l
-    CROSS JOIN LATERAL generate_series(l.first / :step::bigint, (l.first + l.passages - 1) / :step::bigint) AS part
-    CROSS JOIN LATERAL (SELECT part * :step + mod(part * 7919, :step) - l.first AS place) AS p
-    CROSS JOIN LATERAL (
-        SELECT w.words FROM chunks c
-        CROSS JOIN LATERAL (SELECT (ARRAY[words])[1] AS words FROM chunk_words WHERE chunk_id = c.id OFFSET 0) AS w
-        WHERE c.document_id = l.id AND c.revision = l.revision AND c.index = p.place OFFSET 0) AS c
-    WHERE p.place >= 0 AND p.place < l.passages
+-- name: sampled_counts(owner, queries, most)
+-- How many chunks of a sample match each query, by language, and the size of the sample. The chunks are looked up by their keys.
+WITH sampled AS MATERIALIZED (
+    SELECT d.language, w.words FROM (
+        SELECT chunk_id, document_id, revision FROM chunk_words WHERE owner_id = :owner
+        ORDER BY substr(uuid_send(chunk_id), 13) LIMIT :most) AS s
+    CROSS JOIN LATERAL (SELECT language FROM documents
+                        WHERE id = s.document_id AND revision = s.revision AND deleted_at IS NULL OFFSET 0) AS d
+    CROSS JOIN LATERAL (SELECT (ARRAY[words])[1] AS words FROM chunk_words WHERE chunk_id = s.chunk_id OFFSET 0) AS w
 )
-SELECT search_config(s.language)::text AS config, q.query::text, :step * count(*)::integer AS found_in
+SELECT search_config(s.language)::text AS config, q.query::text, count(*)::integer AS matches,
+       (SELECT count(*) FROM sampled)::integer AS sampled
 FROM sampled s JOIN (SELECT unnest(:queries::text[])::tsquery AS query) AS q ON s.words @@ q.query GROUP BY 1, 2;
 
 -- name: phrases(owner, phrases)
 -- Phrases as queries in every language of the owner, without those that have no words in a language. In a script without
 -- spaces the last character is already part of a pair.
 SELECT place, query::text FROM (
-    SELECT DISTINCT search_config(d.language) AS config FROM documents d
-    WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND d.revision > 0) AS languages
+    SELECT config FROM owner_texts(:owner)) AS languages
 CROSS JOIN unnest(:phrases::text[]) WITH ORDINALITY AS p (phrase, place)
 CROSS JOIN LATERAL phraseto_tsquery(
     config, regexp_replace(search_text(phrase), '([\u0E00-\u9FFF]{2}) [\u0E00-\u9FFF](?=\s|$)', '\1', 'g')) AS query
 WHERE numnode(query) > 0;
 
--- name: by_words(owner, chosen, few, lookups, worth, browsed, browse_worth, most_of_one, required, excluded, configs, queries, weights, averages, most_matches, most_scored, most)
+-- name: by_words(owner, chosen, filtered, few, lookups, worth, browsed, browse_worth, most_browsed, required, excluded, configs, queries, weights, averages, most_matches, most_scored, most)
 -- BM25 (k1 = 1.5, b = 0.75) of the most promising chunks. The index and the length alone decide which those are; only then
 -- are their words read from TOAST, once, by wrapping them in an array. For an owner with few chunks all are scored. A word that a
--- large share of the chunks contains is not looked up, because that alone takes longer than the rest: some chunks of each document
--- are scored instead.
+-- large share of the chunks contains is not looked up, because that alone takes longer than the rest: a sample of the chunks is
+-- scored instead. The documents that match the filters are read first. Without filters, only the documents of matches are read.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight, average
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[], :averages::double precision[])
         AS w (config, query, weight, average)
 ), live AS MATERIALIZED (
-    SELECT id, revision, config FROM searched_documents(:owner, :chosen)
+    SELECT id, revision, config FROM searched_documents(:owner, :chosen) WHERE :few::boolean OR :filtered::boolean
+), browsed AS MATERIALIZED (
+    SELECT config::regconfig, worth FROM unnest(:browsed::text[], :browse_worth::double precision[]) AS b (config, worth)
 ), matching AS MATERIALIZED (
     SELECT chunk_id, config, length, sum(worth) AS worth FROM (
         SELECT c.chunk_id, c.config, c.length, l.worth
@@ -108,20 +88,38 @@ WITH wanted AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT m.chunk_id, d.config, m.length
             FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
-                  WHERE words @@ l.query::tsquery
+                  WHERE words @@ (l.query::tsquery && owned_by(:owner))
                     AND (:required::tsquery IS NULL OR words @@ :required)
                     AND (:excluded::tsquery IS NULL OR NOT words @@ :excluded) OFFSET 0) AS m
             JOIN live d ON d.id = m.document_id AND d.revision = m.revision
-            LIMIT :most_matches) AS c
+            WHERE :filtered LIMIT :most_matches) AS c
         UNION ALL
-        SELECT c.chunk_id, b.config::regconfig, c.length, b.worth
-        FROM unnest(:browsed::text[], :browse_worth::double precision[]) AS b (config, worth)
+        SELECT c.chunk_id, c.config, c.length, l.worth
+        FROM unnest(:lookups::text[], :worth::double precision[]) AS l (query, worth)
         CROSS JOIN LATERAL (
-            SELECT f.chunk_id, f.length FROM live d
-            CROSS JOIN LATERAL (SELECT chunk_id, length FROM chunk_words w
-                                WHERE w.document_id = d.id AND w.revision = d.revision LIMIT :most_of_one) AS f
-            WHERE d.config = b.config::regconfig LIMIT :most_matches) AS c) AS m
-    WHERE NOT :few::boolean GROUP BY 1, 2, 3
+            SELECT m.chunk_id, d.config, m.length
+            FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
+                  WHERE words @@ (l.query::tsquery && owned_by(:owner))
+                    AND (:required::tsquery IS NULL OR words @@ :required)
+                    AND (:excluded::tsquery IS NULL OR NOT words @@ :excluded) OFFSET 0) AS m
+            CROSS JOIN LATERAL (SELECT s.config FROM searched_documents(:owner, :chosen) s
+                                WHERE s.id = m.document_id AND s.revision = m.revision OFFSET 0) AS d
+            WHERE NOT :filtered LIMIT :most_matches) AS c
+        UNION ALL
+        SELECT s.chunk_id, b.config, s.length, b.worth
+        FROM (SELECT chunk_id, document_id, revision, length FROM chunk_words
+              WHERE owner_id = :owner AND NOT :filtered AND cardinality(:browsed::text[]) > 0
+              ORDER BY substr(uuid_send(chunk_id), 13) LIMIT :most_browsed) AS s
+        CROSS JOIN LATERAL (SELECT d.config FROM searched_documents(:owner, :chosen) d
+                            WHERE d.id = s.document_id AND d.revision = s.revision OFFSET 0) AS d
+        JOIN browsed b ON b.config = d.config
+        UNION ALL
+        SELECT s.chunk_id, s.config, s.length, s.worth
+        FROM (SELECT w.chunk_id, b.config, w.length, b.worth FROM live d JOIN browsed b ON b.config = d.config
+              JOIN chunk_words w ON w.document_id = d.id AND w.revision = d.revision
+              WHERE :filtered AND cardinality(:browsed::text[]) > 0
+              ORDER BY substr(uuid_send(w.chunk_id), 13) LIMIT :most_browsed) AS s) AS m
+    WHERE NOT :few GROUP BY 1, 2, 3
 ), promising AS MATERIALIZED (
     (SELECT m.chunk_id, m.config FROM matching m JOIN (SELECT DISTINCT config, average FROM wanted) AS a USING (config)
      ORDER BY m.worth / (1 + 1.5 * (0.25 + 0.75 * m.length / a.average)) DESC, m.chunk_id LIMIT :most_scored)
@@ -143,17 +141,32 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT chunk_id, document_id, coalesce(score, 0) AS score FROM weighed ORDER BY score DESC NULLS LAST, chunk_id LIMIT :most;
 
--- name: by_fields(owner, chosen, anything, required, configs, queries, weights, share, most)
+-- name: by_fields(owner, chosen, filtered, everything, anything, required, configs, queries, weights, share, most_named, most)
 -- Documents whose titles, tags, file names, authors or summaries match most of the query, with their first chunk if they have
--- text, and the field that matches most.
+-- text, and the field that matches most. Documents that match all of it are read first. `anything` has so many of the words that
+-- a document without all of these matches too little. Filters are applied as in `by_words`.
 WITH wanted AS MATERIALIZED (
     SELECT config::regconfig, query::tsquery, weight
     FROM unnest(:configs::text[], :queries::text[], :weights::double precision[]) AS w (config, query, weight)
+), live AS MATERIALIZED (
+    SELECT id, revision, config FROM searched_documents(:owner, :chosen) WHERE :filtered::boolean
+), lookups AS MATERIALIZED (
+    SELECT query && owned_by(:owner) AS query, without
+    FROM (VALUES (:everything::tsquery, NULL), (:anything::tsquery, :everything::tsquery)) AS l (query, without)
 ), found AS MATERIALIZED (
-    SELECT d.id, d.revision, d.config, w.words
-    FROM (SELECT document_id, words FROM document_words
-          WHERE words @@ :anything::tsquery AND (:required::tsquery IS NULL OR words @@ :required) OFFSET 0) AS w
-    JOIN searched_documents(:owner, :chosen) d ON d.id = w.document_id
+    SELECT d.id, d.revision, d.config, w.words FROM lookups l
+    CROSS JOIN LATERAL (SELECT document_id, words FROM document_words
+                        WHERE words @@ l.query AND (l.without IS NULL OR NOT words @@ l.without)
+                          AND (:required::tsquery IS NULL OR words @@ :required) OFFSET 0) AS w
+    JOIN live d ON d.id = w.document_id WHERE :filtered
+    UNION ALL
+    (SELECT d.id, d.revision, d.config, w.words FROM lookups l
+     CROSS JOIN LATERAL (SELECT document_id, words FROM document_words
+                         WHERE words @@ l.query AND (l.without IS NULL OR NOT words @@ l.without)
+                           AND (:required::tsquery IS NULL OR words @@ :required) OFFSET 0) AS w
+     CROSS JOIN LATERAL (SELECT s.id, s.revision, s.config FROM searched_documents(:owner, :chosen) s
+                         WHERE s.id = w.document_id OFFSET 0) AS d
+     WHERE NOT :filtered LIMIT :most_named)
 ), weighed AS (
     SELECT f.id, f.revision, w.config, sum(w.weight) FILTER (WHERE f.words @@ w.query) / sum(w.weight) AS score
     FROM found f JOIN wanted w ON w.config IN (f.config, 'pg_catalog.simple'::regconfig) GROUP BY 1, 2, 3
@@ -198,7 +211,7 @@ FROM documents d WHERE d.id = ANY (:documents) AND d.owner_id = :owner AND d.del
 -- Which of these words are in a title, tag, file name, author or summary of the owner.
 SELECT w.word FROM unnest(:words::text[]) AS w (word) WHERE EXISTS (
     SELECT FROM (SELECT document_id FROM document_words
-                 WHERE words @@ plainto_tsquery('pg_catalog.simple', search_text(w.word)) OFFSET 0) AS f
+                 WHERE words @@ (plainto_tsquery('pg_catalog.simple', search_text(w.word)) && owned_by(:owner)) OFFSET 0) AS f
     JOIN documents d ON d.id = f.document_id WHERE d.owner_id = :owner AND d.deleted_at IS NULL);
 
 -- name: near_words(owner, words, most)
@@ -228,9 +241,7 @@ SELECT n.chunk_id, n.document_id, n.score, d.language FROM nearest_chunks(
 JOIN documents d ON d.id = n.document_id ORDER BY n.score DESC, n.chunk_id;
 
 -- name: count_chunks(owner)
-SELECT coalesce(sum(p.passages), 0)::integer AS chunks
-FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
-WHERE d.owner_id = :owner AND d.deleted_at IS NULL;
+SELECT coalesce(sum(chunks), 0)::integer AS chunks FROM owner_texts(:owner);
 
 -- name: details(owner, chunks, marked, begin, end)
 -- The details of hits: the chunk with its matched words between two marks, and where its pages begin.

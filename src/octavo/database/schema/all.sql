@@ -12,6 +12,7 @@
 \ir embeddings.sql
 \ir facts.sql
 \ir search.sql
+\ir text_totals.sql
 \ir connections.sql
 \ir highlights.sql
 \ir threads.sql

@@ -22,25 +22,49 @@ CREATE FUNCTION next_virtual_time(owner uuid, wanted smallint) RETURNS bigint LA
                   WHERE owner_id = owner AND status = 'queued' AND priority = wanted), 0)) + 1
 $$;
 
+-- Gives the free slots of a locked cap to the next jobs. A transaction that holds a cap never waits for a job, because the transaction
+-- that has locked the job may wait for the cap. Jobs that are locked just now are admitted later, by `admit_skipped`.
+CREATE FUNCTION admit_to(cap caps) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    admitted_now integer;
+BEGIN
+    IF cap.taken >= cap.most THEN
+        RETURN;
+    END IF;
+    WITH next AS (
+        SELECT id FROM jobs
+        WHERE cap_key = cap.key AND status = 'queued' AND NOT admitted AND run_after IS NULL
+        ORDER BY priority, virtual_time, id LIMIT cap.most - cap.taken FOR UPDATE SKIP LOCKED
+    )
+    UPDATE jobs SET admitted = true, virtual_time = greatest(virtual_time, virtual_clock(priority))
+    FROM next WHERE jobs.id = next.id;
+    GET DIAGNOSTICS admitted_now = ROW_COUNT;
+    IF admitted_now > 0 THEN
+        UPDATE caps SET taken = taken + admitted_now WHERE key = cap.key;
+    END IF;
+END $$;
+
 -- Gives the free slots of these caps to the next jobs. The row lock of the cap makes this safe for any number of workers.
 CREATE FUNCTION admit_waiting(keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     cap caps;
-    admitted_now integer;
 BEGIN
     FOR cap IN SELECT * FROM caps WHERE key = ANY (keys) ORDER BY key FOR NO KEY UPDATE LOOP
-        CONTINUE WHEN cap.taken >= cap.most;
-        WITH next AS (
-            SELECT id FROM jobs
-            WHERE cap_key = cap.key AND status = 'queued' AND NOT admitted AND run_after IS NULL
-            ORDER BY priority, virtual_time, id LIMIT cap.most - cap.taken FOR UPDATE
-        )
-        UPDATE jobs SET admitted = true, virtual_time = greatest(virtual_time, virtual_clock(priority))
-        FROM next WHERE jobs.id = next.id;
-        GET DIAGNOSTICS admitted_now = ROW_COUNT;
-        IF admitted_now > 0 THEN
-            UPDATE caps SET taken = taken + admitted_now WHERE key = cap.key;
-        END IF;
+        PERFORM admit_to(cap);
+    END LOOP;
+END $$;
+
+-- Admits jobs that were locked when a slot became free. Caps that are locked just now are left to the next call.
+CREATE FUNCTION admit_skipped() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    cap caps;
+BEGIN
+    FOR cap IN
+        SELECT * FROM caps WHERE taken < most AND EXISTS (
+            SELECT FROM jobs WHERE cap_key = caps.key AND status = 'queued' AND NOT admitted AND run_after IS NULL)
+        FOR NO KEY UPDATE SKIP LOCKED
+    LOOP
+        PERFORM admit_to(cap);
     END LOOP;
 END $$;
 
@@ -282,11 +306,14 @@ CREATE FUNCTION pass_time(taking_over boolean) RETURNS integer LANGUAGE plpgsql 
 DECLARE
     at timestamptz := engine_now();
     taken integer := 0;
+    promoted integer;
 BEGIN
     IF taking_over THEN
         taken := take_over_expired(at, 500);
     END IF;
-    RETURN taken + promote_due(at, 1000);
+    promoted := promote_due(at, 1000);
+    PERFORM admit_skipped();
+    RETURN taken + promoted;
 END $$;
 
 -- Postpones jobs that would exceed the start rate of their kind. Returns the ids of jobs that can start now. At a fast rate, starts
@@ -469,13 +496,13 @@ DECLARE
 BEGIN
     -- Rates are always locked before caps, so that two exchanges cannot deadlock.
     PERFORM FROM start_rates ORDER BY kind FOR UPDATE;
-    -- Lock order: held jobs, claimed jobs, caps. SKIP LOCKED still waits for a row that was updated and locked again at the
-    -- same moment, and the transaction that has it may wait for a cap. A transaction that holds a cap never waits for a
-    -- running job.
+    -- Lock order: held jobs by their ids, claimed jobs, caps. A transaction that deletes documents locks many jobs by their ids, so
+    -- this one must not wait for a held job when it has locked others. SKIP LOCKED still waits for a row that was updated and
+    -- locked again at the same moment, and the transaction that has it may wait for a cap.
     IF cardinality(held) > 0 THEN
-        SELECT array_agg(mine.cap_key) INTO returned FROM (
+        SELECT array_agg(mine.cap_key) FILTER (WHERE mine.cap_key IS NOT NULL) INTO returned FROM (
             SELECT cap_key FROM jobs JOIN unnest(held, tokens) AS h (job, token) ON jobs.id = h.job
-            WHERE lease_token = h.token AND status = 'processing' AND cap_key IS NOT NULL FOR UPDATE OF jobs) AS mine;
+            WHERE lease_token = h.token AND status = 'processing' ORDER BY jobs.id FOR UPDATE OF jobs) AS mine;
     END IF;
     IF slots > 0 THEN
         chosen := choose_jobs(worker, known, slots, bulk_most, bulk_first, at, mark_priority, mark_time, bulk_mark_priority,
@@ -647,12 +674,15 @@ CREATE FUNCTION hand_back_jobs(held uuid[], tokens bigint[], because text) RETUR
 DECLARE
     number integer;
 BEGIN
+    WITH locked AS MATERIALIZED (
+        SELECT jobs.id FROM jobs JOIN unnest(held, tokens) AS h (id, token) ON jobs.id = h.id
+        WHERE jobs.lease_token = h.token AND jobs.status = 'processing' ORDER BY jobs.id FOR UPDATE OF jobs
+    )
     UPDATE jobs SET status = 'queued', queued_at = engine_now(), lease_token = lease_token + 1,
                     leased_by = NULL, lease_expires_at = NULL, deadline_at = NULL,
                     virtual_time = greatest(virtual_time, virtual_clock(priority)),
                     note = jsonb_build_object('reason', because)
-    FROM unnest(held, tokens) AS h (id, token)
-    WHERE jobs.id = h.id AND jobs.lease_token = h.token AND jobs.status = 'processing';
+    FROM locked WHERE jobs.id = locked.id;
     GET DIAGNOSTICS number = ROW_COUNT;
     IF number > 0 THEN
         NOTIFY octavo_jobs;

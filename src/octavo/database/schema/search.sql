@@ -74,48 +74,73 @@ CREATE FUNCTION search_words(config regconfig, given text) RETURNS tsvector LANG
     FROM to_tsvector(config, search_text(given)) AS said
 $$;
 
+-- A word that all texts of an owner have, and other owners' texts do not. The index intersects it with the words of a query, so a
+-- search takes no longer if other owners have more texts. Two owners may have the same mark; a search also compares the owner.
+CREATE FUNCTION owner_mark(of_owner uuid) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    '1 ' || right(of_owner::text, 12);
+
+-- The query for an owner's mark.
+CREATE FUNCTION owned_by(of_owner uuid) RETURNS tsquery LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    lexeme_query(owner_mark(of_owner));
+
+-- The mark of an owner in place of another owner's.
+CREATE FUNCTION with_mark(words tsvector, before uuid, after uuid) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    ts_delete(words, owner_mark(before)) || array_to_tsvector(ARRAY[owner_mark(after)]);
+
 -- Rows are deliberately short: the words are in TOAST, so that chunks can be counted without reading the words.
 CREATE TABLE chunk_words (
     chunk_id    uuid PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
     revision    integer NOT NULL,
     length      integer NOT NULL,
-    words       tsvector NOT NULL
+    words       tsvector NOT NULL,
+    owner_id    uuid NOT NULL
 ) WITH (toast_tuple_target = 128);
 
 COMMENT ON COLUMN chunk_words.length IS 'Number of words, without the stop words of its language.';
+COMMENT ON COLUMN chunk_words.owner_id IS 'The owner of the document.';
 
 CREATE INDEX chunk_words_document ON chunk_words (document_id);
 CREATE INDEX chunk_words_words ON chunk_words USING gin (words);
+-- An owner's chunks in a random order: the end of an id is random, so the first ones are a sample.
+CREATE INDEX chunk_words_sample ON chunk_words (owner_id, substr(uuid_send(chunk_id), 13));
 
 ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE EXTERNAL;
 
--- The size of each revision. A search adds up those of its owner, so that no writer has to wait for a shared counter.
+-- The size of each revision. A search uses their totals (`text_totals`).
 CREATE TABLE document_passages (
     document_id uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
     revision    integer NOT NULL,
     passages    integer NOT NULL,
     words       bigint NOT NULL,
+    owner_id    uuid,
+    config      text NOT NULL,
     PRIMARY KEY (document_id, revision)
 );
+
+COMMENT ON COLUMN document_passages.owner_id IS 'The owner whose searches cover this revision; NULL if it is not the current one or in the trash.';
+COMMENT ON COLUMN document_passages.config IS 'The text search configuration of its words.';
 
 CREATE FUNCTION count_chunks(of_documents uuid[]) RETURNS void LANGUAGE sql AS $$
     DELETE FROM document_passages p WHERE document_id = ANY (of_documents) AND NOT EXISTS (
         SELECT FROM chunk_words w WHERE w.document_id = p.document_id AND w.revision = p.revision);
-    INSERT INTO document_passages (document_id, revision, passages, words)
-    SELECT document_id, revision, count(*), sum(length) FROM chunk_words WHERE document_id = ANY (of_documents) GROUP BY 1, 2
-    ON CONFLICT (document_id, revision) DO UPDATE SET passages = excluded.passages, words = excluded.words;
+    INSERT INTO document_passages (document_id, revision, passages, words, owner_id, config)
+    SELECT d.id, w.revision, count(*), sum(w.length), CASE WHEN d.revision = w.revision AND d.deleted_at IS NULL THEN d.owner_id END,
+           search_config(d.language)::text
+    FROM chunk_words w JOIN documents d ON d.id = w.document_id WHERE w.document_id = ANY (of_documents) GROUP BY d.id, w.revision
+    ON CONFLICT (document_id, revision) DO UPDATE SET passages = excluded.passages, words = excluded.words,
+        owner_id = excluded.owner_id, config = excluded.config;
 $$;
 
 CREATE FUNCTION index_chunks(of_chunks uuid[]) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO chunk_words (chunk_id, document_id, revision, length, words)
-    SELECT c.id, c.document_id, c.revision,
-           coalesce((SELECT sum(cardinality(positions)) FROM unnest(said.words)), 0), said.words
+    INSERT INTO chunk_words (chunk_id, document_id, revision, length, words, owner_id)
+    SELECT c.id, c.document_id, c.revision, coalesce((SELECT sum(cardinality(positions)) FROM unnest(said.words)), 0),
+           said.words || array_to_tsvector(ARRAY[owner_mark(d.owner_id)]), d.owner_id
     FROM chunks c JOIN documents d ON d.id = c.document_id
     CROSS JOIN LATERAL search_words(search_config(d.language),
                                     array_to_string(c.heading_path, E'\n') || E'\n' || c.content) AS said (words)
     WHERE c.id = ANY (of_chunks)
-    ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words;
+    ON CONFLICT (chunk_id) DO UPDATE SET length = excluded.length, words = excluded.words, owner_id = excluded.owner_id;
     SELECT count_chunks(ARRAY(SELECT DISTINCT document_id FROM chunks WHERE id = ANY (of_chunks)));
 $$;
 
@@ -211,6 +236,7 @@ BEGIN
     SELECT d.id, name_words(f.config, d.title, 'A') || name_words(f.config, f.tags, 'B')
         || name_words(f.config, concat_ws(' ', d.filename, name_text(d.filename)), 'C')
         || name_words(f.config, concat_ws(E'\n', d.author, d.summary, f.field_values), 'D')
+        || array_to_tsvector(ARRAY[owner_mark(d.owner_id)])
     FROM documents d CROSS JOIN LATERAL (
         SELECT search_config(d.language) AS config, (
             SELECT string_agg(t.name, E'\n' ORDER BY t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
@@ -255,6 +281,8 @@ CREATE TRIGGER words_follow_untagging AFTER DELETE ON document_tags
 CREATE FUNCTION vocabulary_follows_document() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE vocabulary SET owner_id = NEW.owner_id WHERE document_id = NEW.id;
+    UPDATE document_words SET words = with_mark(words, OLD.owner_id, NEW.owner_id) WHERE document_id = NEW.id;
+    UPDATE chunk_words SET words = with_mark(words, OLD.owner_id, NEW.owner_id), owner_id = NEW.owner_id WHERE document_id = NEW.id;
     RETURN NULL;
 END $$;
 CREATE TRIGGER vocabulary_follows AFTER UPDATE OF owner_id ON documents

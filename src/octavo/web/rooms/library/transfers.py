@@ -151,9 +151,12 @@ class KnownRequest(BaseModel):
 
 @router.post("/import/known", responses=problems(401, 403, 422))
 async def known(services: ServicesOf, caller: WriteCaller, asked: KnownRequest) -> KnownDocuments:
-    """Find out which documents of an export you have already: restored earlier, or with the same content."""
+    """Find out which documents of an export you have already: restored earlier, or with the same content.
+
+    Documents in the trash count as existing. Restore them from the trash, or delete them for good and import again.
+    """
     async with services.database.connection() as connection:
-        return KnownDocuments(items=await known_documents(connection, caller.owner_id, asked.documents))
+        return await known_documents(connection, caller.owner_id, asked.documents)
 
 
 @router.post(
@@ -198,7 +201,7 @@ async def _find_existing(services: Services, owner: UUID, wanted: DocumentImport
     record = wanted.record
     origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)
     async with services.database.connection() as connection:
-        return (await known_documents(connection, owner, [origin])).get(record.id)
+        return (await known_documents(connection, owner, [origin])).items.get(record.id)
 
 
 async def _drop_uploads(services: Services, owner: UUID, uploads: Sequence[UUID]) -> None:
