@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from octavo.client import Client
 
 NOT_RUNNING = 3
+TRACED = ("web", "worker")
 MEBIBYTE = 1 << 20
 
 app = typer.Typer(
@@ -118,6 +119,10 @@ def begin(process: str, parent: int | None = None) -> Settings:
         end_with_parent(parent)
     settings = load_settings()
     configure_logs(settings.log_level, settings.log_format, process=process)
+    if settings.traces_url and process in TRACED:
+        from octavo.core.tracing import start_tracing
+
+        start_tracing(process, settings.traces_url)
     return settings
 
 

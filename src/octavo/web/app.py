@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import cache
 
 import uvicorn
@@ -15,10 +16,12 @@ from octavo import __version__
 from octavo.ai.gateway_setup import LiveModels
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.core.settings import Settings
+from octavo.core.tracing import stop_tracing
 from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
 from octavo.ops.instance import bucket_of, open_database, sandbox_of
+from octavo.ops.metrics import COUNTS
 from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
@@ -31,6 +34,7 @@ from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
 from octavo.web.http.protocol import protocol_for
 from octavo.web.http.security import HEADERS, BodyLimit, HostCheck, SameSite, SecurityHeaders, SessionHeaders
+from octavo.web.http.timing import Timing
 from octavo.web.live.hub import Hub, StreamIntervals
 from octavo.web.rooms import (
     account,
@@ -89,10 +93,15 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
             live = Hub(database, pace, limits.slots, settings.streams)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
                 app.state.services = Services(settings, database, bucket, sandbox, limits, live, drawn, models)
+                counting = asyncio.create_task(COUNTS.keep_adding(database))
                 try:
                     yield
                 finally:
+                    counting.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await counting
                     await limits.slots.aclose()
+                    await asyncio.to_thread(stop_tracing)
 
     app = FastAPI(
         title="Octavo",
@@ -111,6 +120,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
     app.add_middleware(SameSite, origins=settings.origins)
     app.add_middleware(HostCheck, settings=settings)
     app.add_middleware(SecurityHeaders)
+    app.add_middleware(Timing)
     app.mount("/static", Assets(), name="static")  # requested most often, so matched first
     app.router.routes.extend(_routes().routes)
     app.openapi = describe_api(app, [*library.SOURCES, conversions.DocumentToConvert])

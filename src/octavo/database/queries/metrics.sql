@@ -9,9 +9,10 @@ SELECT expires_at > engine_now() AS alive, count(*) AS workers, coalesce(sum(run
        coalesce(sum(slots), 0)::int AS slots, extract(epoch FROM engine_now() - min(heartbeat_at))::float8 AS heartbeat_seconds
 FROM workers GROUP BY 1;
 
--- name: spent()
--- Cost of models for all owners this month.
-SELECT coalesce(sum(spent_usd), 0)::float8 AS spent_usd FROM ai_spending
+-- name: spent(limits)
+-- Cost of models for all owners this month, and the budget for it. `limits` are the default budgets.
+SELECT coalesce(sum(spent_usd), 0)::float8 AS spent_usd, (budgets_in_force(NULL, :limits::numeric[]))[3]::float8 AS budget_usd
+FROM ai_spending
 WHERE key = 'month:' || to_char(engine_now() AT TIME ZONE 'UTC', 'YYYY-MM');
 
 -- name: stage_times(most)
@@ -48,3 +49,20 @@ WHERE expires_at BETWEEN engine_now() AND engine_now() + interval '1 hour';
 -- name: taken_over()
 -- Jobs whose worker died or stopped responding since their last finished stage.
 SELECT count(*) AS jobs FROM jobs WHERE taken_from <> '{}';
+
+-- name: source_costs()
+-- Cost of answers of models in the last hour, by source type of the document.
+SELECT d.source_type, count(*) AS calls, sum(c.cost_usd)::float8 AS cost_usd
+FROM ai_calls c JOIN documents d ON d.id = c.document_id
+WHERE c.response IS NOT NULL AND c.ended_at > engine_now() - interval '1 hour' AND c.cost_usd > 0
+GROUP BY d.source_type ORDER BY cost_usd DESC, d.source_type;
+
+-- name: add_totals(changes)!
+-- Sorted, so that two processes never wait for each other.
+INSERT INTO metric_totals (name, labels, value)
+SELECT name, labels, value FROM jsonb_to_recordset(:changes) AS c (name text, labels jsonb, value double precision)
+ORDER BY name, labels
+ON CONFLICT (name, labels) DO UPDATE SET value = metric_totals.value + excluded.value;
+
+-- name: totals()
+SELECT name, labels, value FROM metric_totals;
