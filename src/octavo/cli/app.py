@@ -30,6 +30,7 @@ from octavo.cli import (
     mappings,
     prompts,
     search,
+    top,
     transfers,
     watch,
     webhooks,
@@ -62,6 +63,7 @@ app.add_typer(diff.app)
 app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
+app.add_typer(top.app)
 app.add_typer(transfers.app)
 app.add_typer(analyse.app)
 app.add_typer(costs.usage_app)
@@ -206,7 +208,7 @@ def web(
     if fd is None:
         typer.echo(f"The web server is listening at {address_of(listener)}")
     with listener:
-        serve(settings, listener)
+        serve(settings, listener, is_supervised=fd is not None)
 
 
 @app.command()

@@ -44,6 +44,7 @@ from octavo.ops.processes import (
     RecordFile,
     UpRecord,
     count_oom_kills,
+    inherited_listener,
     oom_since,
     was_killed,
 )
@@ -107,11 +108,14 @@ class Supervisor:
         self._left_behind = self._record.left_behind()
         try:
             self._catch_signals()
-            with listen(self._settings.host, self._settings.port, self._left_behind) as listener:
+            with inherited_listener() or self._listen() as listener:
                 self._address = address_of(listener)
                 await self._run_parts(listener)
         finally:
             self._record.release()
+
+    def _listen(self) -> socket.socket:
+        return listen(self._settings.host, self._settings.port, self._left_behind)
 
     async def _run_parts(self, listener: socket.socket) -> None:
         server = embedded_server(self._settings)

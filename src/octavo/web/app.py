@@ -20,7 +20,7 @@ from octavo.core.tracing import stop_tracing
 from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
-from octavo.ops.instance import bucket_of, open_database, sandbox_of
+from octavo.ops.instance import bucket_of, open_database, sandbox_of, wait_for_schema
 from octavo.ops.metrics import COUNTS
 from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.idempotency import Repeated, answer_again
@@ -74,8 +74,17 @@ GRACE_SECONDS = 10
 KEEP_ALIVE_SECONDS = 75
 
 
-def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
-    """Create the web application for one process. Its services are opened when the application starts."""
+def create_app(
+    settings: Settings,
+    *,
+    clock: Clock = time.monotonic,
+    pace: StreamIntervals | None = None,
+    is_supervised: bool = False,
+) -> FastAPI:
+    """Create the web application for one process. Its services are opened when the application starts.
+
+    If another process migrates the database while this one starts (`is_supervised`), requests wait for it.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -89,6 +98,8 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
             ) as sandbox,
             aclosing(LiveModels(settings, database)) as models,
         ):
+            if is_supervised:
+                await wait_for_schema(database)
             limits = make_limits(settings, database, clock)
             live = Hub(database, pace, limits.slots, settings.streams)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
@@ -152,9 +163,9 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: Settings, listener: socket.socket) -> None:
+def serve(settings: Settings, listener: socket.socket, *, is_supervised: bool = False) -> None:
     """Serve requests on a listening socket that the caller has opened."""
-    server_of(create_app(settings), settings).run(sockets=[listener])
+    server_of(create_app(settings, is_supervised=is_supervised), settings).run(sockets=[listener])
 
 
 def server_of(app: FastAPI, settings: Settings) -> Server:

@@ -15,7 +15,7 @@ TWO = Migration(2, "two", "SELECT 2")
 
 
 def applied(*migrations: Migration) -> dict[int, AppliedMigration]:
-    return {one.number: AppliedMigration(one.number, one.name, one.digest) for one in migrations}
+    return {one.number: AppliedMigration(one.number, one.name, one.digest, one.compatible_from) for one in migrations}
 
 
 def test_missing_migrations_are_listed_in_order() -> None:
@@ -27,6 +27,15 @@ def test_missing_migrations_are_listed_in_order() -> None:
 def test_a_database_of_a_newer_version_is_refused() -> None:
     with pytest.raises(WrongDatabase, match="newer version of Octavo"):
         missing_migrations([ONE], applied(ONE, TWO))
+
+
+def test_a_newer_database_is_accepted_if_all_newer_migrations_are_compatible() -> None:
+    expand = Migration(2, "expand", "-- Adds a column.\n-- compatible-from: 1\nSELECT 2")
+    contract = Migration(3, "contract", "-- compatible-from: 2\nSELECT 3")
+    assert missing_migrations([ONE], applied(ONE, expand)) == []
+    assert missing_migrations([ONE, expand], applied(ONE, expand, contract)) == []
+    with pytest.raises(WrongDatabase, match="migration 3; this version has 1"):
+        missing_migrations([ONE], applied(ONE, expand, contract))
 
 
 def test_a_migration_that_was_changed_after_it_was_applied_is_refused() -> None:
