@@ -42,8 +42,15 @@ ARCHIVE = ROOT / "tests/data/backup-0.1.tar.xz"
 OWN_IDS = {"id", "document_id", "process_id", "job_id", "chunk_id", "family_id", "parent_id"}
 TABLES = (
     *("documents", "uploads", "artifacts", "jobs", "job_stages", "chunks", "chunk_words", "chunk_concepts"),
-    *("chunk_embeddings", "document_passages", "document_tags", "document_words", "facts", "vocabulary"),
+    *("events", "chunk_embeddings", "document_passages", "document_tags", "document_words", "facts", "vocabulary"),
 )
+# Starts a command with a socket as descriptor 3.
+AS_SYSTEMD = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 READERS = 4
 PATIENCE_SECONDS = 120
 COUNTS = b"""
@@ -91,14 +98,14 @@ async def multiply(data: Path, wanted: int, waiting: int) -> None:
 def copy_rows(connection: psycopg.Connection, table: str, copies: int) -> None:
     columns = connection.execute(
         "SELECT attname, atttypid::regtype::text FROM pg_attribute "
-        "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+        "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity = ''",
         [table],
     ).fetchall()
     values = ", ".join(copied(table, name, kind) for name, kind in columns)
     names = ", ".join(f'"{name}"' for name, _ in columns)
     connection.execute(
         f"INSERT INTO {table} ({names}) SELECT {values} FROM {table} t, generate_series(1, {copies}) AS n "
-        f"WHERE {belongs(table)} ON CONFLICT DO NOTHING".encode()
+        f"WHERE {belongs(table)} {'ORDER BY n, t.id' if table == 'events' else ''} ON CONFLICT DO NOTHING".encode()
     )
 
 
@@ -205,16 +212,13 @@ class Installation:
         self.listener = socket.create_server(("127.0.0.1", int(self.environment["OCTAVO_PORT"])), backlog=2048)
 
     def start(self) -> None:
-        script = f'exec "{sys.executable}" -m octavo up'
-        descriptors: tuple[int, ...] = ()
+        command, descriptors = [sys.executable, "-m", "octavo", "up"], ()
         if self.listener:
             descriptors = (self.listener.fileno(),)
-            script = f"exec 3<&{descriptors[0]}; LISTEN_PID=$$ LISTEN_FDS=1 {script}"
+            command = [sys.executable, "-c", AS_SYSTEMD, str(descriptors[0]), *command]
         already = len(self.log.read_text()) if self.log.exists() else 0
         with self.log.open("ab") as log:
-            self.running = subprocess.Popen(
-                ["sh", "-c", script], env=self.environment, pass_fds=descriptors, stdout=log, stderr=log
-            )
+            self.running = subprocess.Popen(command, env=self.environment, pass_fds=descriptors, stdout=log, stderr=log)
         wait_until(lambda: "Ctrl-C stops everything" in self.log.read_text()[already:], "it is ready")
 
     def stop(self) -> None:

@@ -131,12 +131,16 @@ def begin(process: str, parent: int | None = None) -> Settings:
 @app.command()
 def up() -> None:
     """Start Octavo on this machine: database, workers and web server. Ctrl-C stops it."""
+    from octavo.ops.ports import open_early
+
+    settings = load_settings()
+    listener = open_early(settings.host, settings.port)  # before the modules are loaded, which takes a while
     from octavo.ops.supervise import Supervisor
 
-    settings = begin("up")
+    begin("up")
 
     async def supervise() -> None:
-        await Supervisor(settings, typer.echo).run()
+        await Supervisor(settings, typer.echo, listener).run()
 
     asyncio.run(supervise())
 
@@ -200,7 +204,7 @@ def web(
     parent: Parent = None,
 ) -> None:
     """Run one web server. On a single machine, `octavo up` does this for you."""
-    from octavo.ops.supervise import address_of, listen
+    from octavo.ops.ports import address_of, listen
     from octavo.web.app import serve
 
     settings = begin("web", parent)

@@ -10,7 +10,6 @@ import ctypes
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -26,8 +25,6 @@ from octavo.database.embedded.data_folder import FileLock, explain, is_locked
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.5
 # Signals that people and other programs send. A process that crashes ends with another signal or with an exit code.
-# The first descriptor that systemd passes to a service.
-FIRST_DESCRIPTOR = 3
 SIGNALS_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 
 
@@ -48,21 +45,6 @@ def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(POLL_SECONDS)
     os._exit(1)
-
-
-def inherited_listener() -> socket.socket | None:
-    """Return the listening socket that systemd opened for this process; None if there is none.
-
-    systemd keeps the socket open while this process restarts, so clients wait for a moment instead of being refused.
-    """
-    number, process = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
-    if process != str(os.getpid()):
-        return None
-    listener = socket.socket(fileno=FIRST_DESCRIPTOR)
-    if number != "1" or listener.family not in {socket.AF_INET, socket.AF_INET6}:
-        raise NotPossibleHere("The socket unit must have one ListenStream with a TCP port.")
-    listener.set_inheritable(False)
-    return listener
 
 
 def was_killed(code: int, oom_kills: int | None) -> bool:
