@@ -29,7 +29,7 @@ FIRST = 1
 OLDEST_SERVER = 16
 OLDEST_VECTOR = (0, 8)
 NAME = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
-COMPATIBLE_FROM = re.compile(r"^-- compatible-from: (?P<number>\d+)$", re.MULTILINE)
+COMPATIBLE_FROM = re.compile(r"^-- compatible-from: (?P<number>\d+)( \(contract\))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ FIRST_DESCRIPTOR = 3
 
 
 def open_early(host: str, port: int) -> socket.socket | None:
-    """Open the port at once, if that is possible. Clients then wait for the start of the server and are not refused.
+    """Open the port now, if that is possible. Clients then wait for the start of the server and are not refused.
 
     Returns None if the port is in use or cannot be opened; `listen` then tries longer and explains why.
     """
