@@ -5,12 +5,16 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import SecretStr
 
+from octavo.core.tracing import record_spans, stop_tracing
 from octavo.web.rooms.library import exports
 from tests.support.connections import connect, put_passage
 from tests.support.visitors import House, OpenHouse, me, refused
 
+DURATION = "octavo_http_request_duration_seconds"
 TEXT = 'The gull "naïve"\nflies over 東京 at dawn. '
 
 
@@ -66,8 +70,39 @@ async def test_a_monitoring_system_can_read_how_much_there_is_to_do(house: House
     answer = await client.get("/metrics")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     lines = answer.text.splitlines()
-    assert {'octavo_jobs{status="queued"} 1', 'octavo_jobs_queued{kind="process_document"} 1'} <= set(lines)
-    assert {'octavo_jobs{status="dead_letter"} 0', 'octavo_workers{state="alive"} 0'} <= set(lines)
+    assert {'octavo_jobs{status="queued"} 1.0', 'octavo_jobs_queued{kind="process_document"} 1.0'} <= set(lines)
+    assert {'octavo_jobs{status="dead_letter"} 0.0', 'octavo_workers{state="alive"} 0.0'} <= set(lines)
+
+
+async def test_requests_are_timed_by_route_and_not_by_path(house: House) -> None:
+    client = await house.browser()
+    for path in (f"/api/v1/documents/{uuid4()}", "/wp-admin/1", "/wp-admin/2", "/static/none.css"):
+        await client.get(path)
+    await client.request("BREW", "/api/v1/documents")
+    lines = (await client.get("/metrics")).text.splitlines()
+    timed = {line.split(" ")[0].removeprefix(f"{DURATION}_count") for line in lines if line.startswith(DURATION)}
+    assert '{method="GET",route="/api/v1/documents/{document}",status="404"}' in timed
+    assert {one for one in timed if "wp-admin" in one or "none.css" in one or "BREW" in one} == set()
+    assert any('route="none",status="404"' in one for one in timed)
+
+
+async def test_the_trace_of_a_request_goes_on_in_its_job(house: House) -> None:
+    exporter = InMemorySpanExporter()
+    record_spans("web", SimpleSpanProcessor(exporter))
+    try:
+        client = await house.browser()
+        given = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+        await client.post("/api/v1/documents", json={"text": TEXT}, headers=given)
+        await client.post("/api/v1/documents", json={"text": TEXT + "x"}, headers={"traceparent": "x" * 5000})
+    finally:
+        stop_tracing()
+    request, other = exporter.get_finished_spans()
+    assert (request.name, other.name) == ("POST /api/v1/documents",) * 2
+    contexts = [row[0].split("-")[1:3] for row in await house.rows("SELECT context FROM job_traces")]
+    assert request.context
+    assert other.context
+    assert ["a" * 32, f"{request.context.span_id:016x}"] in contexts
+    assert [f"{other.context.trace_id:032x}", f"{other.context.span_id:016x}"] in contexts
 
 
 @pytest.mark.parametrize("forwarded", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])

@@ -42,6 +42,7 @@ ROUTES: list[tuple[str, str, str, list[int]]] = [
     ("POST", "/api/v1/admin/dead-letters/discard", "dead_letter", [401, 403, 403, 200]),
     ("GET", "/api/v1/admin/workers", "queued", [401, 403, 403, 200]),
     ("GET", "/api/v1/admin/health", "queued", [401, 403, 403, 200]),
+    ("GET", "/api/v1/admin/activity", "queued", [401, 403, 403, 200]),
 ]
 CASES = [
     pytest.param(*route[:3], caller, status, id=f"{route[0]} {route[1]} {caller}")
@@ -310,6 +311,38 @@ def test_the_administrator_sees_workers_and_how_much_there_is_to_do(house: House
     assert (health["ready"], health["live_workers"]) == (True, 1)
     assert health["jobs"] == {"dead_letter": 1, "queued": 1}
     assert [check["name"] for check in health["checks"]] == ["database", "connections", "storage", "disk"]
+
+
+def test_the_administrator_sees_what_the_installation_does(house: House) -> None:
+    house.job("dead_letter")
+    house.job()
+    claimed = house.engine.claim_one()
+    house.job()
+    activity = house.admin.get("/api/v1/admin/activity").json()
+    (kind,) = activity["kinds"]
+    assert {name: kind[name] for name in ("queued", "delayed", "running", "paused", "failed")} == {
+        "queued": 1,
+        "delayed": 0,
+        "running": 1,
+        "paused": 0,
+        "failed": 1,
+    }
+    assert kind["oldest_wait_seconds"] >= 0
+    assert activity["stages"] == []
+    assert activity["spending"] == {
+        "month_usd": 0.0,
+        "budget_usd": 100.0,
+        "new_answers": 0,
+        "reused_answers": 0,
+        "sources": [],
+    }
+    for part in ("1", "2"):
+        house.engine.finish_stage(claimed, "counted", part)
+    house.engine.complete(claimed)
+    activity = house.admin.get("/api/v1/admin/activity").json()
+    (stage,) = activity["stages"]
+    assert (stage["stage"], stage["jobs"], stage["mean_seconds"]) == ("counted", 1, 1.0)
+    assert activity["kinds"][0]["finished_last_minute"] == 1
 
 
 def test_openapi_describes_jobs_and_refusals(house: House) -> None:

@@ -297,6 +297,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/admin/users": Rule("admin", None),
     "GET /api/v1/admin/workers": Rule("admin", None),
     "GET /api/v1/admin/health": Rule("admin", None),
+    "GET /api/v1/admin/activity": Rule("admin", None),
     "GET /api/v1/admin/circuits": Rule("admin", None),
     "POST /api/v1/admin/circuits/{name}/try": Rule("admin", "conversion service"),
 }

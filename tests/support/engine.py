@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import RETRY_RULES, ErrorClass
 from octavo.core.types import JobStatus
-from octavo.database import load_queries
+from octavo.database import load_queries, newest_known
 from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
 from octavo.pipeline.demo import executions_file
@@ -148,7 +148,7 @@ class Engine:
             return cursor.execute(QUERIES.exchange, values).fetchall()
 
     def pass_time(self) -> int:
-        return self._answer(QUERIES.pass_time, taking_over=True)
+        return self._answer(QUERIES.pass_time, taking_over=True, newest_known=newest_known())
 
     def claim_one(self, worker: UUID | None = None, **more: Any) -> ClaimedJob:  # noqa: ANN401
         (job,) = self.claim(worker, **more)

@@ -20,6 +20,8 @@ from octavo.ai.ledger import MAX_WAIT_SECONDS, CallRequest, Ledger, Reservation,
 from octavo.ai.models import Model, Prices
 from octavo.core.errors import OctavoError, OverBudget
 from octavo.core.ids import new_id
+from octavo.core.instruments import AI_CACHE_HITS, AI_CALLS, AI_COST, AI_TOKENS, BUDGET_REFUSALS
+from octavo.core.tracing import span
 from octavo.core.types import JSON
 
 log = structlog.get_logger()
@@ -101,6 +103,7 @@ class Billing:
         if stored is None:
             return None
         log.info("cache used", purpose=call.purpose, job=str(call.caller.job_id))
+        AI_CACHE_HITS.labels(call.purpose).inc()
         return ModelAnswer(call.restore(stored.response), str(Model(stored.provider, stored.model)), reused=True)
 
     async def call(
@@ -133,7 +136,8 @@ class Billing:
         try:
             await asyncio.sleep(reservation.seconds or 0)
             started, is_sent = time.monotonic(), True
-            result = await send(call.seconds_left)
+            with span(f"model {model.provider}", {"octavo.purpose": call.purpose, "octavo.model": str(model)}):
+                result = await send(call.seconds_left)
         except asyncio.CancelledError:
             if request.caller.job_id is None:  # a job's call is abandoned when its lease ends
                 await asyncio.shield(self._abandon(request, time.monotonic() - started, is_sent=is_sent))
@@ -141,12 +145,14 @@ class Billing:
         except ProviderFault as fault:
             cost = None if fault.usage is None else price.cost(fault.usage)
             await self._record_fault(request, fault, cost, time.monotonic() - started)
+            _count(request, fault.usage or TokenUsage(), cost, time.monotonic() - started, str(fault.fault))
             raise
         except OctavoError as error:  # before anything was sent, e.g. while reading a file
             await self._ledger.fail(request.id, error.code, TokenUsage(), Decimal(0), 0.0, trips_circuit=None)
             raise
         seconds, cost = time.monotonic() - started, price.cost(result.usage)
         await self._ledger.settle(request.id, result.usage, cost, seconds, result.response)
+        _count(request, result.usage, cost, seconds, "ok")
         log.info("model answered", purpose=call.purpose, model=str(model), seconds=round(seconds, 2), cost=str(cost))
         return ModelAnswer(result.output, str(model), cost, failed=tuple(failed))
 
@@ -165,6 +171,7 @@ class Billing:
             case Verdict.LOCAL_ONLY:
                 raise LocalOnly
             case Verdict.OVER_BUDGET:
+                BUDGET_REFUSALS.labels(reservation.scope or "month").inc()
                 raise OverBudget(_explain(reservation, request.estimate_usd))
             case Verdict.CIRCUIT_OPEN:
                 raise ProviderFault(Fault.CIRCUIT_OPEN, retry_after=reservation.seconds)
@@ -197,6 +204,15 @@ class Billing:
             trips_circuit=fault.rule.trips_circuit,
             hold_seconds=held if fault.retry_after is None else fault.retry_after,
         )
+
+
+def _count(request: CallRequest, usage: TokenUsage, cost: Decimal | None, seconds: float, result: str) -> None:
+    """Count a call that was sent. A cost that is not known is counted as estimated."""
+    provider = request.model.provider
+    AI_CALLS.labels(provider, request.purpose, result).observe(seconds)
+    AI_COST.labels(provider, request.purpose).inc(float(request.estimate_usd if cost is None else cost))
+    AI_TOKENS.labels(provider, "read").inc(usage.input)
+    AI_TOKENS.labels(provider, "written").inc(usage.output)
 
 
 def _explain(reservation: Reservation, estimate: Decimal) -> str:

@@ -30,6 +30,7 @@ from octavo.cli import (
     mappings,
     prompts,
     search,
+    top,
     transfers,
     watch,
     webhooks,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from octavo.client import Client
 
 NOT_RUNNING = 3
+TRACED = ("web", "worker")
 MEBIBYTE = 1 << 20
 
 app = typer.Typer(
@@ -61,6 +63,7 @@ app.add_typer(diff.app)
 app.add_typer(connections.app)
 app.add_typer(search.app)
 app.add_typer(watch.app)
+app.add_typer(top.app)
 app.add_typer(transfers.app)
 app.add_typer(analyse.app)
 app.add_typer(costs.usage_app)
@@ -118,18 +121,26 @@ def begin(process: str, parent: int | None = None) -> Settings:
         end_with_parent(parent)
     settings = load_settings()
     configure_logs(settings.log_level, settings.log_format, process=process)
+    if settings.traces_url and process in TRACED:
+        from octavo.core.tracing import start_tracing
+
+        start_tracing(process, settings.traces_url)
     return settings
 
 
 @app.command()
 def up() -> None:
     """Start Octavo on this machine: database, workers and web server. Ctrl-C stops it."""
+    from octavo.ops.ports import open_early
+
+    settings = load_settings()
+    listener = open_early(settings.host, settings.port)  # before the modules are loaded, which takes a while
     from octavo.ops.supervise import Supervisor
 
-    settings = begin("up")
+    begin("up")
 
     async def supervise() -> None:
-        await Supervisor(settings, typer.echo).run()
+        await Supervisor(settings, typer.echo, listener).run()
 
     asyncio.run(supervise())
 
@@ -193,7 +204,7 @@ def web(
     parent: Parent = None,
 ) -> None:
     """Run one web server. On a single machine, `octavo up` does this for you."""
-    from octavo.ops.supervise import address_of, listen
+    from octavo.ops.ports import address_of, listen
     from octavo.web.app import serve
 
     settings = begin("web", parent)
@@ -201,7 +212,7 @@ def web(
     if fd is None:
         typer.echo(f"The web server is listening at {address_of(listener)}")
     with listener:
-        serve(settings, listener)
+        serve(settings, listener, is_supervised=fd is not None)
 
 
 @app.command()

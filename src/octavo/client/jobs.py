@@ -28,6 +28,7 @@ from octavo.client.transport import (
 )
 from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events
 from octavo.core.pagination import Page
+from octavo.records.activity import Activity
 from octavo.records.jobs import (
     ChangeCount,
     Circuit,
@@ -175,6 +176,11 @@ class JobCalls(Calls):
     async def read_health(self) -> OperationsHealth:
         """Return the checks of the installation, and the number of workers and jobs (administrators only)."""
         return await self._get(OperationsHealth, "/admin/health")
+
+    @Call
+    async def read_activity(self) -> Activity:
+        """Return the queue by kind, the workers, the times of stages and the costs (administrators only)."""
+        return await self._get(Activity, "/admin/activity")
 
     @Call
     async def list_circuits(self) -> list[Circuit]:

@@ -410,6 +410,14 @@ class Settings(BaseSettings):
             "another machine, sent as `Authorization: Bearer …`. Unset: only programs on this machine can read them."
         ),
     ] = None
+    traces_url: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://",
+            description="URL of an OpenTelemetry receiver for traces (OTLP over HTTP), such as "
+            "`http://collector:4318/v1/traces`. Needs the extra `octavo[tracing]`.",
+        ),
+    ] = None
     public_url: Annotated[
         str | None,
         Field(

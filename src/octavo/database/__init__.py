@@ -1,6 +1,6 @@
 """Access to PostgreSQL, which coordinates all processes: connections, migrations, queries, and the bundled server."""
 
-from octavo.database.migrator import MigrationState, migrate, read_state, require_current
+from octavo.database.migrator import MigrationState, migrate, newest_known, read_state, require_current
 from octavo.database.pool import (
     Connection,
     Database,
@@ -25,6 +25,7 @@ __all__ = [
     "is_cancelled",
     "load_queries",
     "migrate",
+    "newest_known",
     "read_clock",
     "read_state",
     "require_current",

@@ -1,6 +1,7 @@
 """Migrates a database to the schema of this version with numbered SQL files.
 
-Each file is applied once, in a transaction.
+Each file is applied once, in a transaction. A migration with a line such as `-- compatible-from: 40` leaves everything
+in place that the code uses which knows the migrations up to 40. Processes with such code go on working, and can start.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ FIRST = 1
 OLDEST_SERVER = 16
 OLDEST_VECTOR = (0, 8)
 NAME = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
+COMPATIBLE_FROM = re.compile(r"^-- compatible-from: (?P<number>\d+)( \(contract\))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,23 @@ class Migration:
     def digest(self) -> str:
         return hashlib.sha256(self.statements.encode()).hexdigest()
 
+    @property
+    def compatible_from(self) -> int | None:
+        """The newest migration that a process must know to work with this one. None if all must know this one."""
+        found = COMPATIBLE_FROM.search(self.statements)
+        return int(found["number"]) if found else None
+
 
 @dataclass(frozen=True, slots=True)
 class AppliedMigration:
     number: int
     name: str
     digest: str
+    compatible_from: int | None = None
+
+    def works_with(self, newest_known: int) -> bool:
+        """Whether a process works with this migration that knows only the migrations up to `newest_known`."""
+        return self.number <= newest_known or (self.compatible_from or self.number) <= newest_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +136,12 @@ def missing_migrations(known: Sequence[Migration], applied: Mapping[int, Applied
             "The database was created by a development version from before the first release. It cannot be upgraded. "
             "Use an empty database or another data folder, and add your documents again."
         )
-    newer = sorted(set(applied) - {migration.number for migration in known})
+    newest = known[-1].number
+    newer = [number for number, row in applied.items() if not row.works_with(newest)]
     if newer:
         raise WrongDatabase(
-            f"The database was created by a newer version of Octavo (migration {newer[-1]}; this version has "
-            f"{len(known)}). Install that version, or use another database."
+            f"The database was created by a newer version of Octavo (migration {max(newer)}; this version has "
+            f"{newest}). Install that version, or use another database."
         )
     for migration in known:
         row = applied.get(migration.number)
@@ -160,15 +174,27 @@ def why_unfit(major: int, vector: str | None) -> str | None:
 
 async def _apply_missing(connection: Connection) -> MigrationState:
     await connection.execute(QUERIES.create_table)
-    await _apply(connection, missing_migrations(known_migrations(), await applied_migrations(connection)))
+    applied = await applied_migrations(connection)
+    missing = missing_migrations(known_migrations(), applied)
+    await _apply(connection, missing)
     await connection.execute(EVENTS.ensure_partitions)
     await connection.execute(EVENTS.begin_epoch)
-    return MigrationState(len(known_migrations()), ())
+    return MigrationState(len(applied) + len(missing), ())
+
+
+def newest_known() -> int:
+    """Return the number of the newest migration that this version knows."""
+    return known_migrations()[-1].number
 
 
 async def _apply(connection: Connection, migrations: Sequence[Migration]) -> None:
     for migration in migrations:
-        record = {"number": migration.number, "name": migration.name, "digest": migration.digest}
+        record = {
+            "number": migration.number,
+            "name": migration.name,
+            "digest": migration.digest,
+            "compatible_from": migration.compatible_from,
+        }
         async with connection.transaction():
             await connection.execute(migration.statements.encode())
             await connection.execute(QUERIES.record, record)

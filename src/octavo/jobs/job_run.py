@@ -21,6 +21,8 @@ import structlog
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadSetting, OctavoError, StorageFailed
+from octavo.core.instruments import STAGES, STAGES_RESUMED
+from octavo.core.tracing import span
 from octavo.core.types import JSON, Lane
 from octavo.database import Connection, Database, load_queries, retry_until_available
 
@@ -100,13 +102,17 @@ class Run(Generic[Tools]):
         finished = await self._finished_stages()
         if (name, part) in finished:
             log.info("stage resumed", job=str(self.job.id), stage=name, part=part)
+            STAGES_RESUMED.labels(self.job.kind).inc()
             return finished[name, part]
         self.faults.reach("stage.work.before")
-        started = time.monotonic()
-        made = await work()
-        self.faults.reach("stage.commit.before")
-        await self._commit_stage(FinishedStage(name, part, made, time.monotonic() - started), save)
+        with span(f"stage {name}", {"octavo.part": part}):
+            started = time.monotonic()
+            made = await work()
+            seconds = time.monotonic() - started
+            self.faults.reach("stage.commit.before")
+            await self._commit_stage(FinishedStage(name, part, made, seconds), save)
         self.faults.reach("stage.commit.after")
+        STAGES.labels(self.job.kind, name).observe(seconds)
         finished[name, part] = made
         self.renew_limit()
         log.info("stage finished", job=str(self.job.id), stage=name, part=part)

@@ -16,6 +16,8 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
+from octavo.core.instruments import DUPLICATES_PREVENTED
+from octavo.core.tracing import current_context
 from octavo.core.types import JOB_TRANSITIONS, JSON, RESTING, JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.kinds import UnknownKind
@@ -63,7 +65,10 @@ class NewJob:
 
     def as_json(self) -> dict[str, Any]:
         plain = {name: getattr(self, name) for name in NewJob.__dataclass_fields__}
-        return {name: str(value) if isinstance(value, UUID) else value for name, value in plain.items()}
+        trace = current_context()
+        return {name: str(value) if isinstance(value, UUID) else value for name, value in plain.items()} | (
+            {"trace": trace} if trace else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,11 @@ async def _enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[Enque
         if error.diag.constraint_name == "job_kinds":
             raise UnknownKind(_first_line(error)) from None
         raise BadInput(_first_line(error)) from None
-    return [EnqueuedJob(*row) for row in await cursor.fetchall()]
+    enqueued = [EnqueuedJob(*row) for row in await cursor.fetchall()]
+    for job, made in zip(jobs, enqueued, strict=True):
+        if not made.made:
+            DUPLICATES_PREVENTED.labels(job.kind).inc()
+    return enqueued
 
 
 async def cancel(connection: Connection, job: UUID, *, event: str | None = None) -> int:

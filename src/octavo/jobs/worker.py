@@ -21,7 +21,16 @@ from psycopg.types.json import Jsonb
 from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
 from octavo.core.ids import new_id
 from octavo.core.types import JSON
-from octavo.database import Connection, Database, ThreadConnection, explain, load_queries, retry_until_available
+from octavo.database import (
+    Connection,
+    Database,
+    ThreadConnection,
+    explain,
+    load_queries,
+    newest_known,
+    retry_until_available,
+)
+from octavo.jobs.attempts import recorded_attempt
 from octavo.jobs.job_run import ClaimedJob, FaultPlan, LeaseLost, Run
 from octavo.jobs.kinds import Kinds, sync_kinds
 from octavo.jobs.schedules import Schedule, run_due, sync_schedules
@@ -81,8 +90,11 @@ class Worker(Generic[Tools]):
         self._chores = chores
         self._claims = LaneClaims()
         self._slots = Slots(limits)
+        self._newest_known = newest_known()
         self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
+        # Set when this worker stops by itself, because the schema of the database has become too new for it.
+        self._outdated = asyncio.Event()
         # Set when the clock must be checked earlier, because a job may have been delayed.
         self._delayed = asyncio.Event()
         # Set for a moment when something happens, and counted for chores that are running then.
@@ -94,7 +106,7 @@ class Worker(Generic[Tools]):
         self._exchange_connection: Connection | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Run until `stopping` is set.
+        """Run until `stopping` is set, or until the schema of the database becomes too new for this version.
 
         Jobs then get a few seconds to finish, and unfinished jobs return to the queue.
         """
@@ -112,7 +124,7 @@ class Worker(Generic[Tools]):
             )
         ]
         try:
-            while not stopping.is_set():
+            while not stopping.is_set() and not self._outdated.is_set():
                 if not await self._exchange():
                     await self._rest()
         finally:
@@ -267,7 +279,8 @@ class Worker(Generic[Tools]):
                 running.renew_limit(kind.time_limit_seconds)
 
         aside = partial(running.step_aside, self._wake.set)
-        return await kind.handler(Run(running.job, self._tools, self._database, self._faults, renew, aside))
+        async with recorded_attempt(running.job, self._database):
+            return await kind.handler(Run(running.job, self._tools, self._database, self._faults, renew, aside))
 
     async def _fail(self, job: ClaimedJob, error: OctavoError) -> None:
         rule = RETRY_RULES[error.error_class]
@@ -363,8 +376,13 @@ class Worker(Generic[Tools]):
 
         A worker with jobs checks the clock often, so that it notices if its machine was suspended.
         """
-        row = await (await connection.execute(QUERIES.pass_time, {"taking_over": taking_over})).fetchone()
-        changed, due_in, has_due_schedule = row or (0, None, False)
+        values = {"taking_over": taking_over, "newest_known": self._newest_known}
+        row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
+        changed, due_in, has_due_schedule, is_outdated = row or (0, None, False, False)
+        if is_outdated:
+            log.error("stopping, because a newer version of Octavo changed the schema of the database")
+            self._outdated.set()
+            self._wake.set()
         if changed:
             self._wake.set()
             await connection.execute(QUERIES.notify)

@@ -16,6 +16,7 @@ import psycopg
 import structlog
 
 from octavo.core.errors import OctavoError
+from octavo.core.instruments import HEARTBEATS_MISSED
 from octavo.core.types import JSON, Lane
 from octavo.database import ThreadConnection, explain
 from octavo.jobs.job_run import ClaimedJob
@@ -244,6 +245,7 @@ class Heartbeat:
             complete = self._renew(self._connection)
         except (OctavoError, psycopg.Error) as error:
             log.warning("leases not renewed", reason=explain(error))
+            HEARTBEATS_MISSED.inc()
             self._disconnect()
             return False
         self._renewed = time.monotonic()

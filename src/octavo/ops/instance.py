@@ -8,18 +8,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import psutil
+import psycopg
 import structlog
 from pydantic import SecretStr
 
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
-from octavo.core.errors import DatabaseUnavailable, OctavoError
+from octavo.core.errors import DatabaseUnavailable, OctavoError, WrongDatabase
 from octavo.core.settings import Settings
-from octavo.database import Connection, Database, MigrationState, connect, fetch_rows, load_queries, migrate
+from octavo.database import Connection, Database, MigrationState, connect, fetch_rows, load_queries, migrate, read_state
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
 from octavo.extract.document_facts import PRELOAD as FACTS_PRELOAD
@@ -38,7 +39,7 @@ from octavo.storage import Bucket, open_bucket
 
 log = structlog.get_logger()
 QUERIES = load_queries("operations")
-WATCH_SECONDS = 0.5
+WATCH_SECONDS, SCHEMA_SECONDS = 0.5, 0.05
 MOST_WEB_PROCESSES = 4
 # Any server allows this many connections. A process also opens some outside its pool (a worker's main loop, LISTEN),
 # and some are left for commands, backups and administrators.
@@ -120,6 +121,19 @@ async def open_database(settings: Settings, *, supervised: bool = False) -> Asyn
             await asyncio.gather(watch, return_exceptions=True)
         if server:
             server.release()
+
+
+async def wait_for_schema(database: Database) -> None:
+    """Wait while the supervisor migrates the database.
+
+    Returns if the database is not available or cannot be used: requests then get an error that says so.
+    """
+    with suppress(DatabaseUnavailable, WrongDatabase, psycopg.Error):
+        while True:
+            async with database.connection() as connection:
+                if not (await read_state(connection)).missing:
+                    return
+            await asyncio.sleep(SCHEMA_SECONDS)
 
 
 def web_processes(settings: Settings) -> int:

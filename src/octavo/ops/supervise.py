@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import signal
 import socket
@@ -23,7 +22,7 @@ import psycopg
 import structlog
 
 from octavo.ai.gateway_setup import check_models
-from octavo.core.errors import DatabaseUnavailable, NotPossibleHere, NotRunning, OctavoError, TimedOut
+from octavo.core.errors import DatabaseUnavailable, NotRunning, OctavoError, TimedOut
 from octavo.core.http import shown_address
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
@@ -38,6 +37,7 @@ from octavo.ops.instance import (
     start_database,
     web_processes,
 )
+from octavo.ops.ports import address_of, listen
 from octavo.ops.processes import (
     Backoff,
     ProcessRecord,
@@ -57,10 +57,6 @@ READY_SECONDS, READY_AFTER_RESTART_SECONDS = 300, 60
 SLOW_START_SECONDS = 20
 RELEASE_SECONDS = 60
 POLL_SECONDS = 0.05
-# Opening the port is retried: after a kill, the previous web process releases it only a moment later.
-# The processes of a killed `up` end with it, but on a busy machine they hold the port for some seconds longer.
-PORT_SECONDS, PORT_OF_ENDING_SECONDS, PORT_PAUSE_SECONDS = 1.0, 30.0, 0.05
-BACKLOG = 2048
 STOP_SECONDS = 60
 
 
@@ -85,10 +81,16 @@ class Child:
 
 
 class Supervisor:
-    """Runs Octavo on one data folder: opens the port, keeps the child processes running, and records them in a file."""
+    """Runs Octavo on one data folder: opens the port, keeps the child processes running, and records them in a file.
 
-    def __init__(self, settings: Settings, announce: Callable[[str], None]) -> None:
+    `listener` is the port, if it is already open.
+    """
+
+    def __init__(
+        self, settings: Settings, announce: Callable[[str], None], listener: socket.socket | None = None
+    ) -> None:
         self._settings = settings
+        self._listener = listener
         self._announce = announce
         self._folder = DataFolder(settings.data_dir)
         self._record = RecordFile(self._folder)
@@ -107,11 +109,14 @@ class Supervisor:
         self._left_behind = self._record.left_behind()
         try:
             self._catch_signals()
-            with listen(self._settings.host, self._settings.port, self._left_behind) as listener:
+            with self._listener or self._listen() as listener:
                 self._address = address_of(listener)
                 await self._run_parts(listener)
         finally:
             self._record.release()
+
+    def _listen(self) -> socket.socket:
+        return listen(self._settings.host, self._settings.port, self._left_behind)
 
     async def _run_parts(self, listener: socket.socket) -> None:
         server = embedded_server(self._settings)
@@ -241,46 +246,6 @@ async def describe_sandbox(settings: Settings) -> str:
     """
     async with sandbox_of(settings) as sandbox:
         return (await sandbox.layers()).summary
-
-
-def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
-    """Open the port, which stays open while web processes restart.
-
-    `before` is what an earlier `octavo up` recorded before it was killed. Its processes may still use the port, so
-    opening the port is retried for longer while any of them exists.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    began = time.monotonic()
-    while True:
-        limit = PORT_OF_ENDING_SECONDS if before and before.is_ending() else PORT_SECONDS
-        # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, port))
-            listener.listen(BACKLOG)
-        except OSError as error:
-            listener.close()
-            if error.errno != errno.EADDRINUSE or time.monotonic() - began > limit:
-                raise NotPossibleHere(explain_address(error, host, port)) from None
-            time.sleep(PORT_PAUSE_SECONDS)
-        else:
-            return listener
-
-
-def explain_address(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} on {host} is in use. Stop the other program, or set OCTAVO_PORT."
-    if error.errno == errno.EACCES:
-        return f"Port {port} requires root. Set OCTAVO_PORT to a port above 1023."
-    reason = error.strerror or error
-    return f"Cannot listen on {host} port {port}: {reason}. Set OCTAVO_HOST to an address of this machine."
-
-
-def address_of(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{shown}:{port}"
 
 
 async def spawn(child: Child) -> asyncio.subprocess.Process:

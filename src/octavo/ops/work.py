@@ -13,12 +13,14 @@ import structlog
 
 from octavo.ai.gateway_setup import LiveGateway, LiveModels
 from octavo.core.settings import Settings
+from octavo.core.tracing import stop_tracing
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
 from octavo.jobs.job_run import FaultPlan
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.ops.instance import LATER, PRELOAD, bucket_of, fetch_client_of, open_database, open_recognition, sandbox_of
+from octavo.ops.metrics import COUNTS
 from octavo.owners.sessions import local_owner
 from octavo.pipeline import Tools, known_chores, known_kinds, known_schedules
 
@@ -51,11 +53,13 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
         gateway = LiveGateway(models)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
         tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway, models)
-        chores = known_chores(gateway)
+        chores = [*known_chores(gateway), COUNTS.add]
         faults, schedules = FaultPlan(settings.faults), known_schedules()
         worker = Worker(database, known_kinds(), tools, limits, faults, schedules, chores, worker_id=worker_id)
         log.info("worker started", worker=str(worker.id), slots=limits.slots)
         await worker.run(stopping)
+        await COUNTS.try_to_add(database)
+        await asyncio.to_thread(stop_tracing)
         log.info("worker stopped", worker=str(worker.id))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import cache
 
 import uvicorn
@@ -15,10 +16,12 @@ from octavo import __version__
 from octavo.ai.gateway_setup import LiveModels
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.core.settings import Settings
+from octavo.core.tracing import stop_tracing
 from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
-from octavo.ops.instance import bucket_of, open_database, open_reader_of, sandbox_of
+from octavo.ops.instance import bucket_of, open_database, open_reader_of, sandbox_of, wait_for_schema
+from octavo.ops.metrics import COUNTS
 from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
@@ -31,6 +34,7 @@ from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
 from octavo.web.http.protocol import protocol_for
 from octavo.web.http.security import HEADERS, BodyLimit, HostCheck, SameSite, SecurityHeaders, SessionHeaders
+from octavo.web.http.timing import Timing
 from octavo.web.live.hub import Hub, StreamIntervals
 from octavo.web.rooms import (
     account,
@@ -72,8 +76,17 @@ GRACE_SECONDS = 10
 KEEP_ALIVE_SECONDS = 75
 
 
-def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: StreamIntervals | None = None) -> FastAPI:
-    """Create the web application for one process. Its services are opened when the application starts."""
+def create_app(
+    settings: Settings,
+    *,
+    clock: Clock = time.monotonic,
+    pace: StreamIntervals | None = None,
+    is_supervised: bool = False,
+) -> FastAPI:
+    """Create the web application for one process. Its services are opened when the application starts.
+
+    If another process migrates the database while this one starts (`is_supervised`), requests wait for it.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -89,14 +102,21 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
             open_reader_of(settings) as reader,
             aclosing(LiveModels(settings, database)) as models,
         ):
+            if is_supervised:
+                await wait_for_schema(database)
             limits = make_limits(settings, database, clock)
             live = Hub(database, pace, limits.slots, settings.streams)
             with closing(PagePictures(database, bucket, sandbox, clock)) as drawn:
                 app.state.services = Services(settings, database, bucket, sandbox, limits, live, drawn, models, reader)
+                counting = asyncio.create_task(COUNTS.keep_adding(database))
                 try:
                     yield
                 finally:
+                    counting.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await counting
                     await limits.slots.aclose()
+                    await asyncio.to_thread(stop_tracing)
 
     app = FastAPI(
         title="Octavo",
@@ -115,6 +135,7 @@ def create_app(settings: Settings, *, clock: Clock = time.monotonic, pace: Strea
     app.add_middleware(SameSite, origins=settings.origins)
     app.add_middleware(HostCheck, settings=settings)
     app.add_middleware(SecurityHeaders)
+    app.add_middleware(Timing)
     app.mount("/static", Assets(), name="static")  # requested most often, so matched first
     app.router.routes.extend(_routes().routes)
     app.openapi = describe_api(app, [*library.SOURCES, conversions.DocumentToConvert])
@@ -146,9 +167,9 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: Settings, listener: socket.socket) -> None:
+def serve(settings: Settings, listener: socket.socket, *, is_supervised: bool = False) -> None:
     """Serve requests on a listening socket that the caller has opened."""
-    server_of(create_app(settings), settings).run(sockets=[listener])
+    server_of(create_app(settings, is_supervised=is_supervised), settings).run(sockets=[listener])
 
 
 def server_of(app: FastAPI, settings: Settings) -> Server:

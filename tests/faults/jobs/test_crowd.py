@@ -12,7 +12,7 @@ from psycopg.errors import DeadlockDetected
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.database import Connection, connect
+from octavo.database import Connection, connect, newest_known
 from octavo.jobs.job_run import ClaimedJob
 from tests.support.engine import FROM_THE_BEGINNING, QUERIES, Engine, leases, most_at_once
 
@@ -41,7 +41,7 @@ async def claimer(info: str, seed: int, left: list[int], met: list[UUID]) -> Non
                 else:
                     held.append(job)
             if not held:
-                await connection.execute(QUERIES.pass_time, {"taking_over": True})
+                await connection.execute(QUERIES.pass_time, {"taking_over": True, "newest_known": newest_known()})
                 row = await (
                     await connection.execute(b"SELECT count(*) FROM jobs WHERE status <> 'complete'")
                 ).fetchone()

@@ -19,6 +19,7 @@ from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OctavoError
 from octavo.core.ids import new_id
+from octavo.core.instruments import REGISTRY
 from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer
@@ -48,6 +49,29 @@ async def test_the_same_question_is_paid_for_once_and_records_the_savings(bench:
     assert len(bench.gemini.asked) + len(bench.openai.asked) == 1
     (reuse,) = bench.engine.rows("SELECT * FROM ai_reuses")
     assert reuse["saved_usd"] == first.cost_usd == bench.billed() > 0
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+async def test_calls_costs_failures_and_stored_answers_are_counted(bench: Bench) -> None:
+    call = {"provider": "gemini", "purpose": CLASSIFY_DOCUMENT.name}
+    series = (
+        ("octavo_ai_call_duration_seconds_count", {**call, "result": "ok"}),
+        ("octavo_ai_call_duration_seconds_count", {**call, "result": "truncated"}),
+        ("octavo_ai_cost_usd_total", call),
+        ("octavo_ai_cache_hits_total", {"purpose": CLASSIFY_DOCUMENT.name}),
+    )
+    before = [counted(name, **labels) for name, labels in series]
+    caller = bench.working()
+    bench.gemini.script.extend([Trouble.TRUNCATED])
+    with pytest.raises(OctavoError):
+        await bench.gateway().ask(CLASSIFY_DOCUMENT, DOCUMENT, caller)
+    for _ in range(2):
+        await bench.gateway().ask(CLASSIFY_DOCUMENT, DOCUMENT, caller)
+    new = [counted(name, **labels) - was for (name, labels), was in zip(series, before, strict=True)]
+    assert new == [1, 1, pytest.approx(float(bench.billed())), 1]
 
 
 async def test_another_owner_generation_or_text_makes_a_new_call(bench: Bench) -> None:

@@ -10,10 +10,11 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from octavo.core.errors import DatabaseUnavailable, WrongDatabase
-from octavo.database import connect, load_queries, migrate, read_state
-from octavo.database.migrator import Migration, known_migrations
+from octavo.database import Database, connect, load_queries, migrate, read_state
+from octavo.database.migrator import Migration, create_schema, known_migrations
+from octavo.ops.instance import wait_for_schema
 from tests.support.postgres import Server, as_url
-from tests.support.processes import octavo_environment, running_octavo, wait_until
+from tests.support.processes import PATIENCE_SECONDS, octavo_environment, running_octavo, wait_until
 from tests.support.schema import (
     FUNCTION,
     SCHEMA,
@@ -108,6 +109,18 @@ async def test_a_migration_that_is_killed_leaves_the_version_before_and_the_next
             await asyncio.to_thread(wait_until, lambda: not is_there(), "its connection has ended")
             assert dump_schema(info) == before
             assert (await migrate(info)).applied == len(known_migrations())
+
+
+async def test_a_supervised_web_process_waits_for_the_migration(newest_server: Server) -> None:
+    earlier = {one.number for one in known_migrations()[:-1]}
+    with newest_server.database(migrated=False) as info:
+        async with Database(info) as database, database.connection() as connection:
+            waiting = asyncio.create_task(wait_for_schema(database))
+            await create_schema(connection, earlier)
+            assert (await read_state(connection)).missing
+            assert not waiting.done()
+            await migrate(info)
+            await asyncio.wait_for(waiting, PATIENCE_SECONDS)
 
 
 async def test_a_database_of_a_newer_version_is_not_touched(database_info: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,7 @@ TWO = Migration(2, "two", "SELECT 2")
 
 
 def applied(*migrations: Migration) -> dict[int, AppliedMigration]:
-    return {one.number: AppliedMigration(one.number, one.name, one.digest) for one in migrations}
+    return {one.number: AppliedMigration(one.number, one.name, one.digest, one.compatible_from) for one in migrations}
 
 
 def test_missing_migrations_are_listed_in_order() -> None:
@@ -27,6 +28,51 @@ def test_missing_migrations_are_listed_in_order() -> None:
 def test_a_database_of_a_newer_version_is_refused() -> None:
     with pytest.raises(WrongDatabase, match="newer version of Octavo"):
         missing_migrations([ONE], applied(ONE, TWO))
+
+
+def test_a_newer_database_is_accepted_if_all_newer_migrations_are_compatible() -> None:
+    expand = Migration(2, "expand", "-- Adds a column.\n-- compatible-from: 1\nSELECT 2")
+    contract = Migration(3, "contract", "-- compatible-from: 2 (contract)\nSELECT 3")
+    assert missing_migrations([ONE], applied(ONE, expand)) == []
+    assert missing_migrations([ONE, expand], applied(ONE, expand, contract)) == []
+    with pytest.raises(WrongDatabase, match="migration 3; this version has 1"):
+        missing_migrations([ONE], applied(ONE, expand, contract))
+
+
+BREAKING = re.compile(
+    r"\b(DROP\s+(TABLE|COLUMN|FUNCTION|VIEW|TYPE|TRIGGER)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN\s+\w+\s+(SET\s+DATA\s+)?TYPE)\b"
+    r"|\bADD\s+COLUMN\b(?![^,;]*\bDEFAULT\b)[^,;]*\bNOT\s+NULL\b",
+    re.IGNORECASE,
+)
+
+
+def breaks_older_code(one: Migration) -> bool:
+    """Whether a migration takes something away that older code may use, although it says that it is compatible.
+
+    A migration that is marked with `(contract)` says that the older code no longer uses it.
+    """
+    is_marked = one.compatible_from is not None and "(contract)" not in one.statements
+    return is_marked and bool(BREAKING.search(re.sub("--.*", "", one.statements)))
+
+
+@pytest.mark.parametrize(
+    ("statement", "breaks"),
+    [
+        ("ALTER TABLE a ADD COLUMN b text;", False),
+        ("ALTER TABLE a ADD COLUMN b text NOT NULL DEFAULT '';", False),
+        ("CREATE TABLE a (b text NOT NULL);", False),
+        ("ALTER TABLE a ADD COLUMN b text NOT NULL;", True),
+        ("ALTER TABLE a DROP COLUMN b;", True),
+        ("ALTER TABLE a RENAME COLUMN b TO c;", True),
+        ("ALTER TABLE a ALTER COLUMN b SET NOT NULL;", True),
+        ("ALTER TABLE a ALTER COLUMN b TYPE bigint;", True),
+        ("DROP FUNCTION a(integer);", True),
+    ],
+)
+def test_a_compatible_migration_removes_nothing_in_use(statement: str, breaks: bool) -> None:
+    assert breaks_older_code(Migration(2, "two", f"-- compatible-from: 1\n{statement}")) is breaks
+    assert not breaks_older_code(Migration(2, "two", statement))
+    assert not any(breaks_older_code(one) for one in known_migrations())
 
 
 def test_a_migration_that_was_changed_after_it_was_applied_is_refused() -> None:

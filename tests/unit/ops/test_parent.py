@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ import psutil
 import pytest
 
 from octavo.core.errors import NotPossibleHere
-from octavo.ops import supervise
+from octavo.ops import ports
 from octavo.ops.processes import ProcessRecord, UpRecord
 from tests.support.processes import running, wait_until
 
@@ -82,13 +83,31 @@ def holder() -> Iterator[subprocess.Popen[str]]:
 def test_the_port_is_awaited_while_processes_of_a_killed_up_end(
     holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervise, "PORT_SECONDS", 0.0)
+    monkeypatch.setattr(ports, "PORT_SECONDS", 0.0)
     assert holder.stdout
     assert holder.stdin
     port = int(holder.stdout.readline())
     with pytest.raises(NotPossibleHere, match="in use"):
-        supervise.listen("127.0.0.1", port)
+        ports.listen("127.0.0.1", port)
     threading.Timer(0.2, holder.stdin.close).start()
     before = UpRecord(0, "", [ProcessRecord("web", holder.pid, 0)])
-    with supervise.listen("127.0.0.1", port, before) as listener:
+    with ports.listen("127.0.0.1", port, before) as listener:
         assert listener.getsockname()[1] == port
+
+
+# As systemd does it: the socket is descriptor 3, and the variables name the process that it is for.
+USE_OPENED = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+from octavo.ops.ports import open_early
+print(open_early("127.0.0.1", 1).getsockname()[1])
+"""
+
+
+def test_a_port_that_systemd_opened_is_used() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        number = opened.fileno()
+        command = [sys.executable, "-c", USE_OPENED, str(number)]
+        done = subprocess.run(command, pass_fds=(number,), capture_output=True, text=True, check=True)
+        assert int(done.stdout) == opened.getsockname()[1]

@@ -6,6 +6,7 @@
 \ir limits.sql
 \ir events.sql
 \ir queue.sql
+\ir monitoring.sql
 \ir job_views.sql
 \ir documents.sql
 \ir uploads.sql

@@ -162,6 +162,9 @@ BEGIN
     IF capped IS NOT NULL THEN
         PERFORM admit_waiting(capped);
     END IF;
+    IF wanted @? '$[*].trace' THEN
+        PERFORM record_traces(wanted);
+    END IF;
 
     RETURN QUERY
     SELECT coalesce(same.id, twin.id), same.id IS NOT NULL
@@ -238,6 +241,7 @@ BEGIN
     )
     SELECT count(*), array_agg(cap_key) FILTER (WHERE cap_key IS NOT NULL AND NOT admitted) INTO number, returned FROM over;
     PERFORM return_slots(coalesce(returned, '{}'));
+    PERFORM add_to_metric('octavo_job_takeovers_total', jsonb_build_object('reason', because), number);
     RETURN number;
 END $$;
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.ai.budgets import Budgets
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.pagination import Page
 from octavo.core.types import JobStatus
@@ -22,7 +23,9 @@ from octavo.jobs.queue import (
 )
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
 from octavo.ops import dead_letters as dead_letter_jobs
+from octavo.ops.activity import read_activity
 from octavo.ops.dead_letters import AfterDiscard
+from octavo.records.activity import Activity
 from octavo.records.jobs import ChangeCount, ImportState, JobView, OperationsHealth
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
 from octavo.web.context.idempotency import IdempotencyOf
@@ -117,6 +120,13 @@ async def health(services: ServicesOf) -> OperationsHealth:
     async with services.database.connection() as connection:
         live = sum(worker.alive for worker in await list_workers(connection))
         return OperationsHealth(all(check.ok for check in checks), checks, live, await count_jobs(connection))
+
+
+@router.get("/activity")
+async def activity(services: ServicesOf) -> Activity:
+    """Return the queue by kind, the workers, the times of stages, and the costs of models."""
+    async with services.database.connection() as connection:
+        return await read_activity(connection, Budgets.of(services.settings))
 
 
 @router.get("/circuits")

@@ -9,7 +9,7 @@ import { throttled } from "../../shell/js/throttle.js";
 const LEAST_MS = 1000;
 const OTHERS_MS = 10_000; // there are no live events for other owners' jobs
 const PLAIN = ["#op-health", "#op-wrong"];
-const TABLES = ["#op-workers", "#op-schedules", ...(one("#op-circuits") ? ["#op-circuits"] : [])];
+const TABLES = ["#op-workers", "#op-schedules", "#op-stages", "#op-costs", ...(one("#op-circuits") ? ["#op-circuits"] : [])];
 
 const form = one("#letters");
 const letters = one("#op-letters");

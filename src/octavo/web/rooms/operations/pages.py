@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
+from octavo.ai.budgets import Budgets
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
 from octavo.core.formatting import count_of, format_span
@@ -18,9 +19,11 @@ from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.queue import requeue_dead_letters
 from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import WorkerView, dead_letters, list_workers
+from octavo.ops.activity import read_spending, read_stage_times
 from octavo.ops.dead_letters import AfterDiscard, discard
 from octavo.ops.health import Check
 from octavo.owners import Caller
+from octavo.records.activity import Spending, StageTime
 from octavo.records.jobs import JobView, stage_words
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import Services, ServicesOf
@@ -71,6 +74,8 @@ class Overview:
     workers: list[WorkerView]
     schedules: list[ScheduleState]
     circuits: list[Circuit]
+    stages: list[StageTime]
+    spending: Spending
 
 
 # Access ----------------------------------------------------------------------------------------------------------
@@ -122,6 +127,8 @@ async def _look(services: Services, caller: Caller) -> Overview:
         workers = await list_workers(connection)
         schedules = await list_schedules(connection)
         circuits = await list_circuits(connection, services.settings)
+        stages = await read_stage_times(connection)
+        spending = await read_spending(connection, Budgets.of(services.settings))
         titles = await find_titles(connection, caller.owner_id, page.items)
     waits = waiting_time(counts["oldest_at"], counts["now"])
     return Overview(
@@ -133,6 +140,8 @@ async def _look(services: Services, caller: Caller) -> Overview:
         workers=workers,
         schedules=schedules,
         circuits=circuits,
+        stages=stages,
+        spending=spending,
     )
 
 

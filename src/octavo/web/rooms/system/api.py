@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from starlette.types import Message, Receive, Scope, Send
 
 from octavo import __version__
+from octavo.ai.budgets import Budgets
 from octavo.client import Client
 from octavo.client.transport import RetryPolicy
 from octavo.core.errors import NotFound, Unauthenticated
@@ -22,7 +23,7 @@ from octavo.core.types import Extraction
 from octavo.database import read_clock
 from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
 from octavo.jobs.views import MOST_LIMIT
-from octavo.ops.health import MEDIA_TYPE, read_metrics, render_metrics
+from octavo.ops.metrics import COUNTS, MEDIA_TYPE, read_metrics, render_metrics
 from octavo.records.account import Limits, Published
 from octavo.records.jobs import LiveEvent
 from octavo.web.context.callers import KeyCaller, ReadCaller, still_acts_for
@@ -130,14 +131,15 @@ async def readyz(request: Request, services: ServicesOf, response: Response) -> 
 
 @health_router.get("/metrics", response_class=Response, responses=problems(401))
 async def metrics(request: Request, services: ServicesOf) -> Response:
-    """Return queue and worker metrics in Prometheus format.
+    """Return the metrics of all processes in the Prometheus format.
 
     From another machine, send the token set in OCTAVO_METRICS_TOKEN as a bearer token.
     """
     if not may_monitor(request.scope, services.settings.metrics_token):
         raise Unauthenticated("Send the token set in OCTAVO_METRICS_TOKEN.")
+    await COUNTS.add(services.database)
     async with services.database.connection() as connection:
-        found = await read_metrics(connection)
+        found = await read_metrics(connection, Budgets.of(services.settings))
     return Response(render_metrics(found), media_type=MEDIA_TYPE)
 
 

@@ -1,0 +1,308 @@
+"""Upgrades a filled installation of version 0.1 with waiting jobs, while clients read, and reports what they notice.
+
+    python -m benchmarks.upgrade --documents 2000 --old SOURCES
+
+SOURCES is the folder `src` of version 0.1, with whose code the installation runs before the upgrade. The documents are
+copies of those in tests/data/backup-0.1.tar.xz. Afterwards the new version restarts once more, on a port that stays
+open, as a socket unit of systemd keeps it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+import httpx
+import psycopg
+
+from octavo.core.settings import Settings
+from octavo.database.migrator import known_migrations
+from octavo.ops.backup import read_manifest, restore_backup
+from octavo.ops.instance import database_address
+from tests.support.instance import free_port
+from tests.support.postgres import open_folder
+from tests.support.processes import octavo_environment, wait_until
+from tests.support.tree import ROOT
+
+ARCHIVE = ROOT / "tests/data/backup-0.1.tar.xz"
+# The tables of a document, and which of their columns are ids that each copy has of its own.
+OWN_IDS = {"id", "document_id", "process_id", "job_id", "chunk_id", "family_id", "parent_id"}
+TABLES = (
+    *("documents", "uploads", "artifacts", "jobs", "job_stages", "chunks", "chunk_words", "chunk_concepts"),
+    *("events", "chunk_embeddings", "document_passages", "document_tags", "document_words", "facts", "vocabulary"),
+)
+# Starts a command with a socket as descriptor 3.
+AS_SYSTEMD = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+READERS = 4
+PATIENCE_SECONDS = 120
+COUNTS = b"""
+    SELECT count(*), count(*) FILTER (WHERE status = 'completed'),
+           (SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')) FROM documents"""
+
+
+# The installation before the upgrade ---------------------------------------------------------------------------------
+
+
+async def restore_old(folder: Path, data: Path) -> None:
+    """Restore the archive without migrating it: as version 0.1 left it."""
+    with tarfile.open(ARCHIVE) as packed:
+        packed.extractall(folder, filter="data")
+    numbers = {one.number for one in read_manifest(folder / "backup").migrations}
+    old = tuple(one for one in known_migrations() if one.number in numbers)
+    with mock.patch("octavo.database.migrator.known_migrations", return_value=old):
+        await restore_backup(Settings(data_dir=data), folder / "backup", lambda _text, _done, _total: None)
+
+
+async def multiply(data: Path, wanted: int, waiting: int) -> None:
+    """Copy the documents until there are `wanted`, of which about `waiting` have a job that waits."""
+    async with database_address(Settings(data_dir=data)) as address:
+        with psycopg.connect(address) as connection:
+            connection.execute("SET session_replication_role = replica")
+            for status, most in (("pending", waiting), ("completed", wanted - waiting)):
+                names = [
+                    row[0]
+                    for row in connection.execute("SELECT id FROM documents WHERE status = %s", [status]).fetchall()
+                ]
+                connection.execute(
+                    "CREATE TEMP TABLE chosen ON COMMIT DROP AS SELECT unnest(%s::uuid[]) AS id", [names]
+                )
+                for table in TABLES:
+                    copy_rows(connection, table, most // len(names) - 1)
+                connection.execute("DROP TABLE chosen")
+            connection.execute("UPDATE objects o SET refs = (SELECT count(*) FROM artifacts a WHERE a.key = o.key)")
+            connection.execute(
+                "UPDATE owner_usage SET (bytes, documents) = (SELECT sum(bytes), count(*) FROM documents)"
+            )
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+
+
+def copy_rows(connection: psycopg.Connection, table: str, copies: int) -> None:
+    columns = connection.execute(
+        "SELECT attname, atttypid::regtype::text FROM pg_attribute "
+        "WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity = ''",
+        [table],
+    ).fetchall()
+    values = ", ".join(copied(table, name, kind) for name, kind in columns)
+    names = ", ".join(f'"{name}"' for name, _ in columns)
+    connection.execute(
+        f"INSERT INTO {table} ({names}) SELECT {values} FROM {table} t, generate_series(1, {copies}) AS n "
+        f"WHERE {belongs(table)} {'ORDER BY n, t.id' if table == 'events' else ''} ON CONFLICT DO NOTHING".encode()
+    )
+
+
+def copied(table: str, name: str, kind: str) -> str:
+    if kind == "uuid" and name in OWN_IDS:
+        return f'md5(t."{name}"::text || n)::uuid'
+    if name == "sha256" and kind == "bytea":
+        return "sha256(t.sha256 || n::text::bytea)"
+    if table == "jobs" and name == "key":
+        return "t.key || ':' || n"
+    return f't."{name}"'
+
+
+def belongs(table: str) -> str:
+    """Which rows belong to the chosen documents. Stages belong to jobs, and words to chunks."""
+    if table == "documents":
+        return "t.id IN (SELECT id FROM chosen)"
+    if table == "job_stages":
+        return "t.job_id IN (SELECT id FROM jobs WHERE document_id IN (SELECT id FROM chosen))"
+    if table == "chunk_concepts":
+        return "t.chunk_id IN (SELECT id FROM chunks WHERE document_id IN (SELECT id FROM chosen))"
+    return "t.document_id IN (SELECT id FROM chosen)"
+
+
+# What clients notice -------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Reader:
+    """A client that reads all the time. `requests` has the start, the end and the status of each; 0 is no response."""
+
+    address: str
+    key: str
+    paths: Sequence[str]
+    requests: list[tuple[float, float, int]] = field(default_factory=list[tuple[float, float, int]])
+
+    def read(self, ending: threading.Event) -> None:
+        headers = {"authorization": f"Bearer {self.key}"}
+        with httpx.Client(base_url=self.address, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+            while not ending.is_set():
+                began = time.monotonic()
+                try:
+                    status = client.get(self.paths[len(self.requests) % len(self.paths)]).status_code
+                except httpx.TransportError:
+                    status = 0
+                self.requests.append((began, time.monotonic(), status))
+                ending.wait(0.05)
+
+    @property
+    def errors(self) -> int:
+        return sum(status != 200 for _, _, status in self.requests)
+
+    @property
+    def longest_error(self) -> float:
+        """The longest time from a failure until a request was sent that succeeded."""
+        longest, failing_since = 0.0, None
+        for began, ended, status in self.requests:
+            if status != 200 and failing_since is None:
+                failing_since = ended
+            if status == 200 and failing_since is not None:
+                longest, failing_since = max(longest, began - failing_since), None
+        return longest
+
+    @property
+    def longest_wait(self) -> float:
+        return max(ended - began for began, ended, _ in self.requests)
+
+
+@contextmanager
+def reading(what: str, address: str, key: str, paths: Sequence[str]) -> Generator[None]:
+    ending = threading.Event()
+    readers = [Reader(address, key, paths) for _ in range(READERS)]
+    threads = [threading.Thread(target=one.read, args=(ending,)) for one in readers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        for thread in threads:
+            thread.join()
+    statuses = sorted({status for one in readers for _, _, status in one.requests} - {200})
+    print(
+        f"{what}: {sum(len(one.requests) for one in readers)} requests, {sum(one.errors for one in readers)} errors "
+        f"{statuses or ''}; longest time with errors {max(one.longest_error for one in readers):.2f} s, "
+        f"longest wait {max(one.longest_wait for one in readers):.2f} s"
+    )
+
+
+# The upgrade ---------------------------------------------------------------------------------------------------------
+
+
+class Installation:
+    """`octavo up` as people start it. With a held port, this process keeps the port open, as systemd does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data, self.log = folder / "data", folder / "up.log"
+        self.environment = octavo_environment(self.data, port=free_port())
+        self.address = f"http://127.0.0.1:{self.environment['OCTAVO_PORT']}"
+        self.listener: socket.socket | None = None
+        self.running: subprocess.Popen[bytes] | None = None
+
+    def hold_port(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", int(self.environment["OCTAVO_PORT"])), backlog=2048)
+
+    def start(self) -> None:
+        command, descriptors = [sys.executable, "-m", "octavo", "up"], ()
+        if self.listener:
+            descriptors = (self.listener.fileno(),)
+            command = [sys.executable, "-c", AS_SYSTEMD, str(descriptors[0]), *command]
+        already = len(self.log.read_text()) if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self.running = subprocess.Popen(command, env=self.environment, pass_fds=descriptors, stdout=log, stderr=log)
+        wait_until(lambda: "Ctrl-C stops everything" in self.log.read_text()[already:], "it is ready")
+
+    def stop(self) -> None:
+        if self.running:
+            self.running.terminate()
+            self.running.wait()
+
+    def octavo(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "octavo", *arguments]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+
+
+def counts(data: Path) -> tuple[int, int, int]:
+    """Documents, documents that are done, and jobs that wait or run."""
+
+    async def read() -> tuple[int, int, int]:
+        async with database_address(Settings(data_dir=data)) as address:
+            with psycopg.connect(address) as connection:
+                row = connection.execute(COUNTS).fetchone()
+        assert row
+        return row[0], row[1], row[2]
+
+    return asyncio.run(read())
+
+
+def describe(data: Path) -> str:
+    documents, done, waiting = counts(data)
+    return f"{documents:,} documents, {done:,} of them done, {waiting:,} unfinished jobs"
+
+
+def upgrade(folder: Path, old_sources: str, documents: int, waiting: int) -> int:
+    installation = Installation(folder)
+    asyncio.run(restore_old(folder, installation.data))
+    asyncio.run(multiply(installation.data, documents, waiting))
+    print("before:", describe(installation.data))
+    new = installation.environment
+    installation.environment = {**new, "PYTHONPATH": old_sources}
+    installation.start()
+    key, paths = prepare(installation)
+    with reading("upgrade from 0.1", installation.address, key, paths):
+        time.sleep(3)
+        replace(installation, new)
+        time.sleep(3)
+    installation.stop()
+    installation.hold_port()
+    installation.start()
+    with reading("restart with a port that stays open", installation.address, key, paths):
+        time.sleep(3)
+        replace(installation, new)
+        time.sleep(3)
+    wait_until(lambda: counts(installation.data)[2] == 0, "all jobs are done", seconds=1800)
+    print("after:", describe(installation.data))
+    checked = installation.octavo("doctor")
+    installation.stop()
+    print(checked.stdout if checked.returncode else "doctor: everything is in order")
+    return checked.returncode
+
+
+def replace(installation: Installation, environment: dict[str, str]) -> None:
+    began = time.monotonic()
+    installation.stop()
+    stopped = time.monotonic()
+    installation.environment = environment
+    installation.start()
+    print(f"stopped in {stopped - began:.1f} s, ready again after {time.monotonic() - stopped:.1f} s")
+
+
+def prepare(installation: Installation) -> tuple[str, list[str]]:
+    key = json.loads(installation.octavo("keys", "add", "reader", "--scope", "read", "--json").stdout)["key"]
+    found = json.loads(installation.octavo("ls", "--json").stdout)["items"]
+    done = [one["id"] for one in found if one["status"] == "completed"][:5]
+    return key, ["/api/v1/documents?limit=20", *(f"/api/v1/documents/{one}" for one in done)]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--documents", type=int, default=2000)
+    options.add_argument("--waiting", type=int, default=60, help="Documents whose jobs wait.")
+    options.add_argument("--old", required=True, help="Folder `src` of version 0.1.")
+    given = options.parse_args()
+    os.environ.pop("OCTAVO_DATA_DIR", None)
+    with open_folder() as folder:
+        return upgrade(folder, given.old, given.documents, given.waiting)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Opens the port of the web server. Loads little, so that the port is open soon after the command started."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from octavo.core.errors import NotPossibleHere
+
+if TYPE_CHECKING:
+    from octavo.ops.processes import UpRecord
+
+# Opening the port is retried: after a kill, the previous web process releases it only a moment later.
+# The processes of a killed `up` end with it, but on a busy machine they hold the port for some seconds longer.
+PORT_SECONDS, PORT_OF_ENDING_SECONDS, PORT_PAUSE_SECONDS = 1.0, 30.0, 0.05
+BACKLOG = 2048
+# The first descriptor that systemd passes to a service.
+FIRST_DESCRIPTOR = 3
+
+
+def open_early(host: str, port: int) -> socket.socket | None:
+    """Open the port now, if that is possible. Clients then wait for the start of the server and are not refused.
+
+    Returns None if the port is in use or cannot be opened; `listen` then tries longer and explains why.
+    """
+    inherited = inherited_listener()
+    if inherited:
+        return inherited
+    try:
+        return _bind(host, port)
+    except OSError:
+        return None
+
+
+def inherited_listener() -> socket.socket | None:
+    """Return the listening socket that systemd opened for this process; None if there is none.
+
+    systemd keeps the socket open while this process restarts, so clients wait for a moment instead of being refused.
+    """
+    number, process = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
+    if process != str(os.getpid()):
+        return None
+    listener = socket.socket(fileno=FIRST_DESCRIPTOR)
+    if number != "1" or listener.family not in {socket.AF_INET, socket.AF_INET6}:
+        raise NotPossibleHere("The socket unit must have one ListenStream with a TCP port.")
+    listener.set_inheritable(False)
+    return listener
+
+
+def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
+    """Open the port, which stays open while web processes restart.
+
+    `before` is what an earlier `octavo up` recorded before it was killed. Its processes may still use the port, so
+    opening the port is retried for longer while any of them exists.
+    """
+    began = time.monotonic()
+    while True:
+        limit = PORT_OF_ENDING_SECONDS if before and before.is_ending() else PORT_SECONDS
+        try:
+            return _bind(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() - began > limit:
+                raise NotPossibleHere(explain_address(error, host, port)) from None
+            time.sleep(PORT_PAUSE_SECONDS)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def explain_address(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} on {host} is in use. Stop the other program, or set OCTAVO_PORT."
+    if error.errno == errno.EACCES:
+        return f"Port {port} requires root. Set OCTAVO_PORT to a port above 1023."
+    reason = error.strerror or error
+    return f"Cannot listen on {host} port {port}: {reason}. Set OCTAVO_HOST to an address of this machine."
+
+
+def address_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}"
