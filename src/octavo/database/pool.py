@@ -7,7 +7,9 @@ import select
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any, Self, TypeVar
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -41,6 +43,16 @@ log = structlog.get_logger()
 RETRY_PAUSE = 0.2
 # SQLSTATE class 22: the message contains the rejected value.
 DATA_EXCEPTION = "22"
+
+
+# The caller of the request that this task handles: an id, and how the caller signed in. Events record it.
+_actor: ContextVar[tuple[str, str] | None] = ContextVar("actor", default=None)
+ACT_AS = b"SELECT set_config('octavo.actor', %s, true), set_config('octavo.via', %s, true)"
+
+
+def act_as(actor: UUID | None, via: str = "") -> None:
+    """Record the events of all later transactions of this task as actions of this caller; None for nobody."""
+    _actor.set((str(actor), via) if actor else None)
 
 
 class Database:
@@ -177,6 +189,8 @@ class Database:
         any error.
         """
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
+            if actor := _actor.get():
+                await connection.execute(ACT_AS, actor)
             yield connection
 
 

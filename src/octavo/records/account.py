@@ -91,6 +91,16 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectedIdentity:
+    """An identity at an OpenID Connect provider with which a person signs in."""
+
+    issuer: str
+    subject: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerChoice:
     """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
 

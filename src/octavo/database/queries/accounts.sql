@@ -16,7 +16,7 @@ SELECT id, email, password_hash FROM users WHERE id = :user;
 
 -- name: keep_password(user, seen, password_hash)!
 -- Changes the password hash only if it is still the one that was checked.
-UPDATE users SET password_hash = :password_hash WHERE id = :user AND password_hash = :seen;
+UPDATE users SET password_hash = :password_hash WHERE id = :user AND password_hash IS NOT DISTINCT FROM :seen;
 
 -- name: first_owner(user)
 -- The owner that a person acts for after signing in: their personal owner, or else the one they joined first.

@@ -10,10 +10,14 @@ CREATE TABLE events (
     state_after text,
     owner_id    uuid NOT NULL,
     document_id uuid,
-    detail      jsonb NOT NULL DEFAULT '{}'
+    detail      jsonb NOT NULL DEFAULT '{}',
+    actor_id    uuid DEFAULT nullif(current_setting('octavo.actor', true), '')::uuid,
+    via         text DEFAULT nullif(current_setting('octavo.via', true), '')
 ) PARTITION BY RANGE (at);
 
 COMMENT ON COLUMN events.epoch IS 'The epoch in which the event was written (`event_epochs`). Readers follow (epoch, id) up to `event_horizon()`. Events from before there were epochs have the id of their transaction here, which is smaller.';
+COMMENT ON COLUMN events.actor_id IS 'The person whose request wrote the event, or the owner if the caller is not a person. NULL for events of workers.';
+COMMENT ON COLUMN events.via IS 'session or key: how the caller signed in.';
 COMMENT ON COLUMN events.state_after IS 'Only set for transitions. The latest one of a process is its state.';
 
 CREATE INDEX events_order ON events (epoch, id);

@@ -15,6 +15,7 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from octavo.core.errors import Forbidden, NotAllowed, Unauthenticated
+from octavo.database import act_as
 from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_key, read_session
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import group_address
@@ -71,6 +72,7 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller
+    act_as((caller.user_id or caller.owner_id) if caller else None, caller.via if caller else "")
     return caller
 
 
@@ -102,6 +104,7 @@ async def visit(request: Request, services: ServicesOf, caller: OptionalCaller) 
         secret, visitor = await open_anonymous_session(connection)
     remember_session(request, secret)
     request.state.caller = visitor
+    act_as(visitor.owner_id, visitor.via)
     return visitor
 
 

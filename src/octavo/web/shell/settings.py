@@ -33,6 +33,8 @@ FOR_ADMINISTRATORS = frozenset({"users"})
 # Messages after a change. The address contains a key of this table, so that links cannot show any other text.
 SAID = {
     "password": "Password changed. All your other sessions were signed out.",
+    "connected": "Connected. You can now sign in with the provider.",
+    "disconnected": "Disconnected. Sign in with your password from now on.",
     "owner": "Switched to another owner.",
     "added": "Member added.",
     "role": "Role changed.",

@@ -1,6 +1,6 @@
 """Web pages and API for accounts: sign-up, sign-in and sign-out, members, API keys and appearance."""
 
-from octavo.web.rooms.account import api, pages, sign_in_pages
+from octavo.web.rooms.account import api, pages, provider_pages, sign_in_pages
 
 ROUTERS = (
     pages.router,
@@ -8,6 +8,7 @@ ROUTERS = (
     pages.appearance_router,
     pages.users_router,
     sign_in_pages.router,
+    provider_pages.router,
     api.router,
     api.keys_router,
     api.members_router,

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
 from octavo.owners import Scope, callers, members
 from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
+from octavo.owners.identities import list_identities
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
@@ -41,8 +42,11 @@ async def _show(request: Request, services: Services, frame: Frame, status: int 
     async with services.database.connection() as connection:
         me = await accounts.describe(connection, caller)
         people = [] if caller.is_anonymous else await members.list_members(connection, caller.owner_id)
-    more = {"me": me, "people": people, "open": services.settings.sign_up, "least": LEAST_CHARACTERS}
-    return show(request, "account", frame, status, **more, **values)
+        identities = await list_identities(connection, caller.user_id) if caller.user_id else []
+    settings = services.settings
+    provider = settings.oidc_label if settings.oidc_issuer else None
+    more = {"me": me, "people": people, "open": settings.sign_up, "least": LEAST_CHARACTERS}
+    return show(request, "account", frame, status, **more, identities=identities, provider=provider, **values)
 
 
 @router.post("/password")

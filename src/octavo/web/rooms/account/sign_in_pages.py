@@ -31,11 +31,18 @@ async def sign_in_page(
     caller: OptionalCaller,
     token: str | None = None,
     next: str = "",  # noqa: A002 - the name of the query parameter
+    left: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Response:
     if token is not None:
         return await _show_link(request, services, token)
     known = caller is not None and not caller.is_anonymous
-    return render(request, "sign_in.html", None, back=local_path(next), known=known, open=services.settings.sign_up)
+    return _show_sign_in(request, services, back=local_path(next), known=known, left=left and not known)
+
+
+def _show_sign_in(request: Request, services: Services, status: int = 200, **values: object) -> Response:
+    settings = services.settings
+    provider = settings.oidc_label if settings.oidc_issuer else None
+    return render(request, "sign_in.html", None, status, open=settings.sign_up, provider=provider, **values)
 
 
 async def _show_link(request: Request, services: Services, token: str) -> Response:
@@ -89,8 +96,7 @@ async def sign_in(
         except TooFast as error:
             wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
             headers = {"retry-after": str(round(error.retry_after_seconds or 1))}
-    values = {"back": local_path(back), "email": email, "wrong": wrong, "open": services.settings.sign_up}
-    answer = render(request, "sign_in.html", None, status, **values)
+    answer = _show_sign_in(request, services, status, back=local_path(back), email=email, wrong=wrong)
     answer.headers.update(headers)
     return answer
 
@@ -184,4 +190,4 @@ async def sign_out(
     if caller and caller.is_anonymous and not confirmed:
         return ask(request, _warning(services))
     await accounts.sign_out(request, services, caller)
-    return back_to("/sign-in")
+    return back_to("/sign-in?left=true" if services.settings.oidc_issuer else "/sign-in")
