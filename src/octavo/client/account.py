@@ -14,6 +14,7 @@ from octavo.records.account import (
     BudgetsInForce,
     DocumentBudget,
     DocumentEstimate,
+    Invitation,
     KeyScope,
     KeyView,
     Me,
@@ -21,10 +22,13 @@ from octavo.records.account import (
     ModelServer,
     ModelsInForce,
     ModelTest,
+    NewInvitation,
     NewKey,
     Published,
     RemoteProvider,
+    ResetLink,
     Role,
+    SessionView,
     Usage,
     UserAccount,
 )
@@ -66,9 +70,10 @@ class AccountCalls(Calls):
         return await self._post(Me, "/account", {"email": email, "password": password}, repeat=Repeat.NEVER)
 
     @Call
-    async def sign_in(self, email: str, password: str) -> Me:
-        """Sign in. This client then acts for the account."""
-        return await self._post(Me, "/session", {"email": email, "password": password}, repeat=Repeat.NEVER)
+    async def sign_in(self, email: str, password: str, code: str | None = None) -> Me:
+        """Sign in. This client then acts for the account. `code`: the second factor, if the account has one."""
+        body = given(email=email, password=password, code=code)
+        return await self._post(Me, "/session", body, repeat=Repeat.NEVER)
 
     @Call
     async def sign_out(self) -> None:
@@ -102,6 +107,36 @@ class AccountCalls(Calls):
     @Call
     async def delete_member(self, user: UUID) -> None:
         await self._delete(f"/members/{user}")
+
+    @Call
+    async def list_invitations(self) -> list[Invitation]:
+        """List the open invitations to your account, newest first."""
+        return (await self._list(Invitation, "/invitations")).items
+
+    @Call
+    async def invite(self, email: str, role: Role = "member", expires_in_days: int | None = None) -> NewInvitation:
+        """Invite a person to become a member. The link is returned only once."""
+        body = given(email=email, role=role, expires_in_days=expires_in_days)
+        return await self._post(NewInvitation, "/invitations", body, repeat=Repeat.NEVER)
+
+    @Call
+    async def withdraw_invitation(self, invitation: UUID) -> None:
+        await self._delete(f"/invitations/{invitation}")
+
+    @Call
+    async def list_sessions(self) -> list[SessionView]:
+        """List the browsers with which you are signed in."""
+        return (await self._list(SessionView, "/sessions")).items
+
+    @Call
+    async def revoke_session(self, session: UUID) -> None:
+        await self._delete(f"/sessions/{session}")
+
+    @Call
+    async def make_reset_link(self, email: str, *, clear_second_factor: bool = False) -> ResetLink:
+        """Create a link with which a person sets a new password (administrators only)."""
+        body = {"email": email, "clear_second_factor": clear_second_factor}
+        return await self._post(ResetLink, "/admin/reset-links", body, repeat=Repeat.NEVER)
 
     @Call
     async def list_users(self, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[UserAccount]:

@@ -2,6 +2,7 @@
 
 from octavo.database.migrator import MigrationState, migrate, newest_known, read_state, require_current
 from octavo.database.pool import (
+    Actor,
     Connection,
     Database,
     ThreadConnection,
@@ -14,6 +15,7 @@ from octavo.database.pool import (
 from octavo.database.queries import Queries, Row, fetch_rows, load_queries, read_clock
 
 __all__ = [
+    "Actor",
     "Connection",
     "Database",
     "MigrationState",

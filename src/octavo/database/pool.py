@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -45,14 +46,25 @@ RETRY_PAUSE = 0.2
 DATA_EXCEPTION = "22"
 
 
-# The caller of the request that this task handles: an id, and how the caller signed in. Events record it.
-_actor: ContextVar[tuple[str, str] | None] = ContextVar("actor", default=None)
-ACT_AS = b"SELECT set_config('octavo.actor', %s, true), set_config('octavo.via', %s, true)"
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The caller of the request that a task handles, how the caller signed in, and with which browser."""
+
+    id: UUID | None
+    via: str = ""
+    browser: str = ""
 
 
-def act_as(actor: UUID | None, via: str = "") -> None:
-    """Record the events of all later transactions of this task as actions of this caller; None for nobody."""
-    _actor.set((str(actor), via) if actor else None)
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
+ACT_AS = (
+    b"SELECT set_config('octavo.actor', %s, true), set_config('octavo.via', %s, true), "
+    b"set_config('octavo.browser', %s, true)"
+)
+
+
+def act_as(actor: Actor | None) -> None:
+    """Record the events and sessions of all later transactions of this task as those of this caller."""
+    _actor.set(actor)
 
 
 class Database:
@@ -190,7 +202,7 @@ class Database:
         """
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
             if actor := _actor.get():
-                await connection.execute(ACT_AS, actor)
+                await connection.execute(ACT_AS, [str(actor.id or ""), actor.via, actor.browser])
             yield connection
 
 

@@ -27,6 +27,7 @@ from octavo.records.account import UserAccount
 
 QUERIES = load_queries("accounts")
 OWNERS = load_queries("owners")
+ACCESS = load_queries("access")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Account:
     id: UUID
     email: str
     password_hash: str | None = field(repr=False)
+    owner_id: UUID
 
 
 async def find_account(connection: Connection, email: str) -> Account | None:
@@ -80,9 +82,14 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
     Raises `WrongCredentials` if the password was changed in the meantime.
     """
     await _keep_password(connection, account, password_hash)
-    owner_id = await first_owner(connection, account.id)
-    await record(connection, owner_id, "account.sign_in", account.id, actor=account.id, by="password")
-    return await open_session(connection, owner_id, account.id, replacing=replacing)
+    return await open_for(connection, account.id, by="password", replacing=replacing)
+
+
+async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
+    """Open a session for a person who has proved who they are. Returns the secret of the session."""
+    owner_id = await first_owner(connection, user_id)
+    await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)
+    return await open_session(connection, owner_id, user_id, replacing=replacing)
 
 
 async def first_owner(connection: Connection, user_id: UUID) -> UUID:
@@ -95,6 +102,8 @@ async def change_password(connection: Connection, account: Account, password_has
     """Change the password and end all other sessions of this person."""
     await _keep_password(connection, account, password_hash)
     await end_other_sessions(connection, account.id, keeping)
+    await connection.execute(ACCESS.delete_account_links, {"user": account.id})
+    await record(connection, account.owner_id, "account.password", account.id, by="person")
 
 
 async def _keep_password(connection: Connection, account: Account, password_hash: str) -> None:

@@ -35,3 +35,35 @@ class LastSignIn(BadInput):
     code = "LAST_SIGN_IN"
     error_class = ErrorClass.PERMANENT
     status = 409
+
+
+class LinkRefused(BadInput):
+    """This link is invalid, expired or already used. Ask for a new one."""
+
+    code = "ACCOUNT_LINK_REFUSED"
+    error_class = ErrorClass.PERMANENT
+    status = 403
+
+
+class CodeRequired(BadInput):
+    """Enter the code of your authenticator app."""
+
+    code = "SECOND_FACTOR_REQUIRED"
+    error_class = ErrorClass.PERMANENT
+    status = 401
+
+
+class WrongCode(BadInput):
+    """Wrong code. A code works once, for about a minute."""
+
+    code = "WRONG_CODE"
+    error_class = ErrorClass.PERMANENT
+    status = 401
+
+
+class NoSecondFactor(BadInput):
+    """Set up an authenticator app first."""
+
+    code = "NO_SECOND_FACTOR"
+    error_class = ErrorClass.PERMANENT
+    status = 409

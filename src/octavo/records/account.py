@@ -101,6 +101,44 @@ class ConnectedIdentity:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionView:
+    """A browser that is signed in. `browser` is the name that it sent; `current` marks the one that asks."""
+
+    id: UUID
+    browser: str | None
+    created_at: datetime
+    expires_at: datetime
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation to become a member. It can be accepted once, until it expires."""
+
+    id: UUID
+    email: str
+    role: Role
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvitation(Invitation):
+    """A new invitation. Only this response contains its link. `mailed`: whether the link was sent by mail."""
+
+    link: str = field(repr=False)
+    mailed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResetLink:
+    """A link with which a person sets a new password. It works once."""
+
+    link: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerChoice:
     """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
 

@@ -9,10 +9,10 @@ INSERT INTO memberships (owner_id, user_id, role) SELECT owner_id, id, 'owner' F
 RETURNING user_id;
 
 -- name: account_by_email(email)
-SELECT id, email, password_hash FROM users WHERE email = lower(:email);
+SELECT id, email, password_hash, owner_id FROM users WHERE email = lower(:email);
 
 -- name: account_by_id(user)
-SELECT id, email, password_hash FROM users WHERE id = :user;
+SELECT id, email, password_hash, owner_id FROM users WHERE id = :user;
 
 -- name: keep_password(user, seen, password_hash)!
 -- Changes the password hash only if it is still the one that was checked.

@@ -36,6 +36,7 @@ from octavo.web.context.callers import (
 )
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
+from octavo.web.rooms.account.mail import public_address
 from octavo.web.rooms.account.provider import Provider, provider_of
 from octavo.web.shell.forms import local_path
 from octavo.web.shell.templates import back_to, render
@@ -78,7 +79,7 @@ async def _begin(
     del configuration  # read first, so that nothing is stored if the provider cannot be reached
     async with services.database.transaction() as connection:
         begun = await begin_sign_in(connection, back, person)
-    return begun, await provider.authorization_url(begun, _address(request, services, CALLBACK))
+    return begun, await provider.authorization_url(begun, public_address(request, services, CALLBACK))
 
 
 @router.get(CALLBACK)
@@ -116,7 +117,7 @@ async def _read_identity(
         raise ProviderRefused(
             "You cancelled it, or the provider does not allow it." if error == "access_denied" else None
         )
-    claims = await provider.read_claims(code, returned, _address(request, services, CALLBACK))
+    claims = await provider.read_claims(code, returned, public_address(request, services, CALLBACK))
     return read_identity(claims, settings)
 
 
@@ -155,7 +156,7 @@ async def disconnect(services: ServicesOf, caller: KnownCaller, person: PersonId
 async def leave_provider(request: Request, services: ServicesOf) -> Response:
     """Sign out from the provider, too. The browser comes back to the sign-in page."""
     try:
-        url = await _provider(services).sign_out_url(_address(request, services, "/sign-in"))
+        url = await _provider(services).sign_out_url(public_address(request, services, "/sign-in"))
     except (ProviderFailed, TooFast) as error:
         return _refuse(request, error)
     return RedirectResponse(url or "/sign-in", 303)
@@ -165,11 +166,6 @@ def _provider(services: Services) -> Provider:
     if not services.settings.oidc_issuer:
         raise NotFound
     return services.shared(provider_of)
-
-
-def _address(request: Request, services: Services, path: str) -> str:
-    """Return the public address of a path. The Host header was checked before."""
-    return f"{services.settings.public_url or str(request.base_url).rstrip('/')}{path}"
 
 
 def _remember(request: Request, answer: Response, begun: ProviderSignIn) -> Response:

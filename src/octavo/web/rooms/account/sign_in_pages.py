@@ -11,6 +11,7 @@ from octavo.core.errors import EmailTaken, SignInRefused, SignUpClosed, WeakPass
 from octavo.database import fetch_rows, load_queries
 from octavo.owners import Caller, is_sign_in_link, use_sign_in_link
 from octavo.owners.accounts import LEAST_CHARACTERS
+from octavo.owners.errors import LinkRefused, WrongCode
 from octavo.web.context.callers import OptionalCaller, remember_session, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
@@ -89,7 +90,9 @@ async def sign_in(
     status, headers = 422, dict[str, str]()
     if wanted:
         try:
-            await accounts.sign_in(request, services, caller, wanted.email, wanted.password)
+            token = await accounts.begin_sign_in(request, services, caller, wanted.email, wanted.password)
+            if token:
+                return render(request, "sign_in_code.html", None, token=token, back=local_path(back))
             return back_to(local_path(back))
         except WrongCredentials as error:
             wrong, status = {"password": error.title}, error.status
@@ -99,6 +102,29 @@ async def sign_in(
     answer = _show_sign_in(request, services, status, back=local_path(back), email=email, wrong=wrong)
     answer.headers.update(headers)
     return answer
+
+
+@router.post("/sign-in/code")
+async def send_code(
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    token: Field = "",
+    code: Field = "",
+    back: Field = "/",
+) -> Response:
+    """Sign in with a code of the second factor, after the password was right."""
+    try:
+        await accounts.complete_sign_in(request, services, caller, token, code)
+        return back_to(local_path(back))
+    except LinkRefused:
+        wrong = {"password": "Your sign-in took too long. Enter your password again."}
+        return _show_sign_in(request, services, LinkRefused.status, back=local_path(back), wrong=wrong)
+    except WrongCode as error:
+        wrong, status = {"code": error.title}, error.status
+    except TooFast as error:
+        wrong, status = {"code": f"Too many wrong codes. {error.detail}"}, error.status
+    return render(request, "sign_in_code.html", None, status, token=token, back=local_path(back), wrong=wrong)
 
 
 QUERIES = load_queries("pages")
