@@ -279,6 +279,11 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/sessions": Rule("person", None),
     "DELETE /api/v1/sessions/{session}": Rule("person", "session", 204),
     "POST /api/v1/admin/reset-links": Rule("admin", None, 404, given(email="nobody@example.org")),
+    "GET /api/v1/shares": Rule("member", None),
+    "POST /api/v1/shares": Rule("member", "document", 201, lambda thing: {"document_id": thing}),
+    "DELETE /api/v1/shares/{share}": Rule("member", "share", 204),
+    "GET /api/v1/audit": Rule("manage", None),
+    "GET /api/v1/audit/csv": Rule("manage", None),
     "POST /api/v1/members": Rule("manage", None, 404, given(email="nobody@example.org")),
     "PATCH /api/v1/members/{user}": Rule("manage", "member", body=given(role="member")),
     "DELETE /api/v1/members/{user}": Rule("manage", "member", 204),
@@ -368,6 +373,7 @@ class World:
             "member": self.member,
             "invitation": lambda: self.post("/api/v1/invitations", "id", email=f"invited{self.number()}@example.org"),
             "session": self.session,
+            "share": self.share,
             "owner": self.other_owner,
             "webhook": self.webhook,
             "delivery": self.delivery,
@@ -533,6 +539,9 @@ class World:
         email = f"member{self.number()}@example.org"
         await self.house.person(email)
         return await self.post("/api/v1/members", "user_id", email=email, role="reader")
+
+    async def share(self) -> str:
+        return await self.post("/api/v1/shares", "id", document_id=await self.document())
 
     async def session(self) -> str:
         """Another browser with which the owner is signed in."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from octavo.client.transport import Repeat, Request, read_page
 from octavo.core.pagination import Page
 from octavo.records.account import (
     Access,
+    AuditEntry,
     BudgetsInForce,
     DocumentBudget,
     DocumentEstimate,
@@ -24,11 +26,13 @@ from octavo.records.account import (
     ModelTest,
     NewInvitation,
     NewKey,
+    NewShare,
     Published,
     RemoteProvider,
     ResetLink,
     Role,
     SessionView,
+    Share,
     Usage,
     UserAccount,
 )
@@ -142,6 +146,60 @@ class AccountCalls(Calls):
     async def list_users(self, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[UserAccount]:
         """List all accounts of the installation (administrators only)."""
         return await self._list(UserAccount, "/admin/users", cursor=cursor, limit=limit)
+
+    # Links and audit ---------------------------------------------------------------------------------------------
+
+    @Call
+    async def list_shares(self) -> list[Share]:
+        """List the links that share documents and collections, newest first."""
+        return (await self._list(Share, "/shares")).items
+
+    @Call
+    async def share(
+        self,
+        *,
+        document: UUID | None = None,
+        collection: UUID | None = None,
+        expires_in_days: int | None = None,
+        sign_in: bool = False,
+    ) -> NewShare:
+        """Share a document or a collection by a link, for reading. The link is returned only once."""
+        things = given(
+            document_id=str(document) if document else None, collection_id=str(collection) if collection else None
+        )
+        body = {**things, **given(expires_in_days=expires_in_days), "sign_in": sign_in}
+        return await self._post(NewShare, "/shares", body)
+
+    @Call
+    async def revoke_share(self, share: UUID) -> None:
+        await self._delete(f"/shares/{share}")
+
+    @Call
+    async def list_audit(
+        self,
+        *,
+        person: UUID | None = None,
+        action: str | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        cursor: str | None = None,
+        limit: int = MOST_LISTED,
+    ) -> Page[AuditEntry]:
+        """List what people and programs did for your account, newest first (owners only)."""
+        wanted = given(person=person, action=action, since=since, until=until)
+        return await self._list(AuditEntry, "/audit", **wanted, cursor=cursor, limit=limit)
+
+    @Call
+    async def export_audit(
+        self,
+        *,
+        person: UUID | None = None,
+        action: str | None = None,
+        since: date | None = None,
+        until: date | None = None,
+    ) -> bytes:
+        """Return the actions as CSV, newest first."""
+        return await self._read("/audit/csv", person=person, action=action, since=since, until=until)
 
     # Keys ----------------------------------------------------------------------------------------------------------
 

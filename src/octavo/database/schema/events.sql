@@ -23,6 +23,7 @@ COMMENT ON COLUMN events.state_after IS 'Only set for transitions. The latest on
 CREATE INDEX events_order ON events (epoch, id);
 CREATE INDEX events_process ON events (process_id, id);
 CREATE INDEX events_owner ON events (owner_id, epoch, id);
+CREATE INDEX events_actions ON events (owner_id, epoch, id) WHERE actor_id IS NOT NULL;
 
 -- The order of events. Ids are assigned before transactions commit, so an event can become visible after one with a greater id.
 -- A transaction therefore announces its first event: it takes a shared lock whose key is the id that was assigned last. No other

@@ -17,7 +17,7 @@ from octavo.extract.markdown import read_blocks
 from octavo.web.markdown.render import render_plain, render_window
 from octavo.web.rooms.reader import windows as plan
 from octavo.web.rooms.reader.text import ChunkPosition, Leaf, arrange
-from octavo.web.rooms.reader.windows import Plan, Sheet, make_plan
+from octavo.web.markdown.windows import Plan, Sheet, make_plan
 
 NAMES = UUID(int=0)
 

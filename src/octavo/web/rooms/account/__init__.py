@@ -1,6 +1,15 @@
 """Web pages and API for accounts: sign-up, sign-in and sign-out, members, API keys and appearance."""
 
-from octavo.web.rooms.account import access_pages, api, link_pages, pages, people_api, provider_pages, sign_in_pages
+from octavo.web.rooms.account import (
+    access_pages,
+    api,
+    audit,
+    link_pages,
+    pages,
+    people_api,
+    provider_pages,
+    sign_in_pages,
+)
 
 ROUTERS = (
     pages.router,
@@ -18,4 +27,6 @@ ROUTERS = (
     people_api.invitations_router,
     people_api.sessions_router,
     people_api.reset_router,
+    audit.router,
+    audit.pages_router,
 )
