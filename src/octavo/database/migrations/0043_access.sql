@@ -1,7 +1,10 @@
 -- Invitations, links that set a new password, the second factor, and sessions that can be listed.
 
-ALTER TABLE sessions ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid(),
-                     ADD COLUMN browser text DEFAULT nullif(current_setting('octavo.browser', true), '');
+-- The table is small: one row per browser.
+-- squawk-ignore adding-field-with-default
+ALTER TABLE sessions ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid();
+ALTER TABLE sessions ADD COLUMN browser text;
+ALTER TABLE sessions ALTER COLUMN browser SET DEFAULT nullif(current_setting('octavo.browser', true), '');
 COMMENT ON COLUMN sessions.id IS 'The name of the session in lists; it grants nothing.';
 COMMENT ON COLUMN sessions.browser IS 'The User-Agent of the browser that signed in.';
 CREATE UNIQUE INDEX sessions_id ON sessions (id);
