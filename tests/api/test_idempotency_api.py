@@ -56,6 +56,8 @@ WITHOUT_KEY = {
     "/api/v1/notifications/read": "changes a state",
     "/api/v1/notifications/{notification}/read": "changes a state",
     "/api/v1/notifications/{notification}/resolve": "changes a state",
+    "/api/v1/invitations": "a repetition replaces the link",
+    "/api/v1/admin/reset-links": "a repetition replaces the link",
     "/api/v1/account": "has no owner yet",
     "/api/v1/session": "has no owner yet",
     "/api/v1/session/owner": "changes a state",

@@ -273,6 +273,17 @@ RULES: dict[str, Rule] = {
     "DELETE /api/v1/keys/{key}": Rule("key", "key", 204),
     "GET /api/v1/members": Rule("known", None),
     # Nobody: two owners with one member could not be told apart.
+    "GET /api/v1/invitations": Rule("manage", None),
+    "POST /api/v1/invitations": Rule("manage", None, 201, given(email="nobody@example.org")),
+    "DELETE /api/v1/invitations/{invitation}": Rule("manage", "invitation", 204),
+    "GET /api/v1/sessions": Rule("person", None),
+    "DELETE /api/v1/sessions/{session}": Rule("person", "session", 204),
+    "POST /api/v1/admin/reset-links": Rule("admin", None, 404, given(email="nobody@example.org")),
+    "GET /api/v1/shares": Rule("member", None),
+    "POST /api/v1/shares": Rule("member", "document", 201, lambda thing: {"document_id": thing}),
+    "DELETE /api/v1/shares/{share}": Rule("member", "share", 204),
+    "GET /api/v1/audit": Rule("manage", None),
+    "GET /api/v1/audit/csv": Rule("manage", None),
     "POST /api/v1/members": Rule("manage", None, 404, given(email="nobody@example.org")),
     "PATCH /api/v1/members/{user}": Rule("manage", "member", body=given(role="member")),
     "DELETE /api/v1/members/{user}": Rule("manage", "member", 204),
@@ -360,6 +371,9 @@ class World:
             "applied rule": self.applied_rule,
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
+            "invitation": lambda: self.post("/api/v1/invitations", "id", email=f"invited{self.number()}@example.org"),
+            "session": self.session,
+            "share": self.share,
             "owner": self.other_owner,
             "webhook": self.webhook,
             "delivery": self.delivery,
@@ -525,6 +539,16 @@ class World:
         email = f"member{self.number()}@example.org"
         await self.house.person(email)
         return await self.post("/api/v1/members", "user_id", email=email, role="reader")
+
+    async def share(self) -> str:
+        return await self.post("/api/v1/shares", "id", document_id=await self.document())
+
+    async def session(self) -> str:
+        """Another browser with which the owner is signed in."""
+        email = (await me(self.owner))["email"]
+        answer = await (await self.house.browser()).post("/api/v1/session", json={"email": email, "password": PASSWORD})
+        assert answer.status_code == 200, answer.text
+        return (await self.owner.get("/api/v1/sessions")).json()["items"][1]["id"]
 
     async def webhook(self) -> str:
         """The only one: an owner may not have many."""

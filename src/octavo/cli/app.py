@@ -30,8 +30,10 @@ from octavo.cli import (
     mappings,
     prompts,
     search,
+    sharing,
     top,
     transfers,
+    users,
     watch,
     webhooks,
 )
@@ -76,6 +78,9 @@ app.add_typer(edit.lists_app)
 app.add_typer(edit.collections_app, name="collections")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(keys.app, name="keys")
+app.add_typer(users.app, name="users")
+app.add_typer(sharing.app, name="shares")
+app.add_typer(sharing.audit_app)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mappings.app, name="mappings")
 app.add_typer(convert.conversions_app, name="conversions")

@@ -60,6 +60,8 @@ ERRORS = (
     "octavo.ai.model_settings",
     "octavo.describe.embedding",
     "octavo.library.errors",
+    "octavo.library.shares",
+    "octavo.owners.errors",
     "octavo.storage.errors",
     "octavo.web.context.idempotency",
     "octavo.web.http.downloads",

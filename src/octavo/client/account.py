@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +12,11 @@ from octavo.client.transport import Repeat, Request, read_page
 from octavo.core.pagination import Page
 from octavo.records.account import (
     Access,
+    AuditEntry,
     BudgetsInForce,
     DocumentBudget,
     DocumentEstimate,
+    Invitation,
     KeyScope,
     KeyView,
     Me,
@@ -21,10 +24,15 @@ from octavo.records.account import (
     ModelServer,
     ModelsInForce,
     ModelTest,
+    NewInvitation,
     NewKey,
+    NewShare,
     Published,
     RemoteProvider,
+    ResetLink,
     Role,
+    SessionView,
+    Share,
     Usage,
     UserAccount,
 )
@@ -66,9 +74,10 @@ class AccountCalls(Calls):
         return await self._post(Me, "/account", {"email": email, "password": password}, repeat=Repeat.NEVER)
 
     @Call
-    async def sign_in(self, email: str, password: str) -> Me:
-        """Sign in. This client then acts for the account."""
-        return await self._post(Me, "/session", {"email": email, "password": password}, repeat=Repeat.NEVER)
+    async def sign_in(self, email: str, password: str, code: str | None = None) -> Me:
+        """Sign in. This client then acts for the account. `code`: the second factor, if the account has one."""
+        body = given(email=email, password=password, code=code)
+        return await self._post(Me, "/session", body, repeat=Repeat.NEVER)
 
     @Call
     async def sign_out(self) -> None:
@@ -104,9 +113,93 @@ class AccountCalls(Calls):
         await self._delete(f"/members/{user}")
 
     @Call
+    async def list_invitations(self) -> list[Invitation]:
+        """List the open invitations to your account, newest first."""
+        return (await self._list(Invitation, "/invitations")).items
+
+    @Call
+    async def invite(self, email: str, role: Role = "member", expires_in_days: int | None = None) -> NewInvitation:
+        """Invite a person to become a member. The link is returned only once."""
+        body = given(email=email, role=role, expires_in_days=expires_in_days)
+        return await self._post(NewInvitation, "/invitations", body, repeat=Repeat.NEVER)
+
+    @Call
+    async def withdraw_invitation(self, invitation: UUID) -> None:
+        await self._delete(f"/invitations/{invitation}")
+
+    @Call
+    async def list_sessions(self) -> list[SessionView]:
+        """List the browsers with which you are signed in."""
+        return (await self._list(SessionView, "/sessions")).items
+
+    @Call
+    async def revoke_session(self, session: UUID) -> None:
+        await self._delete(f"/sessions/{session}")
+
+    @Call
+    async def make_reset_link(self, email: str, *, clear_second_factor: bool = False) -> ResetLink:
+        """Create a link with which a person sets a new password (administrators only)."""
+        body = {"email": email, "clear_second_factor": clear_second_factor}
+        return await self._post(ResetLink, "/admin/reset-links", body, repeat=Repeat.NEVER)
+
+    @Call
     async def list_users(self, *, cursor: str | None = None, limit: int = MOST_LISTED) -> Page[UserAccount]:
         """List all accounts of the installation (administrators only)."""
         return await self._list(UserAccount, "/admin/users", cursor=cursor, limit=limit)
+
+    # Links and audit ---------------------------------------------------------------------------------------------
+
+    @Call
+    async def list_shares(self) -> list[Share]:
+        """List the links that share documents and collections, newest first."""
+        return (await self._list(Share, "/shares")).items
+
+    @Call
+    async def share(
+        self,
+        *,
+        document: UUID | None = None,
+        collection: UUID | None = None,
+        expires_in_days: int | None = None,
+        sign_in: bool = False,
+    ) -> NewShare:
+        """Share a document or a collection by a link, for reading. The link is returned only once."""
+        things = given(
+            document_id=str(document) if document else None, collection_id=str(collection) if collection else None
+        )
+        body = {**things, **given(expires_in_days=expires_in_days), "sign_in": sign_in}
+        return await self._post(NewShare, "/shares", body)
+
+    @Call
+    async def revoke_share(self, share: UUID) -> None:
+        await self._delete(f"/shares/{share}")
+
+    @Call
+    async def list_audit(
+        self,
+        *,
+        person: UUID | None = None,
+        action: str | None = None,
+        since: date | None = None,
+        until: date | None = None,
+        cursor: str | None = None,
+        limit: int = MOST_LISTED,
+    ) -> Page[AuditEntry]:
+        """List what people and programs did for your account, newest first (owners only)."""
+        wanted = given(person=person, action=action, since=since, until=until)
+        return await self._list(AuditEntry, "/audit", **wanted, cursor=cursor, limit=limit)
+
+    @Call
+    async def export_audit(
+        self,
+        *,
+        person: UUID | None = None,
+        action: str | None = None,
+        since: date | None = None,
+        until: date | None = None,
+    ) -> bytes:
+        """Return the actions as CSV, newest first."""
+        return await self._read("/audit/csv", person=person, action=action, since=since, until=until)
 
     # Keys ----------------------------------------------------------------------------------------------------------
 

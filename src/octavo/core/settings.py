@@ -253,6 +253,57 @@ class Settings(BaseSettings):
     sign_up: Annotated[bool, Field(description="Allow anyone to create an account. " + OFF_ON_A_NETWORK)] = Field(
         default_factory=is_for_this_machine
     )
+    oidc_client_id: Annotated[str | None, Field(description="Client id of Octavo at the provider.")] = None
+    oidc_client_secret: Annotated[
+        SecretStr | None, Field(description="Client secret of Octavo at the provider. Unset for a public client.")
+    ] = None
+    oidc_issuer: Annotated[
+        str | None,
+        Field(
+            description="Issuer URL of an OpenID Connect provider with which people sign in, such as "
+            "`https://login.example.org/realms/work`. Requires OCTAVO_OIDC_CLIENT_ID. Unset: passwords only."
+        ),
+    ] = None
+    oidc_label: Annotated[
+        str, Field(min_length=1, max_length=60, description="Text of the button that signs in with the provider.")
+    ] = "Sign in with single sign-on"
+    oidc_scopes: Annotated[Texts, Field(description="Scopes that are requested, separated by commas.")] = (
+        "openid",
+        "email",
+        "profile",
+    )
+    oidc_roles_claim: Annotated[
+        str | None,
+        Field(
+            description="Claim with the groups or roles of a person, such as `groups` or `realm_access.roles`. At each "
+            "sign-in, the person gets the role for it in the account of this installation. Unset: no roles from claims."
+        ),
+    ] = None
+    oidc_admin_values: Annotated[
+        Texts, Field(description="Values of the claim that make a person an administrator, separated by commas.")
+    ] = ()
+    oidc_member_values: Annotated[
+        Texts,
+        Field(description="Values of the claim that give the role `member` in the account of this installation."),
+    ] = ()
+    oidc_reader_values: Annotated[
+        Texts,
+        Field(description="Values of the claim that give the role `reader` in the account of this installation."),
+    ] = ()
+    oidc_sign_up: Annotated[
+        bool,
+        Field(
+            description="Create an account when a person signs in with the provider for the first time. Disable this "
+            "if the provider also serves people who must not use this installation."
+        ),
+    ] = True
+    oidc_trust_email: Annotated[
+        bool,
+        Field(
+            description="Accept e-mail addresses that the provider does not mark as verified. Enable this only if "
+            "people cannot choose their address at the provider."
+        ),
+    ] = False
     mcp: Annotated[
         bool, Field(description="Serve AI agents at `/mcp`, with the Model Context Protocol. Agents need an API key.")
     ] = True
@@ -634,6 +685,24 @@ class Settings(BaseSettings):
         if value and not (urlsplit(value).scheme in {"http", "https"} and urlsplit(value).netloc):
             raise ValueError("must look like https://docs.example.org")
         return value.rstrip("/") if value else None
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _oidc_issuer(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if not value:
+            return None
+        parts = urlsplit(value)
+        secure = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+        if not secure or not parts.netloc or parts.query or parts.fragment:
+            raise ValueError("must look like https://login.example.org")
+        if not info.data.get("oidc_client_id"):
+            raise ValueError("requires OCTAVO_OIDC_CLIENT_ID")
+        return value
+
+    @field_validator("oidc_scopes")
+    @classmethod
+    def _oidc_scopes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return value if "openid" in value else ("openid", *value)
 
     @field_validator("smtp_url")
     @classmethod

@@ -2,9 +2,11 @@
 
 from octavo.database.migrator import MigrationState, migrate, newest_known, read_state, require_current
 from octavo.database.pool import (
+    Actor,
     Connection,
     Database,
     ThreadConnection,
+    act_as,
     connect,
     explain,
     is_cancelled,
@@ -13,12 +15,14 @@ from octavo.database.pool import (
 from octavo.database.queries import Queries, Row, fetch_rows, load_queries, read_clock
 
 __all__ = [
+    "Actor",
     "Connection",
     "Database",
     "MigrationState",
     "Queries",
     "Row",
     "ThreadConnection",
+    "act_as",
     "connect",
     "explain",
     "fetch_rows",

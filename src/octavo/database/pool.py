@@ -7,7 +7,10 @@ import select
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -41,6 +44,27 @@ log = structlog.get_logger()
 RETRY_PAUSE = 0.2
 # SQLSTATE class 22: the message contains the rejected value.
 DATA_EXCEPTION = "22"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The caller of the request that a task handles, how the caller signed in, and with which browser."""
+
+    id: UUID | None
+    via: str = ""
+    browser: str = ""
+
+
+_actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
+ACT_AS = (
+    b"SELECT set_config('octavo.actor', %s, true), set_config('octavo.via', %s, true), "
+    b"set_config('octavo.browser', %s, true)"
+)
+
+
+def act_as(actor: Actor | None) -> None:
+    """Record the events and sessions of all later transactions of this task as those of this caller."""
+    _actor.set(actor)
 
 
 class Database:
@@ -177,6 +201,8 @@ class Database:
         any error.
         """
         async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
+            if actor := _actor.get():
+                await connection.execute(ACT_AS, [str(actor.id or ""), actor.via, actor.browser])
             yield connection
 
 

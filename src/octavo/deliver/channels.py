@@ -398,20 +398,24 @@ class MailChannel:
         if self.server is None:
             raise MailNotSet
         mail = make_mail(delivery, self.sender)
-        with _translated_errors():
-            await aiosmtplib.send(
-                mail,
-                sender=self.sender,
-                recipients=[delivery.address],
-                hostname=self.server.host,
-                port=self.server.port,
-                username=self.server.user,
-                password=self.server.password,
-                use_tls=self.server.scheme == "smtps",
-                start_tls=self.server.scheme == "smtp+starttls",
-                timeout=self.seconds,
-            )
+        await send_mail(self.server, mail, self.sender, delivery.address, seconds=self.seconds)
         return aiosmtplib.SMTPStatus.completed
+
+
+async def send_mail(server: MailServer, mail: EmailMessage, sender: str, recipient: str, *, seconds: float) -> None:
+    with _translated_errors():
+        await aiosmtplib.send(
+            mail,
+            sender=sender,
+            recipients=[recipient],
+            hostname=server.host,
+            port=server.port,
+            username=server.user,
+            password=server.password,
+            use_tls=server.scheme == "smtps",
+            start_tls=server.scheme == "smtp+starttls",
+            timeout=seconds,
+        )
 
 
 def check_mail_address(address: str) -> str:
@@ -427,8 +431,8 @@ def make_mail(delivery: Delivery, sender: str) -> EmailMessage:
     """
     mail = EmailMessage(policy=SMTP)
     domain = sender.rpartition("@")[2]
-    mail["From"] = _as_header(sender, "Octavo")
-    mail["To"] = _as_header(delivery.address)
+    mail["From"] = as_mail_header(sender, "Octavo")
+    mail["To"] = as_mail_header(delivery.address)
     mail["Subject"] = delivery.message.title
     mail["Date"] = format_datetime(delivery.sent_at)
     mail["Message-ID"] = f"<{delivery.message_id}.{delivery.subscriber_id}@{domain}>"
@@ -441,7 +445,7 @@ def mail_text(message: Message) -> str:
     return f"{message.sentence}\n\n{message.link}\n" if message.link else f"{message.sentence}\n"
 
 
-def _as_header(address: str, name: str = "") -> Address:
+def as_mail_header(address: str, name: str = "") -> Address:
     user, _, domain = check_mail_address(address).rpartition("@")
     return Address(name, username=user, domain=domain)
 

@@ -21,18 +21,23 @@ from octavo.core.errors import EmailTaken, WeakPassword, WrongCredentials
 from octavo.core.ids import new_id
 from octavo.core.pagination import Page, make_cursor, read_cursor
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.owners.audit import record
 from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session
 from octavo.records.account import UserAccount
 
 QUERIES = load_queries("accounts")
 OWNERS = load_queries("owners")
+ACCESS = load_queries("access")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
+    """A person's account. `password_hash` is None if the person signs in with a provider only."""
+
     id: UUID
     email: str
-    password_hash: str = field(repr=False)
+    password_hash: str | None = field(repr=False)
+    owner_id: UUID
 
 
 async def find_account(connection: Connection, email: str) -> Account | None:
@@ -54,11 +59,21 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
     visitor = await end_session(connection, replacing)
     adopted = await _adopt(connection, visitor) if visitor else None
     owner_id = adopted or await _new_owner(connection)
-    values = {"id": new_id(), "email": email, "password_hash": password_hash, "owner": owner_id}
+    user_id = await insert_user(connection, email, password_hash, owner_id)
+    await record(connection, owner_id, "account.sign_up", user_id, actor=user_id)
+    return await insert_session(connection, owner_id, user_id)
+
+
+async def insert_user(
+    connection: Connection, email: str, password_hash: str | None, owner_id: UUID | None = None
+) -> UUID:
+    """Create a person with a personal account, or as the owner of an existing one. Returns the person's id."""
+    home = owner_id or await _new_owner(connection)
+    values = {"id": new_id(), "email": email, "password_hash": password_hash, "owner": home}
     row = await (await connection.execute(QUERIES.insert_user, values)).fetchone()
     if row is None:
         raise EmailTaken
-    return await insert_session(connection, owner_id, row[0])
+    return row[0]
 
 
 async def sign_in(connection: Connection, account: Account, password_hash: str, *, replacing: str | None) -> str:
@@ -67,15 +82,28 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
     Raises `WrongCredentials` if the password was changed in the meantime.
     """
     await _keep_password(connection, account, password_hash)
-    row = await (await connection.execute(QUERIES.first_owner, {"user": account.id})).fetchone()
-    owner_id = row[0] if row else await _give_new_owner(connection, account.id)
-    return await open_session(connection, owner_id, account.id, replacing=replacing)
+    return await open_for(connection, account.id, by="password", replacing=replacing)
+
+
+async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
+    """Open a session for a person who has proved who they are. Returns the secret of the session."""
+    owner_id = await first_owner(connection, user_id)
+    await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)
+    return await open_session(connection, owner_id, user_id, replacing=replacing)
+
+
+async def first_owner(connection: Connection, user_id: UUID) -> UUID:
+    """Return the account for which a person acts after signing in. It is created if there is none."""
+    row = await (await connection.execute(QUERIES.first_owner, {"user": user_id})).fetchone()
+    return row[0] if row else await _give_new_owner(connection, user_id)
 
 
 async def change_password(connection: Connection, account: Account, password_hash: str, *, keeping: str) -> None:
     """Change the password and end all other sessions of this person."""
     await _keep_password(connection, account, password_hash)
     await end_other_sessions(connection, account.id, keeping)
+    await connection.execute(ACCESS.delete_account_links, {"user": account.id})
+    await record(connection, account.owner_id, "account.password", account.id, by="person")
 
 
 async def _keep_password(connection: Connection, account: Account, password_hash: str) -> None:

@@ -13,6 +13,7 @@ from uuid import UUID
 from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.ids import hash_token, new_id, new_token
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.owners.audit import record
 from octavo.records.account import KeyScope as Scope
 from octavo.records.account import KeyView, NewKey, Role
 
@@ -83,6 +84,7 @@ async def make_key(
     values = {"id": new_id(), "owner": caller.owner_id, "user": caller.user_id, "name": name, "scope": scope}
     values |= {"start": key[:SHOWN_CHARACTERS], "key_hash": hash_token(key), "days": days}
     (made,) = await fetch_rows(connection, QUERIES.insert_key, values)
+    await record(connection, caller.owner_id, "key.add", made["id"], scope=scope)
     return NewKey(**made, key=key)
 
 
@@ -96,6 +98,7 @@ async def revoke_key(connection: Connection, caller: Caller, key_id: UUID) -> No
     cursor = await connection.execute(QUERIES.revoke_key, {"key": key_id, **_whose(caller)})
     if cursor.rowcount == 0:
         raise NotFound
+    await record(connection, caller.owner_id, "key.revoke", key_id)
 
 
 async def read_key(connection: Connection, key: str) -> Caller | None:

@@ -8,6 +8,7 @@ from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
 from octavo.core.ids import hash_token
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.accounts import find_account
+from octavo.owners.audit import record
 from octavo.owners.callers import Caller, Role
 from octavo.records.account import Member, OwnerChoice
 
@@ -32,6 +33,7 @@ async def add_member(connection: Connection, caller: Caller, email: str, role: R
     cursor = await connection.execute(QUERIES.add_member, values)
     if cursor.rowcount == 0:
         raise AlreadyMember
+    await record(connection, caller.owner_id, "member.add", account.id, role=role)
     return await _show_member(connection, caller, account.id)
 
 
@@ -40,7 +42,9 @@ async def change_role(connection: Connection, caller: Caller, user_id: UUID, rol
     members = await _lock_members(connection, caller)
     if role != "owner":
         _refuse_last_owner(caller, members, user_id)
-    await connection.execute(QUERIES.change_role, {"owner": caller.owner_id, "user": user_id, "role": role})
+    cursor = await connection.execute(QUERIES.change_role, {"owner": caller.owner_id, "user": user_id, "role": role})
+    if cursor.rowcount:
+        await record(connection, caller.owner_id, "member.role", user_id, role=role)
     return await _show_member(connection, caller, user_id)
 
 
@@ -49,6 +53,7 @@ async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -
     members = await _lock_members(connection, caller)
     _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})
+    await record(connection, caller.owner_id, "member.remove", user_id)
 
 
 async def switch_owner(connection: Connection, user_id: UUID, secret: str, owner_id: UUID) -> None:

@@ -11,12 +11,15 @@ from uuid import UUID
 from psycopg.rows import dict_row
 
 from octavo.choreography import Cause, compare_documents
-from octavo.core.errors import SignInRefused
+from octavo.core.errors import NotAllowed, NotFound, SignInRefused
 from octavo.core.ids import hash_token, new_id, new_token
-from octavo.database import Connection, load_queries
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.owners.audit import record
 from octavo.owners.callers import Caller
+from octavo.records.account import SessionView
 
 QUERIES = load_queries("owners")
+ACCESS = load_queries("access")
 SESSION_SECONDS = 30 * 24 * 3600
 LINK_SECONDS = 15 * 60
 # A session in use is extended, at most once a day.
@@ -98,6 +101,26 @@ async def end_other_sessions(connection: Connection, user_id: UUID, secret: str)
     await connection.execute(QUERIES.end_other_sessions, {"user": user_id, "session_hash": hash_token(secret)})
 
 
+async def list_sessions(connection: Connection, caller: Caller, secret: str) -> list[SessionView]:
+    """List the sessions of the caller, beginning with the one with this secret."""
+    values = {**_whose(caller), "session_hash": hash_token(secret)}
+    return [SessionView(**row) for row in await fetch_rows(connection, ACCESS.list_sessions, values)]
+
+
+async def revoke_session(connection: Connection, caller: Caller, session: UUID) -> None:
+    """End one of the caller's sessions."""
+    cursor = await connection.execute(ACCESS.revoke_session, {**_whose(caller), "session": session})
+    if cursor.rowcount == 0:
+        raise NotFound
+    await record(connection, caller.owner_id, "session.revoke", session)
+
+
+def _whose(caller: Caller) -> dict[str, Any]:
+    if caller.via != "session" or caller.is_anonymous:
+        raise NotAllowed("Sign in with a browser to do this.")
+    return {"user": caller.user_id, "owner": caller.owner_id}
+
+
 async def ensure_local_owner(connection: Connection) -> None:
     """Create the local owner if it does not exist. It is the administrator's account on this machine."""
     await connection.execute(QUERIES.ensure_local_owner, {"id": new_id()})
@@ -141,4 +164,5 @@ async def use_sign_in_link(connection: Connection, token: str, *, replacing: str
     row = await (await connection.execute(QUERIES.use_link, {"token_hash": hash_token(token)})).fetchone()
     if row is None:
         raise SignInRefused
+    await record(connection, row[0], "account.sign_in", row[0], actor=row[0], by="link")
     return await open_session(connection, row[0], None, replacing=replacing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from octavo.core.types import Extraction
@@ -88,6 +88,94 @@ class Member:
     email: str
     role: Role
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedIdentity:
+    """An identity at an OpenID Connect provider with which a person signs in."""
+
+    issuer: str
+    subject: str
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """A browser that is signed in. `browser` is the name that it sent; `current` marks the one that asks."""
+
+    id: UUID
+    browser: str | None
+    created_at: datetime
+    expires_at: datetime
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation to become a member. It can be accepted once, until it expires."""
+
+    id: UUID
+    email: str
+    role: Role
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvitation(Invitation):
+    """A new invitation. Only this response contains its link. `mailed`: whether the link was sent by mail."""
+
+    link: str = field(repr=False)
+    mailed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResetLink:
+    """A link with which a person sets a new password. It works once."""
+
+    link: str = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A link with which others read a document or a collection. `sign_in`: only people with an account can open it."""
+
+    id: UUID
+    document_id: UUID | None
+    collection_id: UUID | None
+    name: str
+    sign_in: bool
+    created_by: str | None
+    created_at: datetime
+    expires_at: datetime
+    last_opened_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewShare(Share):
+    """A new share. Only this response contains its link."""
+
+    link: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An action of a person or program. `actor` is the person's address, and null for this machine's administrator.
+
+    `via`: with a session or an API key. `thing` is the current name of what was changed, if it still exists.
+    """
+
+    id: int
+    at: datetime
+    action: str
+    actor_id: UUID
+    actor: str | None
+    via: str | None
+    document_id: UUID | None
+    thing: str | None
+    detail: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ from octavo.web.rooms import (
     operations,
     reader,
     search,
+    sharing,
     system,
 )
 from octavo.web.shell import settings as settings_pages
@@ -68,6 +69,7 @@ ROOMS = (
     notifications,
     automation,
     account,
+    sharing,
     budgets,
     operations,
 )

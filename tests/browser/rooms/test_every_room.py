@@ -84,6 +84,19 @@ def test_full_rooms(member: Visitor) -> None:
         look_at(member.open(path), PHONE)
 
 
+def test_rooms_about_people(member: Visitor, open_browser: OpenBrowser) -> None:
+    document = member.add("bog.md", "# The bog\n\nPeat keeps rain.")
+    link = member.ask("POST", "/shares", json={"document_id": document})["link"]
+    member.ask("POST", "/invitations", json={"email": "bob@example.org"})
+    for path in ("/settings/account", "/settings/account/second-factor", "/settings/shares", "/settings/audit"):
+        look_at(member.open(path))
+    reader = open_browser(size=PHONE)
+    reader.watch.expect("403")
+    for path in (f"/shared/{link.rpartition('/')[2]}", "/reset-password", "/invitation?token=guess"):
+        reader.goto(path)
+        look_at(reader.page)
+
+
 def test_operations(place: Place, admin: Visitor) -> None:
     (letter,) = make_dead_letters(place, 1)
     for path in ["/operations", "/operations/jobs", "/operations/jobs?status=complete", f"/operations/jobs/{letter}"]:

@@ -42,6 +42,7 @@ async def sign_in_as(people: People, email: str, *, replacing: str | None = None
     async with people.database.transaction() as connection:
         account = await find_account(connection, email)
         assert account
+        assert account.password_hash
         return await sign_in(connection, account, account.password_hash, replacing=replacing)
 
 
@@ -201,6 +202,7 @@ async def test_a_sign_in_that_began_before_the_password_changed_does_not_end_aft
     mine = await people.sign_up("ada@example.org")
     seen = await find_account(connection, "ada@example.org")
     assert seen
+    assert seen.password_hash
     await change_password(connection, seen, "new hash", keeping=mine)
     with pytest.raises(WrongCredentials):
         await sign_in(connection, seen, seen.password_hash, replacing=None)

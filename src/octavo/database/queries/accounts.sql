@@ -9,14 +9,14 @@ INSERT INTO memberships (owner_id, user_id, role) SELECT owner_id, id, 'owner' F
 RETURNING user_id;
 
 -- name: account_by_email(email)
-SELECT id, email, password_hash FROM users WHERE email = lower(:email);
+SELECT id, email, password_hash, owner_id FROM users WHERE email = lower(:email);
 
 -- name: account_by_id(user)
-SELECT id, email, password_hash FROM users WHERE id = :user;
+SELECT id, email, password_hash, owner_id FROM users WHERE id = :user;
 
 -- name: keep_password(user, seen, password_hash)!
 -- Changes the password hash only if it is still the one that was checked.
-UPDATE users SET password_hash = :password_hash WHERE id = :user AND password_hash = :seen;
+UPDATE users SET password_hash = :password_hash WHERE id = :user AND password_hash IS NOT DISTINCT FROM :seen;
 
 -- name: first_owner(user)
 -- The owner that a person acts for after signing in: their personal owner, or else the one they joined first.

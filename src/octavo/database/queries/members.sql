@@ -16,7 +16,8 @@ SELECT FROM owners WHERE id = :owner FOR NO KEY UPDATE;
 INSERT INTO memberships (owner_id, user_id, role) VALUES (:owner, :user, :role) ON CONFLICT DO NOTHING;
 
 -- name: change_role(owner, user, role)!
-UPDATE memberships SET role = :role WHERE owner_id = :owner AND user_id = :user;
+-- A person decides about the role from now on, unless the claims of a provider grant one.
+UPDATE memberships SET role = :role, granted_by = 'person' WHERE owner_id = :owner AND user_id = :user;
 
 -- name: remove_member(owner, user)!
 -- Also deletes their sessions and keys for this owner.

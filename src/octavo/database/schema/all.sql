@@ -25,3 +25,4 @@
 \ir fields.sql
 \ir rules.sql
 \ir sources.sql
+\ir shares.sql

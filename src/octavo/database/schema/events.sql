@@ -10,15 +10,20 @@ CREATE TABLE events (
     state_after text,
     owner_id    uuid NOT NULL,
     document_id uuid,
-    detail      jsonb NOT NULL DEFAULT '{}'
+    detail      jsonb NOT NULL DEFAULT '{}',
+    actor_id    uuid DEFAULT nullif(current_setting('octavo.actor', true), '')::uuid,
+    via         text DEFAULT nullif(current_setting('octavo.via', true), '')
 ) PARTITION BY RANGE (at);
 
 COMMENT ON COLUMN events.epoch IS 'The epoch in which the event was written (`event_epochs`). Readers follow (epoch, id) up to `event_horizon()`. Events from before there were epochs have the id of their transaction here, which is smaller.';
+COMMENT ON COLUMN events.actor_id IS 'The person whose request wrote the event, or the owner if the caller is not a person. NULL for events of workers.';
+COMMENT ON COLUMN events.via IS 'session or key: how the caller signed in.';
 COMMENT ON COLUMN events.state_after IS 'Only set for transitions. The latest one of a process is its state.';
 
 CREATE INDEX events_order ON events (epoch, id);
 CREATE INDEX events_process ON events (process_id, id);
 CREATE INDEX events_owner ON events (owner_id, epoch, id);
+CREATE INDEX events_actions ON events (owner_id, epoch, id) WHERE actor_id IS NOT NULL;
 
 -- The order of events. Ids are assigned before transactions commit, so an event can become visible after one with a greater id.
 -- A transaction therefore announces its first event: it takes a shared lock whose key is the id that was assigned last. No other

@@ -19,11 +19,12 @@ CREATE INDEX owners_left ON owners (left_at) WHERE left_at IS NOT NULL;
 CREATE TABLE users (
     id            uuid PRIMARY KEY,
     email         text NOT NULL CHECK (email = lower(email)),
-    password_hash text NOT NULL,
+    password_hash text,
     owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
+COMMENT ON COLUMN users.password_hash IS 'NULL if the person signs in with a provider only.';
 COMMENT ON COLUMN users.owner_id IS 'The personal owner of this person.';
 
 CREATE UNIQUE INDEX users_email ON users (email);
@@ -34,10 +35,12 @@ CREATE TABLE memberships (
     user_id    uuid NOT NULL REFERENCES users ON DELETE CASCADE,
     role       text NOT NULL CHECK (role IN ('owner', 'member', 'reader')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    granted_by text NOT NULL DEFAULT 'person' CONSTRAINT memberships_granted_by CHECK (granted_by IN ('person', 'claims')),
     PRIMARY KEY (owner_id, user_id)
 );
 
 COMMENT ON TABLE memberships IS 'People who may act for an owner, including the person whose own it is.';
+COMMENT ON COLUMN memberships.granted_by IS 'claims: a provider granted the role when the person signed in, and can take it away again.';
 
 CREATE INDEX memberships_user ON memberships (user_id);
 
@@ -46,11 +49,17 @@ CREATE TABLE sessions (
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
-    user_id    uuid REFERENCES users ON DELETE CASCADE
+    user_id    uuid REFERENCES users ON DELETE CASCADE,
+    id         uuid NOT NULL DEFAULT gen_random_uuid(),
+    browser    text DEFAULT nullif(current_setting('octavo.browser', true), '')
 );
 
 COMMENT ON TABLE sessions IS 'Browsers that act for an owner. Only the hash of the cookie is stored. user_id is NULL for visitors and for the local owner.';
 
+COMMENT ON COLUMN sessions.id IS 'The name of the session in lists; it grants nothing.';
+COMMENT ON COLUMN sessions.browser IS 'The User-Agent of the browser that signed in.';
+
+CREATE UNIQUE INDEX sessions_id ON sessions (id);
 CREATE INDEX sessions_owner ON sessions (owner_id);
 CREATE INDEX sessions_expiry ON sessions (expires_at);
 CREATE INDEX sessions_user ON sessions (user_id);
@@ -85,6 +94,84 @@ COMMENT ON COLUMN api_keys.user_id IS 'The person who created the key. The key n
 CREATE UNIQUE INDEX api_keys_hash ON api_keys (key_hash);
 CREATE INDEX api_keys_owner ON api_keys (owner_id, created_at);
 CREATE INDEX api_keys_user ON api_keys (user_id) WHERE user_id IS NOT NULL;
+
+CREATE TABLE identities (
+    issuer       text NOT NULL,
+    subject      text NOT NULL,
+    user_id      uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_used_at timestamptz,
+    PRIMARY KEY (issuer, subject)
+);
+
+COMMENT ON TABLE identities IS 'How people are known to OpenID Connect providers. A person is found by issuer and subject only, never by address.';
+
+CREATE INDEX identities_user ON identities (user_id);
+
+CREATE TABLE provider_sign_ins (
+    state_hash   bytea PRIMARY KEY CHECK (length(state_hash) = 32),
+    browser_hash bytea NOT NULL CHECK (length(browser_hash) = 32),
+    nonce        text NOT NULL,
+    verifier     text NOT NULL,
+    back         text NOT NULL,
+    user_id      uuid REFERENCES users ON DELETE CASCADE,
+    expires_at   timestamptz NOT NULL
+);
+
+COMMENT ON TABLE provider_sign_ins IS 'Browsers that were sent to a provider and have not come back yet.';
+COMMENT ON COLUMN provider_sign_ins.verifier IS 'The secret of PKCE, with which only this server can use the code of the provider.';
+COMMENT ON COLUMN provider_sign_ins.user_id IS 'The signed-in person who connects an identity to their account; NULL to sign in.';
+
+CREATE INDEX provider_sign_ins_expiry ON provider_sign_ins (expires_at);
+CREATE INDEX provider_sign_ins_user ON provider_sign_ins (user_id) WHERE user_id IS NOT NULL;
+
+CREATE TABLE invitations (
+    id         uuid PRIMARY KEY,
+    owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    email      text NOT NULL CHECK (email = lower(email)),
+    role       text NOT NULL CHECK (role IN ('owner', 'member', 'reader')),
+    token_hash bytea NOT NULL CHECK (length(token_hash) = 32),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at timestamptz NOT NULL
+);
+
+COMMENT ON TABLE invitations IS 'One-time links with which a person becomes a member. A row is deleted when its link is used.';
+
+CREATE UNIQUE INDEX invitations_token ON invitations (token_hash);
+CREATE INDEX invitations_owner ON invitations (owner_id, created_at);
+
+CREATE TABLE account_links (
+    token_hash           bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    purpose              text NOT NULL CHECK (purpose IN ('password', 'code')),
+    user_id              uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    clears_second_factor boolean NOT NULL DEFAULT false,
+    expires_at           timestamptz NOT NULL
+);
+
+COMMENT ON TABLE account_links IS 'password: one-time links that set a new password. code: sign-ins that wait for the code of the second factor. A row is deleted when it is used.';
+
+CREATE INDEX account_links_user ON account_links (user_id);
+CREATE INDEX account_links_expiry ON account_links (expires_at);
+
+CREATE TABLE second_factors (
+    user_id      uuid PRIMARY KEY REFERENCES users ON DELETE CASCADE,
+    secret       text NOT NULL,
+    confirmed_at timestamptz,
+    last_step    bigint NOT NULL DEFAULT 0,
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+COMMENT ON TABLE second_factors IS 'Secrets of authenticator apps (TOTP). They count once confirmed with a code.';
+COMMENT ON COLUMN second_factors.secret IS 'Encrypted with the secret of the installation, which is not in the database.';
+COMMENT ON COLUMN second_factors.last_step IS 'The time step of the last code that was used. A code works once, and older ones no longer.';
+
+CREATE TABLE recovery_codes (
+    user_id   uuid NOT NULL REFERENCES second_factors ON DELETE CASCADE,
+    code_hash bytea NOT NULL CHECK (length(code_hash) = 32),
+    PRIMARY KEY (user_id, code_hash)
+);
+
+COMMENT ON TABLE recovery_codes IS 'Codes that replace the authenticator app once each. A row is deleted when its code is used.';
 
 CREATE TABLE idempotency_keys (
     owner_id   uuid NOT NULL REFERENCES owners ON DELETE CASCADE,

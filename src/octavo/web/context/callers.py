@@ -15,12 +15,14 @@ from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from octavo.core.errors import Forbidden, NotAllowed, Unauthenticated
+from octavo.database import Actor, act_as
 from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_key, read_session
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import group_address
 from octavo.web.http.security import bearer_key
 
 SESSION_COOKIE = "octavo_session"
+BROWSER_CHARACTERS = 200
 
 
 # The browser's session ---------------------------------------------------------------------------------------------
@@ -71,7 +73,14 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller
+    _act_as(request, caller)
     return caller
+
+
+def _act_as(request: Request, caller: Caller | None) -> None:
+    """Record what this request does as actions of its caller."""
+    browser = "".join(one for one in request.headers.get("user-agent", "") if one.isprintable())[:BROWSER_CHARACTERS]
+    act_as(Actor((caller.user_id or caller.owner_id) if caller else None, caller.via if caller else "", browser))
 
 
 async def _by_key(services: Services, key: str) -> Caller | None:
@@ -102,6 +111,7 @@ async def visit(request: Request, services: ServicesOf, caller: OptionalCaller) 
         secret, visitor = await open_anonymous_session(connection)
     remember_session(request, secret)
     request.state.caller = visitor
+    _act_as(request, visitor)
     return visitor
 
 

@@ -15,6 +15,7 @@ SettingsFrame = Annotated[Frame, Depends(FrameFor("settings"))]
 ROOMS: dict[str, tuple[str, str, bool]] = {
     "account": ("Account", "person", True),
     "keys": ("API keys", "key", False),
+    "shares": ("Shared links", "link", False),
     "sources": ("Sources", "download", False),
     "fields": ("Fields", "list", True),
     "rules": ("Rules", "check", True),
@@ -27,12 +28,21 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "export": ("Export and import", "box", True),
     "webhooks": ("Notifications out", "send", False),
     "users": ("Users and storage", "box", False),
+    "audit": ("Audit", "clock", False),
     "appearance": ("Appearance", "theme", True),
 }
 FOR_ADMINISTRATORS = frozenset({"users"})
+FOR_OWNERS = frozenset({"audit"})
+FOR_MEMBERS = frozenset({"shares"})
 # Messages after a change. The address contains a key of this table, so that links cannot show any other text.
 SAID = {
     "password": "Password changed. All your other sessions were signed out.",
+    "connected": "Connected. You can now sign in with the provider.",
+    "disconnected": "Disconnected. Sign in with your password from now on.",
+    "withdrawn": "Invitation withdrawn. Its link no longer works.",
+    "session": "Signed out in that browser.",
+    "second_factor_off": "Second factor removed. Your password is enough to sign in.",
+    "share_revoked": "Link revoked. It no longer works.",
     "owner": "Switched to another owner.",
     "added": "Member added.",
     "role": "Role changed.",
@@ -76,7 +86,10 @@ SAID = {
 
 def show(request: Request, room: str, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
     caller = frame.caller
-    seen = {name for name in ROOMS if caller.is_admin or name not in FOR_ADMINISTRATORS}
+    hidden = frozenset[str]() if caller.is_admin else FOR_ADMINISTRATORS
+    hidden |= frozenset[str]() if caller.may_manage else FOR_OWNERS
+    hidden |= frozenset[str]() if caller.may_write else FOR_MEMBERS
+    seen = ROOMS.keys() - hidden
     rooms = {name: row for name, row in ROOMS.items() if name in seen and (row[2] or not caller.is_anonymous)}
     values |= {"room": room, "rooms": rooms, "said": SAID.get(values.get("said", ""))}
     return render(request, f"settings_{room}.html", frame, status, **values)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from octavo.web.markdown.windows import Sheet, make_plan
 from octavo.web.rooms.reader.text import marks_of, most_common_size
-from octavo.web.rooms.reader.windows import Sheet, make_plan
 
 PLAN = make_plan("First\n\nSecond", [Sheet(1, "i", 0, 5, 600, 800), Sheet(2, "ii", 7, 13)])
 

@@ -1,6 +1,15 @@
 """Web pages and API for accounts: sign-up, sign-in and sign-out, members, API keys and appearance."""
 
-from octavo.web.rooms.account import api, pages, sign_in_pages
+from octavo.web.rooms.account import (
+    access_pages,
+    api,
+    audit,
+    link_pages,
+    pages,
+    people_api,
+    provider_pages,
+    sign_in_pages,
+)
 
 ROUTERS = (
     pages.router,
@@ -8,8 +17,16 @@ ROUTERS = (
     pages.appearance_router,
     pages.users_router,
     sign_in_pages.router,
+    provider_pages.router,
+    link_pages.router,
+    access_pages.router,
     api.router,
     api.keys_router,
     api.members_router,
     api.users_router,
+    people_api.invitations_router,
+    people_api.sessions_router,
+    people_api.reset_router,
+    audit.router,
+    audit.pages_router,
 )

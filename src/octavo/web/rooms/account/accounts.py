@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from fastapi import Request
 from pydantic import SecretStr
 
+from octavo.ai.model_settings import KeySeal, SealedKey
 from octavo.core.errors import NotAllowed, SignUpClosed, Unauthenticated, WrongCredentials
 from octavo.database import Connection
 from octavo.owners import Caller, accounts, read_session
+from octavo.owners.account_links import find_person, make_code_token, use_code_token
 from octavo.owners.accounts import Account, find_account, hash_password, read_account, verify_password
+from octavo.owners.audit import record
+from octavo.owners.errors import CodeRequired
 from octavo.owners.members import list_owners, switch_owner
+from octavo.owners.second_factor import is_required, use_any_code
 from octavo.owners.sessions import end_session
 from octavo.records.account import Me
 from octavo.web.context.callers import address_of, forget_session, remember_session, session_secret
@@ -37,11 +43,23 @@ async def sign_up(request: Request, services: Services, caller: Caller | None, e
     return me
 
 
-async def sign_in(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Sign in, and move the documents of an anonymous browser to the account."""
-    async with services.database.connection() as connection:
-        account = await find_account(connection, email)
-    account, password_hash = await _verify(request, services, email, account, password)
+async def sign_in(
+    request: Request,
+    services: Services,
+    caller: Caller | None,
+    email: str,
+    password: SecretStr,
+    code: str | None = None,
+) -> Me:
+    """Sign in, and move the documents of an anonymous browser to the account.
+
+    Raises `CodeRequired` if the person has a second factor and no code was given.
+    """
+    account, password_hash = await _verify_email(request, services, email, password)
+    if await needs_code(services, account.id):
+        if code is None:
+            raise CodeRequired
+        await use_code(request, services, account.id, account.email, code)
     async with services.database.transaction() as connection:
         secret = await accounts.sign_in(connection, account, password_hash, replacing=session_secret(request))
         me = await _describe_session(connection, secret)
@@ -50,12 +68,66 @@ async def sign_in(request: Request, services: Services, caller: Caller | None, e
     return me
 
 
+async def begin_sign_in(
+    request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr
+) -> str | None:
+    """Sign in with a password. If a code is required, too, returns a token with which to send it."""
+    account, password_hash = await _verify_email(request, services, email, password)
+    async with services.database.transaction() as connection:
+        if await is_required(connection, account.id):
+            return await make_code_token(connection, account.id)
+        secret = await accounts.sign_in(connection, account, password_hash, replacing=session_secret(request))
+    remember_session(request, secret)
+    _recheck_streams(services, caller)
+    return None
+
+
+async def complete_sign_in(request: Request, services: Services, caller: Caller | None, token: str, code: str) -> None:
+    """Sign in with a code, after the password was right."""
+    async with services.database.connection() as connection:
+        person = await find_person(connection, "code", token)
+    await use_code(request, services, person.user_id, person.email, code)
+    async with services.database.transaction() as connection:
+        user_id = await use_code_token(connection, token)
+        secret = await accounts.open_for(connection, user_id, by="code", replacing=session_secret(request))
+    remember_session(request, secret)
+    _recheck_streams(services, caller)
+
+
+async def needs_code(services: Services, user_id: UUID) -> bool:
+    async with services.database.connection() as connection:
+        return await is_required(connection, user_id)
+
+
+async def use_code(request: Request, services: Services, user_id: UUID, email: str, code: str) -> None:
+    """Check a code of the second factor. Wrong codes are limited like wrong passwords."""
+    address, name = address_of(request), f"second factor of {email}"
+    await services.limits.sign_ins.begin(name, address)
+    async with services.database.transaction() as connection:
+        await use_any_code(connection, user_id, code, reveal_with(services))
+    await services.limits.sign_ins.succeed(name, address)
+
+
+def reveal_with(services: Services) -> Callable[[str], str | None]:
+    """Return the function that decrypts the secrets of authenticator apps."""
+    seal = KeySeal(services.own_settings)
+    return lambda sealed: seal.open(SealedKey(sealed, ""))
+
+
+async def _verify_email(request: Request, services: Services, email: str, password: SecretStr) -> tuple[Account, str]:
+    async with services.database.connection() as connection:
+        account = await find_account(connection, email)
+    return await _verify(request, services, email, account, password)
+
+
 async def sign_out(request: Request, services: Services, caller: Caller | None) -> None:
     """End the session of this browser. An anonymous visitor loses access to their documents."""
     if caller and caller.via == "key":
         raise NotAllowed("API keys cannot sign out. Revoke the key instead.")
-    async with services.database.connection() as connection:
+    async with services.database.transaction() as connection:
         await end_session(connection, session_secret(request))
+        if caller and not caller.is_anonymous:
+            await record(connection, caller.owner_id, "account.sign_out", caller.user_id or caller.owner_id)
     forget_session(request)
     _recheck_streams(services, caller)
 

@@ -35,6 +35,10 @@ class Credentials(BaseModel):
     password: Password
 
 
+class SignInRequest(Credentials):
+    code: Annotated[str, Field(max_length=100)] | None = None
+
+
 class PasswordChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -55,9 +59,12 @@ async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller
 
 
 @router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NO_SIGN_IN)
-async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Sign in, and move the documents of an anonymous browser to the account."""
-    return await accounts.sign_in(request, services, caller, wanted.email, wanted.password)
+async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: SignInRequest) -> Me:
+    """Sign in, and move the documents of an anonymous browser to the account.
+
+    If the account has a second factor, `code` is required: a code of the authenticator app, or a recovery code.
+    """
+    return await accounts.sign_in(request, services, caller, wanted.email, wanted.password, wanted.code)
 
 
 @router.get("/session", responses=problems(401))

@@ -11,7 +11,11 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
 from octavo.owners import Scope, callers, members
 from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
-from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId
+from octavo.owners.identities import list_identities
+from octavo.owners.invitations import list_invitations
+from octavo.owners.second_factor import read_second_factor
+from octavo.owners.sessions import list_sessions
+from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
@@ -33,16 +37,45 @@ WRONG = {
 
 @router.get("")
 async def account(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
-    return await _show(request, services, frame, said=said)
+    return await show_account(request, services, frame, said=said)
 
 
-async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
-    caller = frame.caller
+async def show_account(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    caller, settings = frame.caller, services.settings
+    person = caller.user_id if caller.via == "session" else None
     async with services.database.connection() as connection:
-        me = await accounts.describe(connection, caller)
-        people = [] if caller.is_anonymous else await members.list_members(connection, caller.owner_id)
-    more = {"me": me, "people": people, "open": services.settings.sign_up, "least": LEAST_CHARACTERS}
+        more: dict[str, Any] = {
+            "me": await accounts.describe(connection, caller),
+            "people": [] if caller.is_anonymous else await members.list_members(connection, caller.owner_id),
+            "identities": await list_identities(connection, person) if person else [],
+            "factor": await read_second_factor(connection, person) if person else None,
+            "invitations": await list_invitations(connection, caller) if caller.may_manage else [],
+            "sessions": []
+            if caller.is_anonymous or caller.via == "key"
+            else await list_sessions(connection, caller, session_secret(request) or ""),
+        }
+    more |= {"provider": settings.oidc_label if settings.oidc_issuer else None, "browser_name": browser_name}
+    more |= {"open": settings.sign_up, "least": LEAST_CHARACTERS}
     return show(request, "account", frame, status, **more, **values)
+
+
+BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl", "python")
+NAMES = {"Edg": "Edge", "OPR": "Opera", "python": "Python"}
+SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS", "Linux")
+
+
+def browser_name(agent: str | None) -> str:
+    """Return a short name for a User-Agent header, such as "Firefox on Linux"."""
+    browser = next((one for one in BROWSERS if one in (agent or "")), None)
+    system = next((one for one in SYSTEMS if one in (agent or "")), None)
+    name = NAMES.get(browser, browser) if browser else "Unknown browser"
+    return f"{name} on {system}" if system else name
 
 
 @router.post("/password")
@@ -67,7 +100,7 @@ async def change_password(
             wrong, status = {"new_password": error.line}, error.status
         except TooFast as error:
             wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
-    return await _show(request, services, frame, status, wrong=wrong)
+    return await show_account(request, services, frame, status, wrong=wrong)
 
 
 @router.post("/owner")
@@ -94,7 +127,7 @@ async def add_member(
             return back_to("/settings/account?said=added#members")
         except (NotFound, AlreadyMember) as error:
             wrong, status = {"email": error.detail or error.title}, error.status
-    return await _show(request, services, frame, status, wrong=wrong, email=email)
+    return await show_account(request, services, frame, status, wrong=wrong, email=email)
 
 
 @router.post("/members/{user}/role")
@@ -110,7 +143,7 @@ async def change_role(
             return back_to("/settings/account?said=role#members")
         except LastOwner as error:
             wrong, status = {"role": error.title}, error.status
-    return await _show(request, services, frame, status, wrong=wrong)
+    return await show_account(request, services, frame, status, wrong=wrong)
 
 
 @router.get("/members/{user}/remove")
@@ -138,7 +171,7 @@ async def remove_member(
         async with services.database.transaction() as connection:
             await members.remove_member(connection, caller, user)
     except LastOwner as error:
-        return await _show(request, services, frame, error.status, wrong={"role": error.title})
+        return await show_account(request, services, frame, error.status, wrong={"role": error.title})
     services.live.recheck(caller.owner_id)
     return back_to("/settings/account?said=removed#members")
 

@@ -11,6 +11,7 @@ from octavo.core.errors import EmailTaken, SignInRefused, SignUpClosed, WeakPass
 from octavo.database import fetch_rows, load_queries
 from octavo.owners import Caller, is_sign_in_link, use_sign_in_link
 from octavo.owners.accounts import LEAST_CHARACTERS
+from octavo.owners.errors import LinkRefused, WrongCode
 from octavo.web.context.callers import OptionalCaller, remember_session, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
@@ -31,11 +32,18 @@ async def sign_in_page(
     caller: OptionalCaller,
     token: str | None = None,
     next: str = "",  # noqa: A002 - the name of the query parameter
+    left: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Response:
     if token is not None:
         return await _show_link(request, services, token)
     known = caller is not None and not caller.is_anonymous
-    return render(request, "sign_in.html", None, back=local_path(next), known=known, open=services.settings.sign_up)
+    return _show_sign_in(request, services, back=local_path(next), known=known, left=left and not known)
+
+
+def _show_sign_in(request: Request, services: Services, status: int = 200, **values: object) -> Response:
+    settings = services.settings
+    provider = settings.oidc_label if settings.oidc_issuer else None
+    return render(request, "sign_in.html", None, status, open=settings.sign_up, provider=provider, **values)
 
 
 async def _show_link(request: Request, services: Services, token: str) -> Response:
@@ -82,17 +90,41 @@ async def sign_in(
     status, headers = 422, dict[str, str]()
     if wanted:
         try:
-            await accounts.sign_in(request, services, caller, wanted.email, wanted.password)
+            token = await accounts.begin_sign_in(request, services, caller, wanted.email, wanted.password)
+            if token:
+                return render(request, "sign_in_code.html", None, token=token, back=local_path(back))
             return back_to(local_path(back))
         except WrongCredentials as error:
             wrong, status = {"password": error.title}, error.status
         except TooFast as error:
             wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
             headers = {"retry-after": str(round(error.retry_after_seconds or 1))}
-    values = {"back": local_path(back), "email": email, "wrong": wrong, "open": services.settings.sign_up}
-    answer = render(request, "sign_in.html", None, status, **values)
+    answer = _show_sign_in(request, services, status, back=local_path(back), email=email, wrong=wrong)
     answer.headers.update(headers)
     return answer
+
+
+@router.post("/sign-in/code")
+async def send_code(
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    token: Field = "",
+    code: Field = "",
+    back: Field = "/",
+) -> Response:
+    """Sign in with a code of the second factor, after the password was right."""
+    try:
+        await accounts.complete_sign_in(request, services, caller, token, code)
+        return back_to(local_path(back))
+    except LinkRefused:
+        wrong = {"password": "Your sign-in took too long. Enter your password again."}
+        return _show_sign_in(request, services, LinkRefused.status, back=local_path(back), wrong=wrong)
+    except WrongCode as error:
+        wrong, status = {"code": error.title}, error.status
+    except TooFast as error:
+        wrong, status = {"code": f"Too many wrong codes. {error.detail}"}, error.status
+    return render(request, "sign_in_code.html", None, status, token=token, back=local_path(back), wrong=wrong)
 
 
 QUERIES = load_queries("pages")
@@ -184,4 +216,4 @@ async def sign_out(
     if caller and caller.is_anonymous and not confirmed:
         return ask(request, _warning(services))
     await accounts.sign_out(request, services, caller)
-    return back_to("/sign-in")
+    return back_to("/sign-in?left=true" if services.settings.oidc_issuer else "/sign-in")

@@ -36,6 +36,7 @@ from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
+from octavo.web.markdown.windows import Plan, Window
 from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
 from octavo.web.rooms.reader.highlights import COLOURS, list_marked
 from octavo.web.rooms.reader.insights import (
@@ -56,7 +57,6 @@ from octavo.web.rooms.reader.text import (
     moment_address,
     open_text,
 )
-from octavo.web.rooms.reader.windows import Plan, Window
 from octavo.web.shell.document_rows import Row, make_row
 from octavo.web.shell.document_status import describe
 from octavo.web.shell.forms import local_path, read_id, read_number

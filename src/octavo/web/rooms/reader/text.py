@@ -21,7 +21,7 @@ from octavo.records.documents import Document, Span, TextMatch, TextMatches
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services
 from octavo.web.markdown.render import Block, render_plain, render_window
-from octavo.web.rooms.reader.windows import Heading, Plan, Sheet, Window, make_plan
+from octavo.web.markdown.windows import Heading, Plan, Sheet, Window, make_plan
 
 QUERIES = load_queries("reader")
 # About a hundred books; longer texts are only available as downloads.

@@ -1,0 +1,93 @@
+"""Invitations: one-time links with which people become members of an account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from octavo.core.errors import AlreadyMember, NotAllowed, NotFound
+from octavo.core.ids import hash_token, new_id, new_token
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.owners.accounts import insert_user
+from octavo.owners.audit import record
+from octavo.owners.callers import Caller, Role
+from octavo.owners.errors import LinkRefused
+from octavo.owners.sessions import insert_session
+from octavo.records.account import Invitation
+
+QUERIES = load_queries("access")
+MEMBERS = load_queries("members")
+DEFAULT_DAYS, MOST_DAYS = 7, 90
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInvitation:
+    """An invitation that can be accepted. `known`: whether there is an account with the invited address."""
+
+    id: UUID
+    owner_id: UUID
+    email: str
+    role: Role
+    account: str
+    known: bool
+
+
+async def invite(
+    connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS
+) -> tuple[Invitation, str]:
+    """Create an invitation. Returns it with its token, which is not stored."""
+    _require_manager(caller)
+    token = new_token()
+    values = {"id": new_id(), "owner": caller.owner_id, "email": email, "role": role, "days": days}
+    (row,) = await fetch_rows(connection, QUERIES.insert_invitation, {**values, "token_hash": hash_token(token)})
+    made = Invitation(**row)
+    await record(connection, caller.owner_id, "invitation.add", made.id, role=role)
+    return made, token
+
+
+async def list_invitations(connection: Connection, caller: Caller) -> list[Invitation]:
+    _require_manager(caller)
+    rows = await fetch_rows(connection, QUERIES.list_invitations, {"owner": caller.owner_id})
+    return [Invitation(**row) for row in rows]
+
+
+async def withdraw(connection: Connection, caller: Caller, invitation: UUID) -> None:
+    _require_manager(caller)
+    values = {"owner": caller.owner_id, "invitation": invitation}
+    if (await connection.execute(QUERIES.delete_invitation, values)).rowcount == 0:
+        raise NotFound
+    await record(connection, caller.owner_id, "invitation.withdraw", invitation)
+
+
+async def find_invitation(connection: Connection, token: str) -> OpenInvitation:
+    """Return an invitation that can be accepted. Opening a link does not use it."""
+    rows = await fetch_rows(connection, QUERIES.find_invitation, {"token_hash": hash_token(token)})
+    if not rows:
+        raise LinkRefused
+    return OpenInvitation(**rows[0])
+
+
+async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
+    """Make a signed-in person a member. Returns the account that the person joined."""
+    rows = await fetch_rows(connection, QUERIES.use_invitation, {"token_hash": hash_token(token)})
+    if not rows:
+        raise LinkRefused
+    owner_id, role = rows[0]["owner_id"], rows[0]["role"]
+    values = {"owner": owner_id, "user": user_id, "role": role}
+    if (await connection.execute(MEMBERS.add_member, values)).rowcount == 0:
+        raise AlreadyMember
+    await record(connection, owner_id, "member.add", user_id, actor=user_id, role=role, by="invitation")
+    return owner_id
+
+
+async def accept_as_new_person(connection: Connection, token: str, password_hash: str) -> str:
+    """Create an account with the invited address, and join. Returns the secret of its first session."""
+    invitation = await find_invitation(connection, token)
+    user_id = await insert_user(connection, invitation.email, password_hash)
+    owner_id = await accept(connection, token, user_id)
+    return await insert_session(connection, owner_id, user_id)
+
+
+def _require_manager(caller: Caller) -> None:
+    if not caller.may_manage:
+        raise NotAllowed

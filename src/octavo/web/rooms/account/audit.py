@@ -1,0 +1,149 @@
+"""The API and the page that list what people and programs did for an account."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import AsyncGenerator
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from octavo.core.errors import NotAllowed
+from octavo.core.pagination import Page
+from octavo.jobs.views import DEFAULT_LIMIT
+from octavo.owners import Caller, members
+from octavo.owners.audit import AuditFilter, list_actions
+from octavo.records.account import AuditEntry
+from octavo.web.context.callers import KnownCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import Cursor, Limit, problems
+from octavo.web.shell.settings import SettingsFrame, show
+
+router = APIRouter(prefix="/api/v1/audit", tags=["account"])
+pages_router = APIRouter(include_in_schema=False, prefix="/settings/audit")
+CSV_BATCH, CSV_MOST = 500, 100_000
+HEAD = ("time", "person", "via", "action", "object", "document_id", "detail")
+# Groups of actions, by the first part of their names.
+ACTIONS = {
+    "": "All",
+    "account": "Signing in and accounts",
+    "member": "Members",
+    "invitation": "Invitations",
+    "key": "API keys",
+    "session": "Sessions",
+    "share": "Shared links",
+    "created": "Added documents and jobs",
+    "edited": "Edited documents",
+    "trashed": "Deleted documents",
+    "downloaded": "Downloads",
+}
+
+
+def wanted_actions(
+    person: Annotated[UUID | None, Query(description="Only actions of this person.")] = None,
+    action: Annotated[str | None, Query(max_length=100, description="Only this action, or this group.")] = None,
+    since: Annotated[date | None, Query(description="Only from this day on.")] = None,
+    until: Annotated[date | None, Query(description="Only up to this day.")] = None,
+) -> AuditFilter:
+    return AuditFilter(
+        person,
+        action,
+        datetime(since.year, since.month, since.day, tzinfo=UTC) if since else None,
+        datetime(until.year, until.month, until.day, tzinfo=UTC) + timedelta(days=1) if until else None,
+    )
+
+
+Wanted = Annotated[AuditFilter, Depends(wanted_actions)]
+
+
+@router.get("", responses=problems(400, 401, 403, 422))
+async def list_audit(
+    services: ServicesOf, caller: KnownCaller, wanted: Wanted, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
+) -> Page[AuditEntry]:
+    """List what people and programs did for the current account, newest first. Requires the role `owner`."""
+    _require_manager(caller)
+    async with services.database.connection() as connection:
+        return await list_actions(connection, caller.owner_id, wanted, cursor=cursor, limit=limit)
+
+
+@router.get("/csv", responses=problems(401, 403, 422), response_class=Response)
+async def export_audit(services: ServicesOf, caller: KnownCaller, wanted: Wanted) -> Response:
+    """Download the actions as CSV, newest first, up to 100,000."""
+    _require_manager(caller)
+    headers = {"content-disposition": 'attachment; filename="audit.csv"', "cache-control": "no-store"}
+    return StreamingResponse(_as_csv(services, caller, wanted), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _require_manager(caller: Caller) -> None:
+    if not caller.may_manage:
+        raise NotAllowed
+
+
+async def _as_csv(services: Services, caller: Caller, wanted: AuditFilter) -> AsyncGenerator[str]:
+    yield _line(HEAD)
+    cursor: str | None = None
+    for _ in range(CSV_MOST // CSV_BATCH):
+        async with services.database.connection() as connection:
+            page = await list_actions(connection, caller.owner_id, wanted, cursor=cursor, limit=CSV_BATCH)
+        yield "".join(_line(_cells(one)) for one in page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+def _cells(one: AuditEntry) -> tuple[str, ...]:
+    detail = " ".join(f"{name}={value}" for name, value in one.detail.items())
+    cells = (one.actor or "administrator", one.via or "", one.action, one.thing or "", str(one.document_id or ""))
+    return one.at.isoformat(), *cells, detail
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    """Write a row. Text that a spreadsheet would run as a formula gets an apostrophe."""
+    written = io.StringIO()
+    csv.writer(written).writerow([f"'{one}" if one[:1] in {"=", "+", "-", "@", "\t", "\r"} else one for one in cells])
+    return written.getvalue()
+
+
+@pages_router.get("")
+async def audit_page(
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    person: str = "",
+    action: str = "",
+    since: str = "",
+    until: str = "",
+    cursor: Cursor = None,
+) -> Response:
+    """Show the actions, with filters. A filter that is not valid is ignored."""
+    _require_manager(frame.caller)
+    wanted = wanted_actions(_as_id(person), action or None, _as_day(since), _as_day(until))
+    async with services.database.connection() as connection:
+        page = await list_actions(connection, frame.caller.owner_id, wanted, cursor=cursor)
+        people = await members.list_members(connection, frame.caller.owner_id)
+    given = {"person": person, "action": action, "since": since, "until": until}
+    query = {name: value for name, value in given.items() if value}
+    names = {"": "Everybody", **{str(one.user_id): one.email for one in people}}
+    more = f"/settings/audit?{urlencode({**query, 'cursor': page.next_cursor})}" if page.next_cursor else None
+    export = f"/api/v1/audit/csv?{urlencode(query)}"
+    values = {"entries": page.items, "more": more, "given": given, "people": names, "actions": ACTIONS}
+    return show(request, "audit", frame, 200, export=export, **values)
+
+
+def _as_id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _as_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,62 @@
+"""Invitations and forgotten passwords, for the pages and the API."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from urllib.parse import urlencode
+
+from fastapi import Request
+
+from octavo.owners import Caller, Role, account_links, invitations
+from octavo.owners.accounts import find_account
+from octavo.records.account import NewInvitation
+from octavo.web.context.callers import address_of
+from octavo.web.context.services import Services
+from octavo.web.rooms.account.mail import mail_link, public_address
+
+INVITED = "You are invited to a document library. Open this link to join. It works once, until {day}."
+FORGOTTEN = (
+    "Somebody asked for a new password for your account. Open this link within an hour to set one. If it was not you, "
+    "ignore this message."
+)
+
+
+def invitation_path(token: str) -> str:
+    return f"/invitation?{urlencode({'token': token})}"
+
+
+def reset_path(token: str) -> str:
+    return f"/reset-password?{urlencode({'token': token})}"
+
+
+async def invite(
+    request: Request, services: Services, caller: Caller, email: str, role: Role, days: int
+) -> NewInvitation:
+    """Create an invitation, and send it by mail if a mail server is set up."""
+    async with services.database.transaction() as connection:
+        made, token = await invitations.invite(connection, caller, email, role, days)
+    link = public_address(request, services, invitation_path(token))
+    text = INVITED.format(day=f"{made.expires_at:%-d %B %Y}")
+    mailed = await mail_link(services, made.email, "Invitation to Octavo", text, link)
+    return NewInvitation(**asdict(made), link=link, mailed=mailed)
+
+
+async def mail_reset_link(request: Request, services: Services, email: str) -> None:
+    """Send a link for a new password if there is an account with this address.
+
+    Runs after the response, so that nobody can tell from its time whether there is such an account.
+    """
+    if services.settings.smtp_url is None:
+        return
+    async with services.database.transaction() as connection:
+        account = await find_account(connection, email)
+        if account is None:
+            return
+        token, _ = await account_links.make_reset_token(connection, account)
+    link = public_address(request, services, reset_path(token))
+    await mail_link(services, account.email, "New password for Octavo", FORGOTTEN, link)
+
+
+async def admit_reset(request: Request, services: Services, email: str) -> None:
+    """Count a request for a link towards the limits of wrong passwords."""
+    await services.limits.sign_ins.begin(f"new password of {email}", address_of(request))

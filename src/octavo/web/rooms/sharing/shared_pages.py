@@ -1,0 +1,186 @@
+"""The pages that a link to a document or a collection opens. They show only what the link shares, for reading."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, replace
+from typing import Annotated
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from octavo.core.errors import NotFound, OctavoError
+from octavo.database import Connection
+from octavo.library.errors import NeverReady, NotReady
+from octavo.library.files import find_file
+from octavo.library.pictures import is_pictured, known_figures
+from octavo.library.shares import OpenShare, open_share, shared_document, shared_documents
+from octavo.owners import Caller
+from octavo.records.documents import Document
+from octavo.web.context.callers import OptionalCaller
+from octavo.web.context.page_pictures import FigureRequest, PageRequest
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.markdown.render import Block, render_plain, render_window
+from octavo.web.markdown.windows import make_plan
+from octavo.web.shell.templates import back_to, render
+
+router = APIRouter(include_in_schema=False, prefix="/shared/{token}")
+Token = Annotated[str, Path(max_length=200)]
+Number = Annotated[int, Path(ge=1, le=1_000_000)]
+Part = Annotated[int, Query(ge=1, le=1_000_000)]
+MOST_BYTES = 64 << 20
+PICTURE_WIDTH = 1600
+PICTURES = 10
+PRIVATE = {"cache-control": "no-store", "x-robots-tag": "noindex"}
+_FIGURE = re.compile(r"\]\(figures/([1-9][0-9]{0,5})\.png\)")
+
+
+class SignInFirst(OctavoError):
+    """Sign in to open this link."""
+
+    code = "UNAUTHENTICATED"
+    status = 401
+
+
+async def _open(connection: Connection, caller: Caller | None, token: str) -> OpenShare:
+    """Return what the link shows to this caller."""
+    opened = await open_share(connection, token)
+    if opened.sign_in and (caller is None or caller.is_anonymous):
+        raise SignInFirst
+    return opened
+
+
+@router.get("")
+async def first_page(request: Request, services: ServicesOf, caller: OptionalCaller, token: Token) -> Response:
+    """Show the documents of a collection, or open the document."""
+    try:
+        async with services.database.connection() as connection:
+            opened = await _open(connection, caller, token)
+            documents = await shared_documents(connection, opened)
+    except SignInFirst:
+        return back_to(f"/sign-in?{urlencode({'next': f'/shared/{token}'})}")
+    if opened.document_id:
+        return back_to(f"/shared/{token}/{opened.document_id}")
+    return _render(request, "shared_collection.html", name=opened.collection, documents=documents, token=token)
+
+
+@router.get("/{document}")
+async def document_page(
+    request: Request, services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID, part: Part = 1
+) -> Response:
+    """Show a part of the text of a document."""
+    async with services.database.connection() as connection:
+        opened = await _open(connection, caller, token)
+        found = await shared_document(connection, opened, document)
+    markdown = await _read_text(services, opened, document)
+    text = (
+        await _open_part(services, opened, document, markdown, part, f"/shared/{token}/{document}")
+        if markdown
+        else None
+    )
+    values = {"document": found, "text": text, "token": token, "collection": opened.collection}
+    return _render(request, "shared_document.html", **values, pictured=is_pictured(found))
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """One part of a text, as HTML."""
+
+    number: int
+    parts: int
+    blocks: list[Block]
+
+
+async def _open_part(
+    services: Services, opened: OpenShare, document: UUID, markdown: str, part: int, here: str
+) -> TextPart:
+    """Render one part of the text. Its pictures have addresses below that of the link."""
+    plan = await asyncio.to_thread(make_plan, markdown, [])
+    window = plan.windows[min(part, len(plan.windows)) - 1]
+    start = max(window.start, plan.front_end)
+    text = markdown[start : window.end]
+    numbers = sorted({int(number) for number in _FIGURE.findall(text)})
+    async with services.database.connection() as connection:
+        known = await known_figures(connection, opened.owner_id, document, numbers)
+    shown = {number: replace(one, path=f"{here}/figures/{number}.png") for number, one in known.items()}
+    if window.plain:
+        blocks = await asyncio.to_thread(render_plain, text, start)
+    else:
+        blocks = await asyncio.to_thread(render_window, text, start, plan.references, shown)
+    return TextPart(window.number, len(plan.windows), blocks)
+
+
+def _render(request: Request, template: str, **values: object) -> Response:
+    """Render a page of a link. Search engines must not list it."""
+    answer = render(request, template, None, 200, **values)
+    answer.headers["x-robots-tag"] = "noindex"
+    return answer
+
+
+async def _read_text(services: Services, opened: OpenShare, document: UUID) -> str | None:
+    try:
+        async with services.database.connection() as connection:
+            file = await find_file(connection, opened.owner_id, document, "markdown")
+    except (NotReady, NeverReady):
+        return None
+    return (await services.bucket.read(file.key, limit=MOST_BYTES)).decode()
+
+
+@router.get("/{document}/pages")
+async def picture_pages(
+    request: Request, services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID, first: Part = 1
+) -> Response:
+    """Show pictures of the pages of a document, some at a time."""
+    async with services.database.connection() as connection:
+        opened = await _open(connection, caller, token)
+        found = await shared_document(connection, opened, document)
+    if not is_pictured(found) or first > _page_count(found):
+        raise NotFound
+    last = min(first + PICTURES - 1, _page_count(found))
+    more = last + 1 if last < _page_count(found) else None
+    return _render(request, "shared_pages.html", document=found, numbers=range(first, last + 1), token=token, more=more)
+
+
+def _page_count(document: Document) -> int:
+    return document.page_count or 0
+
+
+@router.get("/{document}/pages/{number}.png")
+async def page_picture(
+    services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID, number: Number
+) -> Response:
+    opened = await _shown(services, caller, token, document)
+    _, stream = await services.pictures.stream(PageRequest(opened.owner_id, document, number, PICTURE_WIDTH))
+    return StreamingResponse(stream, media_type="image/png", headers=PRIVATE)
+
+
+@router.get("/{document}/figures/{number}.png")
+async def figure_picture(
+    services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID, number: Number
+) -> Response:
+    opened = await _shown(services, caller, token, document)
+    wanted = FigureRequest(opened.owner_id, document, number, PICTURE_WIDTH)
+    _, stream = await services.pictures.stream_figure(wanted)
+    return StreamingResponse(stream, media_type="image/png", headers=PRIVATE)
+
+
+@router.get("/{document}/markdown")
+async def markdown(services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID) -> Response:
+    """Download the text of a document."""
+    opened = await _shown(services, caller, token, document)
+    text = await _read_text(services, opened, document)
+    if text is None:
+        raise NotFound
+    headers = {**PRIVATE, "content-disposition": 'attachment; filename="document.md"'}
+    return Response(text, media_type="text/markdown; charset=utf-8", headers=headers)
+
+
+async def _shown(services: Services, caller: Caller | None, token: str, document: UUID) -> OpenShare:
+    """Return the open link if it shows this document. All others are not found."""
+    async with services.database.connection() as connection:
+        opened = await _open(connection, caller, token)
+        await shared_document(connection, opened, document)
+    return opened
