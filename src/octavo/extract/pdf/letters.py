@@ -84,6 +84,7 @@ _COMPOUNDING = frozenset(
     | {"one", "two", "three", "four", "five", "six", "first", "second", "third", "single", "double"}
 )
 _LEAST_AFTER_PREFIX = 5  # letters
+_ADVERB = re.compile(r"[^\W\d_]{3,}ly")  # before a participle, as in "newly-built"
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
@@ -114,7 +115,7 @@ class Vocabulary:
             return joined
         start, is_word = first.lower(), second.lower() in self._words
         if _is_compound(found, is_word=is_word) or (
-            start in _PREFIXES and (is_word or len(second) >= _LEAST_AFTER_PREFIX)
+            (start in _PREFIXES or _ADVERB.fullmatch(start)) and (is_word or len(second) >= _LEAST_AFTER_PREFIX)
         ):
             return hyphenated
         return hyphenated if is_word and (start in self._first_parts or start in _COMPOUNDING) else joined
@@ -198,7 +199,7 @@ def clean_letters(text: str) -> str:
 
 # Old TeX fonts draw an accent before its letter. Dotless letters are only used under accents. Over other letters, a
 # circumflex or tilde may belong to the variable before it.
-_ACCENTS = {
+ACCENTS = {
     "\u00a8": "\u0308",
     "\u00b4": "\u0301",
     "\u02c7": "\u030c",
@@ -211,9 +212,13 @@ _LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|(
 
 
 def _with_accent(found: re.Match[str]) -> str:
-    accent, letter = found[1] or found[3], found[2] or found[4]
-    joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + _ACCENTS[accent])
-    return joined if len(joined) == 1 else found[0]
+    return with_accent(found[1] or found[3], found[2] or found[4]) or found[0]
+
+
+def with_accent(accent: str, letter: str) -> str:
+    """Return the letter with the accent, or an empty string if there is no such character."""
+    joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + ACCENTS[accent])
+    return joined if len(joined) == 1 else ""
 
 
 _CHINESE = "[\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2026]"

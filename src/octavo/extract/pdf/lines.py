@@ -15,6 +15,7 @@ from unicodedata import normalize
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import (
+    AS_RAISED,
     clean_letters,
     has_right_to_left,
     is_right_to_left,
@@ -34,6 +35,12 @@ _LARGER = 1.15
 _SMALL = 0.8  # as a share of the size of the line; smaller letters that are raised are marks of notes
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
 _MOST_TO_BULLET = 4.0  # as a share of the letter size
+_RAISED = 0.1  # as a share of the letter size
+_EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}|n")
+_LETTER_EXPONENT = re.compile(r"[a-z]")
+_VARIABLE = re.compile(r"(?:(?<![^\W_])[a-z]|[\d)\]])\Z")
+_MOST_SPACES = 40
+_SHORT_WORD = 4  # letters
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
@@ -105,9 +112,13 @@ class Line:
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
     """Split text runs at wide spaces, so that no piece extends from one column into the next."""
     found: list[Segment] = []
+    runs = list(runs)
+    widths = _code_widths(runs) if any(_is_numbered(run) for run in runs) else frozenset()
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
         mono = is_monospaced(run.font) and _has_equal_letters(words)
+        if widths and not mono and _is_numbered(run):
+            mono = all(_letter_width(word) in widths for word in words[1:])
         start = 0
         for index in range(1, len(words)):
             if words[index][0] - words[index - 1][2] > limit:
@@ -115,6 +126,21 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
                 start = index
         found.append(_segment(run, start, len(words), mono=mono))
     return _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+
+
+def _is_numbered(run: TextRun) -> bool:
+    """Whether a text run begins with a number in one font, and may continue with a line of code in another font."""
+    return len(run.words) > 1 and run.words[0].text.isdecimal() and len(run.words[1].text) > _SHORT_WORD
+
+
+def _code_widths(runs: Sequence[TextRun]) -> frozenset[float]:
+    """Return the widths of the letters in monospaced fonts."""
+    words = (word for run in runs if is_monospaced(run.font) and _has_equal_letters(run.words) for word in run.words)
+    return frozenset(_letter_width(word) for word in words if len(word.text) > _SHORT_WORD)
+
+
+def _letter_width(word: Word) -> float:
+    return round(10 * (word.right - word.left) / max(len(word.text), 1)) / 10
 
 
 def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
@@ -327,9 +353,31 @@ def _joined(row: Sequence[Segment]) -> str:
     for before, one in pairwise(row):
         initial = before.size > _LARGE_INITIAL * one.size and len(before.text) == 1
         apart = one.left - end > _SPACE * max(one.size, before.size) and not initial
-        text += (" " if apart else "") + one.text
+        if not apart and (raised := _raised(before, one)):
+            text += raised
+        elif one.mono and (before.mono or before.text.isdecimal()):
+            text += " " * _spaces(one.left - end, one) + one.text
+        else:
+            text += (" " if apart else "") + one.text
         end = max(end, one.right)
     return text
+
+
+def _raised(before: Segment, one: Segment) -> str:
+    """Return an exponent as superscript characters, or with "^" if it is a letter. Returns an empty string for other
+    text.
+    """
+    if one.size > _SMALL * before.size or one.bottom > before.bottom - _RAISED * before.size:
+        return ""
+    if _EXPONENT.fullmatch(one.text):
+        return one.text.translate(AS_RAISED)
+    return f"^{one.text}" if _LETTER_EXPONENT.fullmatch(one.text) and _VARIABLE.search(before.text) else ""
+
+
+def _spaces(gap: float, code: Segment) -> int:
+    """Return the number of spaces before a piece of code that follows a gap."""
+    letter = (code.right - code.left) / max(len(code.text), 1)
+    return min(max(round(gap / letter), 0), _MOST_SPACES) if letter > 0 else 1
 
 
 def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Callable[[Box], str] | None) -> str:

@@ -63,14 +63,14 @@ class _Edits(NamedTuple):
 
     Characters are given by their index in PDFium's text. `signs` are dashes and quotes that liteparse replaced. `lost`
     are characters that liteparse left out. `doubled` are characters that are drawn twice; the second copy is removed.
-    `raised` are superscript digits. `halved` maps the index of a ligature to its missing first letters.
+    `raised` are superscript digits. `replaced` maps the index of a wrong character to the right text.
     """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
     raised: frozenset[int] = frozenset()
-    halved: Mapping[int, str] = MappingProxyType({})
+    replaced: Mapping[int, str] = MappingProxyType({})
 
     def old(self, text: str, index: int) -> str:
         return "" if index in self.lost else text[index].translate(_FOLDED)
@@ -78,8 +78,8 @@ class _Edits(NamedTuple):
     def new(self, text: str, index: int) -> str:
         if index in self.raised:
             return text[index].translate(AS_RAISED)
-        if index in self.halved:
-            return self.halved[index] + text[index]
+        if index in self.replaced:
+            return self.replaced[index]
         return "" if index in self.doubled else text[index].translate(_UNFOLDED)
 
 
@@ -138,10 +138,20 @@ def with_whole_ligatures(page: PageContent, characters: Characters, font: Callab
     They are found by their width: the glyph is much wider than its last letter. `font` returns the font name of a
     character.
     """
-    halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
-    if not halved:
-        return page
-    return _edited(page, characters, _Edits(halved=halved), _WordsByPlace(page.runs, only_signs=False))[0]
+    halved = {index: lost + letter for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
+    return replace_letters(page, characters, halved)[0]
+
+
+def replace_letters(
+    page: PageContent, characters: Characters, replaced: Mapping[int, str]
+) -> tuple[PageContent, frozenset[int]]:
+    """Replace wrong characters. `replaced` maps indexes of PDFium's characters to the right text.
+
+    Returns the page, and the indexes of all characters in the changed words.
+    """
+    if not replaced:
+        return page, frozenset()
+    return _edited(page, characters, _Edits(replaced=replaced), _WordsByPlace(page.runs, only_signs=False))
 
 
 def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
@@ -437,7 +447,7 @@ def _edited(
     """
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
-    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved.keys()):
+    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.replaced.keys()):
         anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
         box = characters.box(anchor) if anchor is not None else None
         if anchor is None or box is None:

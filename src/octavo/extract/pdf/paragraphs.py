@@ -18,6 +18,7 @@ from octavo.extract.pdf.page_batches import PageBlock
 _MOST_LEADING = 2.5  # as a multiple of the letter size
 _USUAL_LEADING = 1.35
 _LARGER_GAP = 1.2
+_GAP_AFTER_SENTENCE = 1.15
 _OTHER_SIZE = 0.08
 _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
@@ -30,7 +31,10 @@ _BULLET = re.compile(
 )
 _CHECK_BOXES = ("☐", "☑", "☒")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
-_NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)|(\d{1,3}[.)])(?=[^\W\d_]{3})")
+_HANGUL_LETTERS = "가나다라마바사아자차카타파하"
+_NUMBERED = re.compile(
+    rf"(\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}}|[{_HANGUL_LETTERS}])[.)])\s+(?=\S)|(\d{{1,3}}[.)])(?=[^\W\d_]{{3}})"
+)
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
 _SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
@@ -150,6 +154,8 @@ def _follows(one: str, other: str) -> bool:
     first, second = one.strip("()."), other.strip("().")
     if first.isdigit() and second.isdigit():
         return int(second) == int(first) + 1
+    if f"{first}{second}" in _HANGUL_LETTERS:
+        return True
     return (len(first) == len(second) == 1 and ord(second) == ord(first) + 1) or {first, second} <= _ROMAN
 
 
@@ -171,7 +177,8 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     ):
         return True
     step = line.bottom - before.bottom
-    if step > _LARGER_GAP * _leading(column, line) + 0.5:
+    ends = _SENTENCE_END.search(before.text) is not None and _NEW_START.match(line.text) is not None
+    if step > (_GAP_AFTER_SENTENCE if ends else _LARGER_GAP) * _leading(column, line) + 0.5:
         # A sentence can continue in a text with wide line spacing.
         alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
         return not alike or not _runs_on(column, index)
