@@ -16,6 +16,7 @@ from octavo.extract.markdown.blocks import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
 from octavo.extract.pdf.content import WHITE, ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
+from octavo.extract.pdf.drawn_marks import with_drawn_marks
 from octavo.extract.pdf.letters import (
     RAISED,
     clean_letters,
@@ -161,6 +162,7 @@ def _read_page(
     is_scan = any(_is_page(image, content) for image in images) and page.has_hidden_text()
     if is_scan:  # the fonts of recognised text mean nothing
         content = replace(content, runs=tuple(run._replace(font="") for run in content.runs))
+    content = with_drawn_marks(content, images)
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
         return _read_plain(page, number, label)

@@ -20,9 +20,7 @@ _EURO_FONT = re.compile(rb"fey[mb]|eurosym", re.IGNORECASE)
 _SUSPECT = re.compile(
     r"(?<![A-Za-z])h(?=\S{1,40}i(?![A-Za-z]))|(?<=\S)i(?![A-Za-z])|6(?==)|e(?=\s?\d)|(?<=\d)\s?e(?![A-Za-z])"
 )
-_MAY_BE_WRONG = re.compile(
-    r"(?<![A-Za-z])h\S{1,40}i(?![A-Za-z])|(?<![\d.,])6=|(?<![A-Za-z])e\d|\d\s?e(?![A-Za-z0-9])"
-)
+_MAY_BE_WRONG = re.compile(r"(?<![A-Za-z])h\S{1,40}i(?![A-Za-z])|(?<![\d.,])6=|(?<![A-Za-z])e\d|\d\s?e(?![A-Za-z0-9])")
 _MOST_CHECKED = 500
 _MOST_ACCENTS = 50
 _NEAR = 1.0  # points
