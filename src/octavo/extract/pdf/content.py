@@ -30,6 +30,8 @@ _USUAL_HEIGHT = 1.1
 # The boxes of TeX's symbols extend far below the line.
 _MOST_OF_SYMBOLS = 1.4
 _SYMBOL_FONT = re.compile(r"(?:\w+\+)?(?:cmb?sy|lmmathsymbols)", re.IGNORECASE)
+_TEX_FONT = re.compile(r"(?:\w+\+)?(?:cm[a-z]{1,5}|lm[a-z]+|sf[a-z]{2})\d", re.IGNORECASE)
+_MOST_OF_TEX = 2.2
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
@@ -159,7 +161,9 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
     size = _size(item)
     words = tuple([_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words])
     if bottom - top > _MOST_OF_SYMBOLS * size and (
-        _SYMBOL_FONT.match(name) or (bottom - top > _TOO_HIGH * size and _is_too_high(item, text, size))
+        _SYMBOL_FONT.match(name)
+        or (bottom - top > _TOO_HIGH * size and _is_too_high(item, text, size))
+        or (bottom - top > _MOST_OF_TEX * size and not item.rotation and _TEX_FONT.match(name))
     ):
         bottom = top + _USUAL_HEIGHT * size
         words = tuple(word._replace(top=top, bottom=bottom) for word in words)

@@ -8,14 +8,16 @@ from dataclasses import replace
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.lines import is_monospaced
+from octavo.extract.pdf.lines import is_inside, is_monospaced
 
 _BULLET_SIZE = 0.12, 0.75  # as shares of the letter size
 _MOST_UNEQUAL = 0.25  # as a share of the width
 _TO_TEXT = 0.15, 3.5  # the space between a bullet and its text, as multiples of the letter size
 _SAME_PLACE = 1.0  # points
 _LEAST_BULLETS = 2
-_MOST_SHAPES = 1500
+_MOST_SHAPES, _MOST_MARKS = 1500, 300
+_DISC = 5.0, 30.0  # points
+_MOST_OF_DISC = 2.5  # as a multiple of the height of its number
 _UNDERSCORE = 1.5, 9.0  # points
 _THIN = 1.3
 _TOUCHING = 1.2
@@ -25,9 +27,14 @@ _BELOW = 0.55  # an underscore is below this share of the height of a line
 def with_drawn_marks(page: PageContent, images: Sequence[Box]) -> PageContent:
     """Add drawn bullets and underscores to the text of a page."""
     small = [one.box for one in page.shapes if _is_small(one)] if len(page.shapes) <= _MOST_SHAPES else []
-    if strokes := [box for box in small if _is_underscore(box)]:
+    if strokes := [box for box in small if _is_underscore(box)][:_MOST_MARKS]:
         page = replace(page, runs=tuple(_with_underscores(run, strokes) for run in page.runs))
-    dots = [box for box in [*small, *images] if _is_square(box)]
+    if any(map(_is_short_number, page.runs)):
+        discs = [one.box for one in page.shapes[:_MOST_SHAPES] if one.filled and one.curved and _is_disc(one.box)][
+            :_MOST_MARKS
+        ]
+        page = replace(page, runs=tuple(_with_full_stop(run, discs) for run in page.runs)) if discs else page
+    dots = [box for box in [*small, *images] if _is_square(box)][:_MOST_MARKS]
     bullets = tuple(_bullets(page.runs, dots)) if len(dots) >= _LEAST_BULLETS else ()
     return replace(page, runs=(*page.runs, *bullets)) if bullets else page
 
@@ -43,6 +50,25 @@ def _is_underscore(box: Box) -> bool:
 def _is_square(box: Box) -> bool:
     wide, high = box.right - box.left, box.bottom - box.top
     return 1 < wide < _UNDERSCORE[1] and abs(wide - high) <= _MOST_UNEQUAL * wide
+
+
+def _is_disc(box: Box) -> bool:
+    wide, high = box.right - box.left, box.bottom - box.top
+    return _DISC[0] < wide < _DISC[1] and abs(wide - high) <= _MOST_UNEQUAL * wide
+
+
+def _is_short_number(run: TextRun) -> bool:
+    return len(run.text) <= 2 and run.text.isdecimal()  # noqa: PLR2004
+
+
+def _with_full_stop(run: TextRun, discs: Sequence[Box]) -> TextRun:
+    """Write the number of a list item that is printed on a disc as "1."."""
+    if not _is_short_number(run):
+        return run
+    size = run.box.bottom - run.box.top
+    if not any(is_inside(run.box, disc) and disc.bottom - disc.top < _MOST_OF_DISC * size for disc in discs):
+        return run
+    return run._replace(text=f"{run.text}.", words=(Word(*run.box, f"{run.text}."),), bold=False)
 
 
 def _with_underscores(run: TextRun, strokes: Sequence[Box]) -> TextRun:

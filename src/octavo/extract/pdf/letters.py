@@ -258,7 +258,7 @@ _SIGN_FONTS = (
     (re.compile(r"wptypographicsymbols"), _WORDPERFECT),
 )
 _SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
-_ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|dingbats(?:one|two|three)")
+_ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|lcircle|dingbats(?:one|two|three)")
 
 
 @cache

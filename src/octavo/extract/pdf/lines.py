@@ -41,6 +41,7 @@ _LETTER_EXPONENT = re.compile(r"[a-z]")
 _VARIABLE = re.compile(r"(?:(?<![^\W_])[a-z]|[\d)\]])\Z")
 _MOST_SPACES = 40
 _SHORT_WORD = 4  # letters
+_LEAST_CODE_RUNS = 4
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
@@ -113,12 +114,12 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
     """Split text runs at wide spaces, so that no piece extends from one column into the next."""
     found: list[Segment] = []
     runs = list(runs)
-    widths = _code_widths(runs) if any(_is_numbered(run) for run in runs) else frozenset()
+    widths = _code_widths(runs) if any(not run.font or _is_numbered(run) for run in runs) else frozenset()
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
         mono = is_monospaced(run.font) and _has_equal_letters(words)
-        if widths and not mono and _is_numbered(run):
-            mono = all(_letter_width(word) in widths for word in words[1:])
+        if widths and not mono and (not run.font or _is_numbered(run)):
+            mono = all(_letter_width(word) in widths for word in (words[1:] if _is_numbered(run) else words))
         start = 0
         for index in range(1, len(words)):
             if words[index][0] - words[index - 1][2] > limit:
@@ -130,13 +131,19 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 def _is_numbered(run: TextRun) -> bool:
     """Whether a text run begins with a number in one font, and may continue with a line of code in another font."""
-    return len(run.words) > 1 and run.words[0].text.isdecimal() and len(run.words[1].text) > _SHORT_WORD
+    return len(run.words) > 1 and run.words[0].text.isdecimal() and not run.words[1].text.isalpha()
 
 
 def _code_widths(runs: Sequence[TextRun]) -> frozenset[float]:
-    """Return the widths of the letters in monospaced fonts."""
+    """Return the widths of the letters in monospaced fonts.
+
+    A font without a name is monospaced if several text runs have letters of exactly the same width.
+    """
     words = (word for run in runs if is_monospaced(run.font) and _has_equal_letters(run.words) for word in run.words)
-    return frozenset(_letter_width(word) for word in words if len(word.text) > _SHORT_WORD)
+    found = {_letter_width(word) for word in words if len(word.text) > _SHORT_WORD}
+    nameless = (run.words for run in runs if not run.font and len(run.words) > 1)
+    widths = Counter(next(iter(of_run)) for words in nameless if len(of_run := set(map(_letter_width, words))) == 1)
+    return frozenset(found | {width for width, count in widths.items() if count >= _LEAST_CODE_RUNS})
 
 
 def _letter_width(word: Word) -> float:
@@ -356,7 +363,7 @@ def _joined(row: Sequence[Segment]) -> str:
         if not apart and (raised := _raised(before, one)):
             text += raised
         elif one.mono and (before.mono or before.text.isdecimal()):
-            text += " " * _spaces(one.left - end, one) + one.text
+            text += " " * max(_spaces(one.left - end, one), apart) + one.text
         else:
             text += (" " if apart else "") + one.text
         end = max(end, one.right)

@@ -41,7 +41,7 @@ from octavo.extract.pdf.own_letters import (
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
-from octavo.extract.pdf.wrong_glyphs import with_right_symbols
+from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
 from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
@@ -265,7 +265,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 def _has_unread_letters(content: PageContent, own: str) -> bool:
     found = " ".join(run.text for run in content.runs)
     signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
-    return has_unread_letters(own, found, signs)
+    return has_unread_letters(without_known_codes(own), found, signs)
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:

@@ -37,6 +37,7 @@ _NUMBERED = re.compile(
 )
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
 _SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
+_FULL_STOP = re.compile("[.!?][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
@@ -112,7 +113,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):
-        if line.mono:
+        if line.mono and not line.text.startswith("•"):
             continue
         if match := _BULLET.match(line.text):
             found[index] = match[1] or match[2], line.text[match.end() :]
@@ -166,8 +167,11 @@ _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"}
 def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a new block begins with the line at `index`. `group` contains the lines of the preceding block."""
     before, line = column.lines[index - 1], column.lines[index]
-    if before.block is not None or line.block is not None or index in column.items or before.mono != line.mono:
+    if before.block is not None or line.block is not None or index in column.items:
         return True
+    is_code = column.lines[group[0]].mono and group[0] not in column.items
+    if is_code != line.mono:
+        return is_code or not _continues_in_code(column, index)
     if line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
     if (
@@ -177,12 +181,22 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     ):
         return True
     step = line.bottom - before.bottom
-    ends = _SENTENCE_END.search(before.text) is not None and _NEW_START.match(line.text) is not None
+    ends = _FULL_STOP.search(before.text) is not None and _NEW_START.match(line.text) is not None
     if step > (_GAP_AFTER_SENTENCE if ends else _LARGER_GAP) * _leading(column, line) + 0.5:
         # A sentence can continue in a text with wide line spacing.
         alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
         return not alike or not _runs_on(column, index)
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
+
+
+def _continues_in_code(column: _Column, index: int) -> bool:
+    """Whether a sentence continues in a single line in a monospaced font, for example with a file name."""
+    before, line = column.lines[index - 1], column.lines[index]
+    after = column.lines[index + 1] if index + 1 < len(column.lines) else None
+    if before.mono or (after and after.mono) or _SENTENCE_END.search(before.text) or _ends_early(column, index - 1):
+        return False
+    step = line.bottom - before.bottom
+    return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _LARGER_GAP * _leading(column, before)
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
@@ -285,7 +299,8 @@ def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> b
     if abs(shift) > _MOST_INDENT * column.lines[index].size:
         return False
     before = column.lines[index - 1]
-    is_second = len(group) == 1 and shift > 0 and before.text[-1:] not in ".!?:" and not _ends_early(column, index - 1)
+    is_open = before.text[-1:] not in ".!?:" or _REFERENCE.match(before.text) is not None
+    is_second = len(group) == 1 and shift > 0 and is_open and not _ends_early(column, index - 1)
     return is_second or _runs_on(column, index)
 
 
