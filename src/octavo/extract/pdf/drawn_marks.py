@@ -76,15 +76,19 @@ def _with_underscores(run: TextRun, strokes: Sequence[Box]) -> TextRun:
     top, bottom = run.box.top + _BELOW * (run.box.bottom - run.box.top), run.box.bottom + _TOUCHING
     level = [box for box in strokes if top < box.top and box.bottom < bottom] if len(run.words) > 1 else []
     words: list[Word] = []
-    for word in run.words:
-        before = words[-1] if words else None
-        if before and any(_fills(box, before, word) for box in level):
+    text, end = "", 0
+    for word in run.words if level else ():
+        before, start = words[-1] if words else None, run.text.find(word.text, end)
+        if start < 0:
+            return run
+        is_joined = before is not None and any(_fills(box, before, word) for box in level)
+        text += f"{'_' if is_joined else run.text[end:start]}{word.text}"
+        end = start + len(word.text)
+        if before and is_joined:
             words[-1] = before._replace(right=word.right, text=f"{before.text}_{word.text}")
         else:
             words.append(word)
-    if len(words) == len(run.words):
-        return run
-    return run._replace(words=tuple(words), text=" ".join(word.text for word in words))
+    return run._replace(words=tuple(words), text=text) if 0 < len(words) < len(run.words) else run
 
 
 def _fills(box: Box, before: Word, after: Word) -> bool:

@@ -27,6 +27,7 @@ from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
+_TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
 _SPACE = 0.12  # as a share of the letter size; parts closer than this are one word
@@ -36,7 +37,7 @@ _SMALL = 0.8  # as a share of the size of the line; smaller letters that are rai
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
 _MOST_TO_BULLET = 4.0  # as a share of the letter size
 _RAISED = 0.1  # as a share of the letter size
-_EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}|n")
+_EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}[,;]?|n")
 _LETTER_EXPONENT = re.compile(r"[a-z]")
 _VARIABLE = re.compile(r"(?:(?<![^\W_])[a-z]|[\d)\]])\Z")
 _MOST_SPACES = 40
@@ -44,7 +45,7 @@ _SHORT_WORD = 4  # letters
 _LEAST_CODE_RUNS = 4
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
-    r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
+    r"mono|nimbusmon|cour|consol|typewriter|cm(?:sl|i)?tt|ectt|sf(?:tt|it|st)\d|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
 _VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
@@ -89,6 +90,7 @@ class Line:
 
     `marks` contains the superscript numbers and symbols that refer to footnotes. `has_cells` is true if the line has
     several wide spaces, like a table row. `has_value` is true if the line ends with a number after a wide space.
+    `second` is the position of the text after the only wide space of the line, or 0.
     """
 
     left: float
@@ -108,6 +110,7 @@ class Line:
     block: Any = None
     has_cells: bool = False
     has_value: bool = False
+    second: float = 0.0
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
@@ -313,6 +316,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         first.block,
         len(row) > 1 and _has_cells(row, size),
         len(row) > 1 and row[-1].left - row[-2].right > _CELL_GAP * size and _VALUE.fullmatch(row[-1].text) is not None,
+        _second(row, size) if len(row) > 1 else 0.0,
     )
 
 
@@ -329,6 +333,11 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
         italic += length * one.italic
     size = max(sizes, key=lambda one: (sizes[one], one))
     return size, bold > 0.9 * letters, mono > 0.7 * letters, italic > 0.7 * letters
+
+
+def _second(row: Sequence[Segment], size: float) -> float:
+    wide = [one.left for before, one in pairwise(row) if one.left - before.right > _TERM_GAP * size]
+    return wide[0] if len(wide) == 1 else 0.0
 
 
 def _has_cells(row: Sequence[Segment], size: float) -> bool:

@@ -23,7 +23,9 @@ _OTHER_SIZE = 0.08
 _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
+_SAME_PLACE = 1.5
 _SAME_START = 40.0  # points
+_LEAST_ENDS, _BEYOND, _FLUSH = 6, 0.04, 0.01  # lines; shares of the width of the column
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
@@ -196,7 +198,9 @@ def _continues_in_code(column: _Column, index: int) -> bool:
     if before.mono or (after and after.mono) or _SENTENCE_END.search(before.text) or _ends_early(column, index - 1):
         return False
     step = line.bottom - before.bottom
-    return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _LARGER_GAP * _leading(column, before)
+    return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _USUAL_LEADING * _leading(
+        column, before
+    )
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
@@ -329,8 +333,17 @@ def _edge(column: _Column, index: int) -> float:
         near = zip(
             column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True
         )
-        column.edges[key] = max([end for one, end in near if abs(one - start) < _SAME_START])
+        ends = sorted(end for one, end in near if abs(one - start) < _SAME_START)
+        column.edges[key] = ends[-2] if _is_too_long(ends, start) else ends[-1]
     return column.edges[key]
+
+
+def _is_too_long(ends: Sequence[float], start: float) -> bool:
+    """Whether one line extends beyond the right edge of the column, at which several other lines end."""
+    if len(ends) < _LEAST_ENDS:
+        return False
+    width = ends[-2] - start
+    return ends[-1] - ends[-2] > _BEYOND * width and ends[-2] - ends[-4] < _FLUSH * width
 
 
 def _ends_early(column: _Column, index: int) -> bool:
@@ -393,6 +406,9 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
         return True
     lines = [column.lines[index] for index in group]
     if all(line.has_value for line in lines):
+        return True
+    seconds = [line.second for line in lines]  # terms with their definitions
+    if all(seconds) and max(seconds) - min(seconds) < _SAME_PLACE:
         return True
     early = sum(_is_intended(column, index) for index in group[:-1])
     ends = [line.right for line in lines]

@@ -29,7 +29,7 @@ _SUSPECT = re.compile(
 )
 _MATHABX_SIGN = re.compile("[\\w)q] ?[\u201cěď] ?[\\w(\u00b4]")
 _MAY_BE_WRONG = re.compile(
-    r"(?<![A-Za-z])h\S{1,40}i(?![A-Za-z])|(?<![\d.,])6=|(?<![A-Za-z])[A-Z][bc](?=[(),;\sA-Z])|(?<![A-Za-z])e\d|\d\s?e(?![A-Za-z0-9])"
+    r"(?<![A-Za-z])h\S{1,40}i(?![A-Za-z])|[\[{(]h[a-z]|(?<![\d.,])6=|(?<![A-Za-z])[A-Z][bc](?=[(),;\sA-Z])|(?<![A-Za-z])e\d|\d\s?e(?![A-Za-z0-9])"
 )
 # Codes of TeX's fonts that have no names: the ligature "ff", and bullets at the start of a line.
 _CODED = re.compile("[\x0f\x1b\x88]")
