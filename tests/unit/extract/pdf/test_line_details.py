@@ -39,11 +39,13 @@ def test_a_small_number_on_the_line_or_after_a_word_stays_as_it_is() -> None:
 
 
 def test_numbered_lines_of_code_keep_their_indents() -> None:
-    mono = {"font": "Courier", "letter": 6.0}
-    first = run("for item in items:", 80, 200, **mono)
-    lines = run("print(item)", 104, 212, **mono), run("print(others)", 104, 224, **mono)
-    numbers = [run(str(number), 60, 188 + 12 * number, font="Courier", letter=6.0) for number in (1, 2, 3)]
-    (code,) = blocks(*numbers, first, *lines)
+    places = (80, "for item in items:"), (104, "print(item)"), (104, "print(others)")
+    lines = [
+        run(text, left, 200 + 12 * row, font="Courier", letter=6.0)
+        for row, (left, line) in enumerate(places)
+        for left, text in ((60, str(row + 1)), (left, line))
+    ]
+    (code,) = blocks(*lines)
     assert code.kind is BlockKind.CODE
     assert code.text.split("\n")[1:-1] == ["1  for item in items:", "2      print(item)", "3      print(others)"]
 

@@ -26,8 +26,9 @@ def run(text: str, left: float = 50.0, top: float = 100.0) -> TextRun:
     return TextRun(box, text, 10.0, "CMR10", False, False, 0.0, None, tuple(words))
 
 
-def characters(text: str, shift: float = 0.0) -> Characters:
-    return Characters(text, lambda index: Box(50 + shift + index * WIDE, 100, 50 + shift + (index + 1) * WIDE, 110))
+def characters(text: str) -> Characters:
+    places = [Box(50 + index * WIDE, 100, 50 + (index + 1) * WIDE, 110) for index in range(len(text))]
+    return Characters(text, places.__getitem__)
 
 
 def fonts(text: str, special: str, name: bytes) -> Callable[[int], bytes]:
