@@ -206,6 +206,10 @@ ACCENTS = {
     "\u02da": "\u030a",
     "\u02c6": "\u0302",
     "\u02dc": "\u0303",
+    "\u02d8": "\u0306",
+    "\u02d9": "\u0307",
+    "\u02dd": "\u030b",
+    "\u00b8": "\u0327",
 }
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 _LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])")
@@ -257,6 +261,7 @@ _SIGN_FONTS = (
     (re.compile(r"zapfdingbats|zadb"), _DINGBATS),
     (re.compile(r"wptypographicsymbols"), _WORDPERFECT),
 )
+_PHONETIC_FONT = re.compile(r"(?:\w+\+)?(?:x?tipa|tipx|xipa)")
 _SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
 _ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|lcircle|dingbats(?:one|two|three)")
 
@@ -270,6 +275,12 @@ def signs_of(font: str) -> dict[int, str] | None:
     lowered = font.lower().replace(" ", "")
     found = next((signs for name, signs in _SIGN_FONTS if name.search(lowered)), None)
     return {} if found is None and _ICON_FONT.search(lowered) else found
+
+
+@cache
+def is_phonetic(font: str) -> bool:
+    """Whether a font draws phonetic symbols in the places of letters, so that its letters have another meaning."""
+    return _PHONETIC_FONT.match(font.lower()) is not None
 
 
 def as_signs(text: str, signs: dict[int, str]) -> str:

@@ -117,7 +117,7 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
     """Split text runs at wide spaces, so that no piece extends from one column into the next."""
     found: list[Segment] = []
     runs = list(runs)
-    widths = _code_widths(runs) if any(not run.font or _is_numbered(run) for run in runs) else frozenset()
+    widths = _code_widths(runs) if any(not run.font or _is_numbered(run) for run in runs) else frozenset[float]()
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
         mono = is_monospaced(run.font) and _has_equal_letters(words)

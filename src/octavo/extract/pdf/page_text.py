@@ -24,6 +24,7 @@ from octavo.extract.pdf.letters import (
     has_unread_letters,
     is_garbled,
     is_meaningless,
+    is_phonetic,
     is_right_to_left,
     one_line,
     signs_of,
@@ -264,6 +265,8 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
 def _has_unread_letters(content: PageContent, own: str) -> bool:
     found = " ".join(run.text for run in content.runs)
+    if any(map(is_phonetic, {run.font for run in content.runs})):
+        return True
     signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
     return has_unread_letters(without_known_codes(own), found, signs)
 

@@ -26,6 +26,7 @@ _CENTRED = 4.0  # points; twice the largest distance between the middles of cent
 _SAME_PLACE = 1.5
 _SAME_START = 40.0  # points
 _LEAST_ENDS, _BEYOND, _FLUSH = 6, 0.04, 0.01  # lines; shares of the width of the column
+_LONG_LINE = 20.0  # as a multiple of the letter size
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
@@ -334,13 +335,13 @@ def _edge(column: _Column, index: int) -> float:
             column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True
         )
         ends = sorted(end for one, end in near if abs(one - start) < _SAME_START)
-        column.edges[key] = ends[-2] if _is_too_long(ends, start) else ends[-1]
+        column.edges[key] = ends[-2] if _is_too_long(ends, start, column.lines[index].size) else ends[-1]
     return column.edges[key]
 
 
-def _is_too_long(ends: Sequence[float], start: float) -> bool:
-    """Whether one line extends beyond the right edge of the column, at which several other lines end."""
-    if len(ends) < _LEAST_ENDS:
+def _is_too_long(ends: Sequence[float], start: float, size: float) -> bool:
+    """Whether one line extends beyond the right edge of the column, at which several other long lines end."""
+    if len(ends) < _LEAST_ENDS or ends[-2] - start < _LONG_LINE * size:
         return False
     width = ends[-2] - start
     return ends[-1] - ends[-2] > _BEYOND * width and ends[-2] - ends[-4] < _FLUSH * width
