@@ -261,7 +261,7 @@ _SIGN_FONTS = (
     (re.compile(r"zapfdingbats|zadb"), _DINGBATS),
     (re.compile(r"wptypographicsymbols"), _WORDPERFECT),
 )
-_PHONETIC_FONT = re.compile(r"(?:\w+\+)?(?:x?tipa|tipx|xipa)")
+_PHONETIC_FONT = re.compile(r"(?:\w+\+)?(?:tex-)?(?:x?tipa|tipx|xipa)")
 _SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
 _ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|lcircle|dingbats(?:one|two|three)")
 

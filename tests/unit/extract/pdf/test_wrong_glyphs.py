@@ -9,7 +9,7 @@ import pytest
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters
+from octavo.extract.pdf.letters import Characters, is_phonetic
 from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
 
 WIDE, HIGH = 5.0, 10.0
@@ -68,6 +68,11 @@ def test_an_accent_becomes_a_word_if_its_letter_was_left_out() -> None:
     page = PageContent(1, 600, 800, (run("´"), run("A.; Perer", 50 + 3 * WIDE)), (), ())
     found = with_right_symbols(page, own, lambda: characters(own), lambda _: b"CMR10")
     assert [one.text for one in found.runs] == ["Á.", "A.; Perer"]
+
+
+def test_phonetic_fonts_are_known() -> None:
+    assert is_phonetic("ABCDEF+TeX-tipa10")
+    assert not is_phonetic("Antipasto")
 
 
 def test_codes_of_fonts_without_names_are_read() -> None:
