@@ -107,7 +107,7 @@ def _coded_bullets(page: PageContent, characters: Characters) -> Iterator[TextRu
 
 
 def _with_accents(page: PageContent, characters: Characters) -> PageContent:
-    """Join accents that are text runs of their own with the letters below them.
+    """Join accents that are separate text runs with the letters below them.
 
     If liteparse left out the letter, the accent is replaced with the whole word from PDFium's text.
     """
