@@ -73,6 +73,17 @@ def tables_in(tables: Any, markdown: str) -> Iterator[list[Any]]:  # noqa: ANN40
         yield [tables.Place(tables.squeeze(text), *place) for text, *place in chain(levels, body)]
 
 
+def without_repeated_headings(markdown: str) -> str:
+    """The text with each heading above several columns written only once, as on the page."""
+    return _TABLE.sub(lambda table: _with_headings_once(table[0]), markdown)
+
+
+def _with_headings_once(table: str) -> str:
+    header, line_end, rows = table.partition("\n")
+    cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", header.strip().strip("|"))]
+    return " ".join(text for text, *_ in header_levels(cells, 0)) + line_end + rows
+
+
 def header_levels(header: Sequence[str], top: int) -> Iterator[tuple[str, int, int, int, int]]:
     """The cells of a header as text, first and last row, first and last column.
 
