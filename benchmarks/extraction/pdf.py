@@ -27,6 +27,7 @@ from benchmarks.extraction.judging import (
     words_in,
 )
 from benchmarks.extraction.rows import Row, files_in, mean_row, missing, report
+from benchmarks.extraction.table_rows import without_repeated_headings
 from octavo.core.errors import OctavoError
 from octavo.extract.chunks.from_document import cut_document, read_chunks
 from octavo.extract.extracted import Extracted, Quality, RegionKind, to_json
@@ -207,7 +208,7 @@ def _judge_chunk(
     text: str, boxes: Sequence[tuple[int, float, float, float, float]], pages: Sequence[Sequence[PlacedWord]]
 ) -> tuple[float, float] | None:
     """None for a chunk without words."""
-    wanted = words_in(plain(text))
+    wanted = words_in(plain(without_repeated_headings(text)))
     if not wanted:
         return None
     found = words_in(" ".join(word.text for word in _words_in(boxes, pages)))

@@ -6,7 +6,8 @@ import asyncio
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,50 @@ def with_table_truth(tables: Any, folder: Path) -> list[Path]:  # noqa: ANN401
 def tables_in(tables: Any, markdown: str) -> Iterator[list[Any]]:  # noqa: ANN401
     for table in _TABLE.findall(markdown):
         rows = [line.strip().strip("|") for line in table.splitlines() if not _RULE.match(line)]
-        yield [
-            tables.Place(tables.squeeze(plain(cell.replace("<br>", " "))), top, top, left, left)
-            for top, row in enumerate(rows)
-            for left, cell in enumerate(re.split(r"(?<!\\)\|", row))
-        ]
+        grid = [[plain(cell.replace("<br>", " ")).strip() for cell in re.split(r"(?<!\\)\|", row)] for row in rows]
+        levels = [*header_levels(grid[0], 0)]
+        deep = max(bottom for _, _, bottom, _, _ in levels)
+        body = (
+            (cell, top, top, left, left) for top, row in enumerate(grid[1:], deep + 1) for left, cell in enumerate(row)
+        )
+        yield [tables.Place(tables.squeeze(text), *place) for text, *place in chain(levels, body)]
+
+
+def without_repeated_headings(markdown: str) -> str:
+    """The text with each heading above several columns written only once, as on the page."""
+    return _TABLE.sub(lambda table: _with_headings_once(table[0]), markdown)
+
+
+def _with_headings_once(table: str) -> str:
+    header, line_end, rows = table.partition("\n")
+    cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", header.strip().strip("|"))]
+    return " ".join(text for text, *_ in header_levels(cells, 0)) + line_end + rows
+
+
+def header_levels(header: Sequence[str], top: int) -> Iterator[tuple[str, int, int, int, int]]:
+    """The cells of a header as text, first and last row, first and last column.
+
+    Octavo writes a heading above several columns before the heading of each of them: "Sales / 2023", "Sales / 2024".
+    """
+    columns = [cell.split(" / ", 1) for cell in header]
+    left, parts = 0, list[list[int]]()
+    while left < len(columns):
+        right = left
+        while (
+            right + 1 < len(columns)
+            and len(columns[left]) == len(columns[right + 1]) == 2
+            and columns[left][0] == columns[right + 1][0]
+        ):
+            right += 1
+        parts.append([left, right])
+        left = right + 1
+    deep = top + any(right > left for left, right in parts)
+    for left, right in parts:
+        if right > left:
+            yield columns[left][0], top, top, left, right
+            for text, first, last, one, other in header_levels(
+                [columns[at][1] for at in range(left, right + 1)], top + 1
+            ):
+                yield text, first, last, one + left, other + left
+        else:
+            yield header[left], top, deep, left, left

@@ -4,6 +4,7 @@ their positions. Other modules turn these contents into lines, regions and table
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -26,6 +27,11 @@ _LEAST_SIZE = 4.0
 _MOST_OF_ICON = 2  # letters
 _TOO_HIGH = 4.0  # times the size of the letters
 _USUAL_HEIGHT = 1.1
+# The boxes of TeX's symbols extend far below the line.
+_MOST_OF_SYMBOLS = 1.4
+_SYMBOL_FONT = re.compile(r"(?:\w+\+)?(?:cmb?sy|lmmathsymbols)", re.IGNORECASE)
+_TEX_FONT = re.compile(r"(?:\w+\+)?(?:cm[a-z]{1,5}|lm[a-z]+|sf[a-z]{2})\d", re.IGNORECASE)
+_MOST_OF_TEX = 2.2
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
@@ -154,7 +160,11 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
     bold, italic = _style(name)
     size = _size(item)
     words = tuple([_new(Word, (x := one.x, y := one.y, x + one.width, y + one.height, one.text)) for one in item.words])
-    if bottom - top > _TOO_HIGH * size and _is_too_high(item, text, size):
+    if bottom - top > _MOST_OF_SYMBOLS * size and (
+        _SYMBOL_FONT.match(name)
+        or (bottom - top > _TOO_HIGH * size and _is_too_high(item, text, size))
+        or (bottom - top > _MOST_OF_TEX * size and not item.rotation and _TEX_FONT.match(name))
+    ):
         bottom = top + _USUAL_HEIGHT * size
         words = tuple(word._replace(top=top, bottom=bottom) for word in words)
     return TextRun(

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from octavo.extract.extracted import RegionKind
-from octavo.extract.pdf.content import PageContent
+from octavo.extract.extracted import BlockKind, Box, RegionKind
+from octavo.extract.pdf.content import PageContent, Shape
 from octavo.extract.pdf.item_tables import is_figure
-from octavo.extract.pdf.lines import is_inside_any
+from octavo.extract.pdf.lines import is_inside_any, segments_of, size_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.table_rows import PROSE, Table
 from octavo.extract.pdf.tables import overlaps
@@ -38,6 +38,10 @@ _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\
 _LABEL_AND_VALUE = re.compile(r"[^:]{2,30}:\s+\S.*")
 _LARGE_SYMBOLS = re.compile(r"cmex|lmex|mtex|txex|math ?extension")
 _FEWEST_CONTINUED = 2
+_MOST_SHAPES, _MOST_BARS = 1500, 200
+_SMALL = 0.85  # letters of a fraction, as a share of the size of the text
+_MOST_OF_PART = 20  # letters
+_THIN, _LONGEST_BAR = 2.0, 80.0  # points
 _LINE_NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3}):\s(?=\D)")
 
 
@@ -49,7 +53,7 @@ def layout_doubts(
         yield _NOT_SURE
     if has_lone_cells(blocks) or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
-    if _has_scattered_formula(page, blocks):
+    if _has_scattered_formula(page, blocks) or _has_fraction(page, blocks):
         yield _SCATTERED
 
 
@@ -190,11 +194,46 @@ def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bo
     bracket, is outside the pictures.
     """
     fonts = {font for font in {run.font for run in page.runs} if _MATH_FONT.search(font.lower())}
-    if fonts and any(len(block.text) <= _MOST_OF_SYMBOL and block.region in _TEXT for block in blocks):
+    if fonts and any(_is_symbol(block.text) and block.region in _TEXT for block in blocks):
         return True
     large = {font for font in fonts if _LARGE_SYMBOLS.search(font.lower())}
     pictures = [block.box for block in blocks if block.figure and block.box] if large else []
     return any(run.font in large and not is_inside_any(run.box, pictures) for run in page.runs) if large else False
+
+
+def _has_fraction(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
+    """Whether a fraction is outside the pictures and tables: small text above and below a short line.
+
+    Its two parts were then read as parts of different lines.
+    """
+    rules = [one.box for one in page.shapes[:_MOST_SHAPES] if _is_fraction_bar(one)][:_MOST_BARS]
+    if not rules:
+        return False
+    body = size_of(segments_of(page.runs))
+    small = [run.box for run in page.runs if run.size < _SMALL * body and len(run.text) <= _MOST_OF_PART]
+    taken = [block.box for block in blocks if block.box and (block.figure or block.kind is BlockKind.TABLE)]
+    return any(
+        any(_is_next_to(box, rule, box.bottom - rule.top) for box in small)
+        and any(_is_next_to(box, rule, rule.bottom - box.top) for box in small)
+        for rule in rules
+        if not is_inside_any(rule, taken)
+    )
+
+
+def _is_fraction_bar(shape: Shape) -> bool:
+    wide, high = shape.box.right - shape.box.left, shape.box.bottom - shape.box.top
+    return high < _THIN < wide < _LONGEST_BAR
+
+
+def _is_next_to(box: Box, rule: Box, overlap: float) -> bool:
+    """Whether a part of a fraction is centred above or below its line. `overlap` is its distance from the line."""
+    is_centred = abs(box.left + box.right - rule.left - rule.right) < 2 * _THIN
+    return is_centred and box.right - box.left <= rule.right - rule.left + _THIN and -_THIN < overlap < 2 * _THIN
+
+
+def _is_symbol(text: str) -> bool:
+    """Whether a paragraph is a part of a formula: one letter, or two or three characters that are not a word."""
+    return len(text) <= _MOST_OF_SYMBOL and not (len(text) > 1 and text.isalpha() and not text.islower())
 
 
 def _is_divided(tables: Sequence[Table]) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Box, is_caption
 from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.lines import is_monospaced
 
 _MOST_SHAPES = 20_000
 _MOST_FIGURES = 50
@@ -349,8 +350,16 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
             continue
         if _are_tiles(group, round_ones, segments) or _are_highlights(group, curved, page.runs):
             continue
+        if round_ones.isdisjoint(group) and _is_around_code(_union(group), page.runs):
+            continue
         if area := _drawing(group, rulings, segments, page):
             yield area
+
+
+def _is_around_code(box: Box, runs: Sequence[TextRun]) -> bool:
+    """Whether an area contains only text in monospaced fonts. Its shapes are then the frame of a program."""
+    inside = [run for run in runs if _centre_in(run.box, box)]
+    return bool(inside) and all(is_monospaced(run.font) for run in inside)
 
 
 def _are_cells(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:

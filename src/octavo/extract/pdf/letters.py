@@ -84,6 +84,7 @@ _COMPOUNDING = frozenset(
     | {"one", "two", "three", "four", "five", "six", "first", "second", "third", "single", "double"}
 )
 _LEAST_AFTER_PREFIX = 5  # letters
+_ADVERB = re.compile(r"[^\W\d_]{3,}ly")  # before a participle, as in "newly-built"
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
@@ -114,7 +115,7 @@ class Vocabulary:
             return joined
         start, is_word = first.lower(), second.lower() in self._words
         if _is_compound(found, is_word=is_word) or (
-            start in _PREFIXES and (is_word or len(second) >= _LEAST_AFTER_PREFIX)
+            (start in _PREFIXES or _ADVERB.fullmatch(start)) and (is_word or len(second) >= _LEAST_AFTER_PREFIX)
         ):
             return hyphenated
         return hyphenated if is_word and (start in self._first_parts or start in _COMPOUNDING) else joined
@@ -198,22 +199,30 @@ def clean_letters(text: str) -> str:
 
 # Old TeX fonts draw an accent before its letter. Dotless letters are only used under accents. Over other letters, a
 # circumflex or tilde may belong to the variable before it.
-_ACCENTS = {
+ACCENTS = {
     "\u00a8": "\u0308",
     "\u00b4": "\u0301",
     "\u02c7": "\u030c",
     "\u02da": "\u030a",
     "\u02c6": "\u0302",
     "\u02dc": "\u0303",
+    "\u02d8": "\u0306",
+    "\u02d9": "\u0307",
+    "\u02dd": "\u030b",
+    "\u00b8": "\u0327",
 }
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 _LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])")
 
 
 def _with_accent(found: re.Match[str]) -> str:
-    accent, letter = found[1] or found[3], found[2] or found[4]
-    joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + _ACCENTS[accent])
-    return joined if len(joined) == 1 else found[0]
+    return with_accent(found[1] or found[3], found[2] or found[4]) or found[0]
+
+
+def with_accent(accent: str, letter: str) -> str:
+    """Return the letter with the accent, or an empty string if there is no such character."""
+    joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + ACCENTS[accent])
+    return joined if len(joined) == 1 else ""
 
 
 _CHINESE = "[\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2026]"
@@ -252,8 +261,9 @@ _SIGN_FONTS = (
     (re.compile(r"zapfdingbats|zadb"), _DINGBATS),
     (re.compile(r"wptypographicsymbols"), _WORDPERFECT),
 )
+_PHONETIC_FONT = re.compile(r"(?:\w+\+)?(?:tex-)?(?:x?tipa|tipx|xipa)")
 _SYMBOL_FONT = re.compile(r"(?:\A|\+)symbol(?:mt|ps|std|neu)?\W?\w*\Z")
-_ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|dingbats(?:one|two|three)")
+_ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|lcircle|dingbats(?:one|two|three)")
 
 
 @cache
@@ -265,6 +275,12 @@ def signs_of(font: str) -> dict[int, str] | None:
     lowered = font.lower().replace(" ", "")
     found = next((signs for name, signs in _SIGN_FONTS if name.search(lowered)), None)
     return {} if found is None and _ICON_FONT.search(lowered) else found
+
+
+@cache
+def is_phonetic(font: str) -> bool:
+    """Whether a font draws phonetic symbols in the places of letters, so that its letters have another meaning."""
+    return _PHONETIC_FONT.match(font.lower()) is not None
 
 
 def as_signs(text: str, signs: dict[int, str]) -> str:

@@ -15,6 +15,7 @@ from unicodedata import normalize
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import (
+    AS_RAISED,
     clean_letters,
     has_right_to_left,
     is_right_to_left,
@@ -26,6 +27,7 @@ from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
+_TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
 _SPACE = 0.12  # as a share of the letter size; parts closer than this are one word
@@ -34,9 +36,16 @@ _LARGER = 1.15
 _SMALL = 0.8  # as a share of the size of the line; smaller letters that are raised are marks of notes
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
 _MOST_TO_BULLET = 4.0  # as a share of the letter size
+_RAISED = 0.1  # as a share of the letter size
+_EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}[,;]?|n")
+_LETTER_EXPONENT = re.compile(r"[a-z]")
+_VARIABLE = re.compile(r"(?:(?<![^\W_])[a-z]|[\d)\]])\Z")
+_MOST_SPACES = 40
+_SHORT_WORD = 4  # letters
+_LEAST_CODE_RUNS = 4
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
-    r"mono|cour|consol|typewriter|cmtt|sftt|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
+    r"mono|nimbusmon|cour|consol|typewriter|cm(?:sl|i)?tt|ectt|sf(?:tt|it|st)\d|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
 )
 _VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
@@ -81,6 +90,7 @@ class Line:
 
     `marks` contains the superscript numbers and symbols that refer to footnotes. `has_cells` is true if the line has
     several wide spaces, like a table row. `has_value` is true if the line ends with a number after a wide space.
+    `second` is the position of the text after the only wide space of the line, or 0.
     """
 
     left: float
@@ -100,14 +110,19 @@ class Line:
     block: Any = None
     has_cells: bool = False
     has_value: bool = False
+    second: float = 0.0
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
     """Split text runs at wide spaces, so that no piece extends from one column into the next."""
     found: list[Segment] = []
+    runs = list(runs)
+    widths = _code_widths(runs) if any(not run.font or _is_numbered(run) for run in runs) else frozenset[float]()
     for run in runs:
         words, limit = run.words, max(_WIDE_GAP * run.size, 5.0)
         mono = is_monospaced(run.font) and _has_equal_letters(words)
+        if widths and not mono and (not run.font or _is_numbered(run)):
+            mono = all(_letter_width(word) in widths for word in (words[1:] if _is_numbered(run) else words))
         start = 0
         for index in range(1, len(words)):
             if words[index][0] - words[index - 1][2] > limit:
@@ -115,6 +130,27 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
                 start = index
         found.append(_segment(run, start, len(words), mono=mono))
     return _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+
+
+def _is_numbered(run: TextRun) -> bool:
+    """Whether a text run begins with a number in one font, and may continue with a line of code in another font."""
+    return len(run.words) > 1 and run.words[0].text.isdecimal() and not run.words[1].text.isalpha()
+
+
+def _code_widths(runs: Sequence[TextRun]) -> frozenset[float]:
+    """Return the widths of the letters in monospaced fonts.
+
+    A font without a name is monospaced if several text runs have letters of exactly the same width.
+    """
+    words = (word for run in runs if is_monospaced(run.font) and _has_equal_letters(run.words) for word in run.words)
+    found = {_letter_width(word) for word in words if len(word.text) > _SHORT_WORD}
+    nameless = (run.words for run in runs if not run.font and len(run.words) > 1)
+    widths = Counter(next(iter(of_run)) for words in nameless if len(of_run := set(map(_letter_width, words))) == 1)
+    return frozenset(found | {width for width, count in widths.items() if count >= _LEAST_CODE_RUNS})
+
+
+def _letter_width(word: Word) -> float:
+    return round(10 * (word.right - word.left) / max(len(word.text), 1)) / 10
 
 
 def _with_bullets(segments: Sequence[Segment]) -> list[Segment]:
@@ -280,6 +316,7 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         first.block,
         len(row) > 1 and _has_cells(row, size),
         len(row) > 1 and row[-1].left - row[-2].right > _CELL_GAP * size and _VALUE.fullmatch(row[-1].text) is not None,
+        _second(row, size) if len(row) > 1 else 0.0,
     )
 
 
@@ -296,6 +333,11 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
         italic += length * one.italic
     size = max(sizes, key=lambda one: (sizes[one], one))
     return size, bold > 0.9 * letters, mono > 0.7 * letters, italic > 0.7 * letters
+
+
+def _second(row: Sequence[Segment], size: float) -> float:
+    wide = [one.left for before, one in pairwise(row) if one.left - before.right > _TERM_GAP * size]
+    return wide[0] if len(wide) == 1 else 0.0
 
 
 def _has_cells(row: Sequence[Segment], size: float) -> bool:
@@ -327,9 +369,31 @@ def _joined(row: Sequence[Segment]) -> str:
     for before, one in pairwise(row):
         initial = before.size > _LARGE_INITIAL * one.size and len(before.text) == 1
         apart = one.left - end > _SPACE * max(one.size, before.size) and not initial
-        text += (" " if apart else "") + one.text
+        if not apart and (raised := _raised(before, one)):
+            text += raised
+        elif one.mono and (before.mono or before.text.isdecimal()):
+            text += " " * max(_spaces(one.left - end, one), apart) + one.text
+        else:
+            text += (" " if apart else "") + one.text
         end = max(end, one.right)
     return text
+
+
+def _raised(before: Segment, one: Segment) -> str:
+    """Return an exponent as superscript characters, or with "^" if it is a letter. Returns an empty string for other
+    text.
+    """
+    if one.size > _SMALL * before.size or one.bottom > before.bottom - _RAISED * before.size:
+        return ""
+    if _EXPONENT.fullmatch(one.text):
+        return one.text.translate(AS_RAISED)
+    return f"^{one.text}" if _LETTER_EXPONENT.fullmatch(one.text) and _VARIABLE.search(before.text) else ""
+
+
+def _spaces(gap: float, code: Segment) -> int:
+    """Return the number of spaces before a piece of code that follows a gap."""
+    letter = (code.right - code.left) / max(len(code.text), 1)
+    return min(max(round(gap / letter), 0), _MOST_SPACES) if letter > 0 else 1
 
 
 def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Callable[[Box], str] | None) -> str:

@@ -28,7 +28,9 @@ _DASHES, _APOSTROPHES, _QUOTES = (
 _LINE_END_HYPHENS = "\x02\ufffe\u00ad"
 _ALIKE = (("-", _DASHES), ("'", _APOSTROPHES), ('"', _QUOTES))
 _FOLDED = str.maketrans(
-    {sign: plain for plain, signs in _ALIKE for sign in signs} | dict.fromkeys(_LINE_END_HYPHENS, "-")
+    {sign: plain for plain, signs in _ALIKE for sign in signs}
+    | dict.fromkeys(_LINE_END_HYPHENS, "-")
+    | {"\x1b": "ft"}  # the code of the ligature "ff", which liteparse reads wrongly
 )
 _SIGNS = re.compile(f"[{_DASHES}{_APOSTROPHES}{_QUOTES}]")
 _UNFOLDED = str.maketrans(dict.fromkeys(_LINE_END_HYPHENS, "-"))
@@ -37,6 +39,8 @@ _ALL_DOUBLED = re.compile(r"([^\W\d_])\1([^\W\d_])\2([^\W\d_])\3")
 _DOUBLED = re.compile(r"([^\W_])(?=\1)")
 _SECOND_PLANE = "\U00010000"  # letters from here on are restored elsewhere
 _MARKS = frozenset(".,;:?!•")
+_ARROW = "\u20d7"  # above the next letter; liteparse leaves it out
+_BRACKETS = frozenset("()[]")
 _FEW_MARKS, _MANY_MARKS = 5, 0.2
 _LEADERS = re.compile(r"\.{3,}|(?:\. ){3,}")
 _ROW = 16.0  # points
@@ -63,24 +67,24 @@ class _Edits(NamedTuple):
 
     Characters are given by their index in PDFium's text. `signs` are dashes and quotes that liteparse replaced. `lost`
     are characters that liteparse left out. `doubled` are characters that are drawn twice; the second copy is removed.
-    `raised` are superscript digits. `halved` maps the index of a ligature to its missing first letters.
+    `raised` are superscript digits. `replaced` maps the index of a wrong character to the right text.
     """
 
     signs: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
     doubled: frozenset[int] = frozenset()
     raised: frozenset[int] = frozenset()
-    halved: Mapping[int, str] = MappingProxyType({})
+    replaced: Mapping[int, str] = MappingProxyType({})
 
     def old(self, text: str, index: int) -> str:
-        return "" if index in self.lost else text[index].translate(_FOLDED)
+        return "" if index in self.lost or text[index] == _ARROW else text[index].translate(_FOLDED)
 
     def new(self, text: str, index: int) -> str:
         if index in self.raised:
             return text[index].translate(AS_RAISED)
-        if index in self.halved:
-            return self.halved[index] + text[index]
-        return "" if index in self.doubled else text[index].translate(_UNFOLDED)
+        if index in self.replaced:
+            return self.replaced[index]
+        return "" if index in self.doubled or text[index] == _ARROW else text[index].translate(_UNFOLDED)
 
 
 class OwnLetters(NamedTuple):
@@ -138,10 +142,20 @@ def with_whole_ligatures(page: PageContent, characters: Characters, font: Callab
     They are found by their width: the glyph is much wider than its last letter. `font` returns the font name of a
     character.
     """
-    halved = {index: lost for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
-    if not halved:
-        return page
-    return _edited(page, characters, _Edits(halved=halved), _WordsByPlace(page.runs, only_signs=False))[0]
+    halved = {index: lost + letter for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
+    return replace_letters(page, characters, halved)[0]
+
+
+def replace_letters(
+    page: PageContent, characters: Characters, replaced: Mapping[int, str]
+) -> tuple[PageContent, frozenset[int]]:
+    """Replace wrong characters. `replaced` maps indexes of PDFium's characters to the right text.
+
+    Returns the page, and the indexes of all characters in the changed words.
+    """
+    if not replaced:
+        return page, frozenset()
+    return _edited(page, characters, _Edits(replaced=replaced), _WordsByPlace(page.runs, only_signs=False))
 
 
 def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
@@ -153,7 +167,9 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
     by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
     for index, box in boxes.items():
         by_font[font(index), round(box.bottom - box.top)][index] = box.right - box.left
-    for widths in by_font.values():
+    for (name, _), widths in by_font.items():
+        if not name:  # letters of several fonts without names cannot be compared
+            continue
         usual = median(widths.values())
         wide = [index for index, width in widths.items() if width > _TWICE * usual]
         if len(wide) > _FEW_WIDE * len(widths):
@@ -288,7 +304,7 @@ def _is_lost(letter: str, count: int, wanted: int) -> bool:
     """
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
-    return letter.isalnum() and letter < _SECOND_PLANE
+    return letter in _BRACKETS or (letter.isalnum() and letter < _SECOND_PLANE)
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
@@ -437,17 +453,20 @@ def _edited(
     """
     texts: defaultdict[int, dict[int, str]] = defaultdict(dict)
     placed: set[int] = set()
-    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.halved.keys()):
+    for index in sorted(edits.signs | edits.lost | edits.doubled | edits.raised | edits.replaced.keys()):
         anchor = _anchor(characters.text, index, edits.lost) if index not in placed else None
-        box = characters.box(anchor) if anchor is not None else None
-        if anchor is None or box is None:
-            continue
-        for word, (number, place) in words.at(box):
-            span = _span(word.text, characters.text, anchor, edits)
-            if span and place not in texts[number]:
-                texts[number][place] = "".join(edits.new(characters.text, one) for one in span)
-                placed.update(span)
-                break
+        # The box of a wrong symbol can be far from its line. The letter before it is then at the right place.
+        anchors = (anchor, index - 1) if index in edits.replaced and index else (anchor,)
+        for one in anchors:
+            box = characters.box(one) if one is not None else None
+            if one is None or box is None or index in placed:
+                continue
+            for word, (number, place) in words.at(box):
+                span = _span(word.text, characters.text, one, edits)
+                if span and (one == anchor or index in span) and place not in texts[number]:
+                    texts[number][place] = "".join(edits.new(characters.text, at) for at in span)
+                    placed.update(span)
+                    break
     runs = (_with_words(run, texts[number]) if number in texts else run for number, run in enumerate(page.runs))
     return replace(page, runs=tuple(runs)), frozenset(placed)
 

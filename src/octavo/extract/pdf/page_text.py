@@ -16,6 +16,7 @@ from octavo.extract.markdown.blocks import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
 from octavo.extract.pdf.content import WHITE, ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
+from octavo.extract.pdf.drawn_marks import with_drawn_marks
 from octavo.extract.pdf.letters import (
     RAISED,
     clean_letters,
@@ -23,6 +24,7 @@ from octavo.extract.pdf.letters import (
     has_unread_letters,
     is_garbled,
     is_meaningless,
+    is_phonetic,
     is_right_to_left,
     one_line,
     signs_of,
@@ -40,6 +42,7 @@ from octavo.extract.pdf.own_letters import (
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
+from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
 from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
@@ -157,12 +160,16 @@ def _read_page(
         content, reasons = _from_own_letters(page, content), ()
     content = with_ticks(_without_hidden(page, content), annotations)
     images = page.images()
+    is_scan = any(_is_page(image, content) for image in images) and page.has_hidden_text()
+    if is_scan:  # the fonts of recognised text mean nothing
+        content = replace(content, runs=tuple(run._replace(font="") for run in content.runs))
+    content = with_drawn_marks(content, images)
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
         return _read_plain(page, number, label)
     blocks = tuple(replace(block, text=with_whole_korean(block.text, own)) for block in laid.blocks)
     read = PageText(number, label, laid.width, laid.height, blocks, right_to_left=is_right_to_left(found))
-    if any(_is_page(image, content) for image in images) and page.has_hidden_text():
+    if is_scan:
         return _read_scan(read, own)
     return replace(read, unsure=" ".join((*reasons, *laid.unsure)) or None)
 
@@ -230,6 +237,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     content = with_own_spaces(content, own)
     if may_have_halved_ligatures(own):
         content = with_whole_ligatures(content, page.characters(), page.font_of)
+    content = with_right_symbols(content, own, page.characters, page.font_of)
     if RAISED.search(own):
         characters = page.characters()
         content = with_raised_letters(content, characters, page.raised(characters.text))
@@ -257,8 +265,10 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
 def _has_unread_letters(content: PageContent, own: str) -> bool:
     found = " ".join(run.text for run in content.runs)
+    if any(map(is_phonetic, {run.font for run in content.runs})):
+        return True
     signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
-    return has_unread_letters(own, found, signs)
+    return has_unread_letters(without_known_codes(own), found, signs)
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:

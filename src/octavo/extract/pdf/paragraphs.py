@@ -18,11 +18,15 @@ from octavo.extract.pdf.page_batches import PageBlock
 _MOST_LEADING = 2.5  # as a multiple of the letter size
 _USUAL_LEADING = 1.35
 _LARGER_GAP = 1.2
+_GAP_AFTER_SENTENCE = 1.15
 _OTHER_SIZE = 0.08
 _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
+_SAME_PLACE = 1.5
 _SAME_START = 40.0  # points
+_LEAST_ENDS, _BEYOND, _FLUSH = 6, 0.04, 0.01  # lines; shares of the width of the column
+_LONG_LINE = 20.0  # as a multiple of the letter size
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
 _BULLET = re.compile(
@@ -30,9 +34,13 @@ _BULLET = re.compile(
 )
 _CHECK_BOXES = ("☐", "☑", "☒")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
-_NUMBERED = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{2,4})[.)])\s+(?=\S)|(\d{1,3}[.)])(?=[^\W\d_]{3})")
+_HANGUL_LETTERS = "가나다라마바사아자차카타파하"
+_NUMBERED = re.compile(
+    rf"(\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}}|[{_HANGUL_LETTERS}])[.)])\s+(?=\S)|(\d{{1,3}}[.)])(?=[^\W\d_]{{3}})"
+)
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
 _SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
+_FULL_STOP = re.compile("[.!?][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
@@ -108,7 +116,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):
-        if line.mono:
+        if line.mono and not line.text.startswith("•"):
             continue
         if match := _BULLET.match(line.text):
             found[index] = match[1] or match[2], line.text[match.end() :]
@@ -150,6 +158,8 @@ def _follows(one: str, other: str) -> bool:
     first, second = one.strip("()."), other.strip("().")
     if first.isdigit() and second.isdigit():
         return int(second) == int(first) + 1
+    if f"{first}{second}" in _HANGUL_LETTERS:
+        return True
     return (len(first) == len(second) == 1 and ord(second) == ord(first) + 1) or {first, second} <= _ROMAN
 
 
@@ -160,8 +170,11 @@ _ROMAN = frozenset({"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"}
 def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a new block begins with the line at `index`. `group` contains the lines of the preceding block."""
     before, line = column.lines[index - 1], column.lines[index]
-    if before.block is not None or line.block is not None or index in column.items or before.mono != line.mono:
+    if before.block is not None or line.block is not None or index in column.items:
         return True
+    is_code = column.lines[group[0]].mono and group[0] not in column.items
+    if is_code != line.mono:
+        return is_code or not _continues_in_code(column, index)
     if line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
     if (
@@ -171,11 +184,24 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     ):
         return True
     step = line.bottom - before.bottom
-    if step > _LARGER_GAP * _leading(column, line) + 0.5:
+    ends = _FULL_STOP.search(before.text) is not None and _NEW_START.match(line.text) is not None
+    if step > (_GAP_AFTER_SENTENCE if ends else _LARGER_GAP) * _leading(column, line) + 0.5:
         # A sentence can continue in a text with wide line spacing.
         alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
         return not alike or not _runs_on(column, index)
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
+
+
+def _continues_in_code(column: _Column, index: int) -> bool:
+    """Whether a sentence continues in a single line in a monospaced font, for example with a file name."""
+    before, line = column.lines[index - 1], column.lines[index]
+    after = column.lines[index + 1] if index + 1 < len(column.lines) else None
+    if before.mono or (after and after.mono) or _SENTENCE_END.search(before.text) or _ends_early(column, index - 1):
+        return False
+    step = line.bottom - before.bottom
+    return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _USUAL_LEADING * _leading(
+        column, before
+    )
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
@@ -278,7 +304,8 @@ def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> b
     if abs(shift) > _MOST_INDENT * column.lines[index].size:
         return False
     before = column.lines[index - 1]
-    is_second = len(group) == 1 and shift > 0 and before.text[-1:] not in ".!?:" and not _ends_early(column, index - 1)
+    is_open = before.text[-1:] not in ".!?:" or _REFERENCE.match(before.text) is not None
+    is_second = len(group) == 1 and shift > 0 and is_open and not _ends_early(column, index - 1)
     return is_second or _runs_on(column, index)
 
 
@@ -307,8 +334,17 @@ def _edge(column: _Column, index: int) -> float:
         near = zip(
             column.starts[first : index + _LINES_BESIDE], column.ends[first : index + _LINES_BESIDE], strict=True
         )
-        column.edges[key] = max([end for one, end in near if abs(one - start) < _SAME_START])
+        ends = sorted(end for one, end in near if abs(one - start) < _SAME_START)
+        column.edges[key] = ends[-2] if _is_too_long(ends, start, column.lines[index].size) else ends[-1]
     return column.edges[key]
+
+
+def _is_too_long(ends: Sequence[float], start: float, size: float) -> bool:
+    """Whether one line extends beyond the right edge of the column, at which several other long lines end."""
+    if len(ends) < _LEAST_ENDS or ends[-2] - start < _LONG_LINE * size:
+        return False
+    width = ends[-2] - start
+    return ends[-1] - ends[-2] > _BEYOND * width and ends[-2] - ends[-4] < _FLUSH * width
 
 
 def _ends_early(column: _Column, index: int) -> bool:
@@ -371,6 +407,9 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
         return True
     lines = [column.lines[index] for index in group]
     if all(line.has_value for line in lines):
+        return True
+    seconds = [line.second for line in lines]  # terms with their definitions
+    if all(seconds) and max(seconds) - min(seconds) < _SAME_PLACE:
         return True
     early = sum(_is_intended(column, index) for index in group[:-1])
     ends = [line.right for line in lines]

@@ -73,6 +73,7 @@ _TYPED = 0.9  # as a share of the letters of a page
 _MOSTLY_TYPED = 0.5
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _LEAST_PROGRAM = 3  # lines
+_MOST_OF_LABEL = 30  # letters
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
 _INCOMPLETE = "Some text on this page may be missing."
@@ -349,7 +350,7 @@ class _PageMaker:
         parts = [part for one in layout.columns for part in self._build(one)]
         beside = [part for one in layout.beside for part in self._build(one)]
         if layout.leading:
-            return _insert(parts, beside, before=True)
+            return _insert(*_with_labels(parts, beside), before=True)
         return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
@@ -431,6 +432,37 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
         top = group[0].block.box.top if group[0].block.box and is_box and len(group) > _FEW_ROWS else None
         made += [part if top is None or part.anchor is not None else part._replace(anchor=top) for part in group]
     return made
+
+
+def _with_labels(parts: Sequence[Part], beside: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+    """Join the labels of a narrow column with the paragraphs that begin beside them, such as "[3]" with a reference.
+
+    Returns the paragraphs, and the blocks of the narrow column that are left. If a label has no such paragraph, none is
+    joined, because the column is probably not a list of definitions.
+    """
+    tops = {round(part.block.box.top / 3): place for place, part in enumerate(parts) if part.block.box}
+    labelled: dict[int, Part] = {}
+    for label in beside:
+        box = label.block.box
+        near = (tops[at] for step in (0, -1, 1) if box and (at := round(box.top / 3) + step) in tops)
+        place = next(near, None)
+        if place is None or place in labelled or not _is_definition(label.block, parts[place].block):
+            return list(parts), list(beside)
+        labelled[place] = label
+    return [_labelled(labelled.get(place), part) for place, part in enumerate(parts)], []
+
+
+def _is_definition(label: PageBlock, block: PageBlock) -> bool:
+    is_text = label.kind is block.kind is BlockKind.PARAGRAPH and block.region is RegionKind.BODY
+    return is_text and label.lines == 1 and len(label.text) <= _MOST_OF_LABEL and label.region is RegionKind.BODY
+
+
+def _labelled(label: Part | None, part: Part) -> Part:
+    if label is None or label.block.box is None or part.block.box is None:
+        return part
+    box = box_around([label.block.box, part.block.box])
+    text = f"{label.block.text} {part.block.text}"
+    return part._replace(block=replace(part.block, text=text, box=box), marks=(*label.marks, *part.marks))
 
 
 def _insert(parts: Sequence[Part], beside: Sequence[Part], *, before: bool) -> list[Part]:

@@ -30,6 +30,7 @@ from octavo.extract.pdf.table_geometry import (
     wide_rules,
     without_leader,
 )
+from octavo.extract.pdf.table_headers import rows_of
 from octavo.extract.pdf.table_rows import Table
 
 _MOST_WORDS = 8000
@@ -229,8 +230,12 @@ def _is_usable(word: Word) -> bool:
 
 
 def to_markdown(table: Table) -> str:
-    """Write a table as Markdown. If a cell covers several rows or columns, its text is only in the first of them."""
-    return markup.table(table.grid)
+    """Write a table as Markdown.
+
+    The levels of a header are joined into one row. If another cell covers several rows or columns, its text is only in
+    the first of them.
+    """
+    return markup.table(rows_of(table))
 
 
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:

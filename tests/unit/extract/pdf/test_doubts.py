@@ -78,6 +78,24 @@ def test_a_drawn_grid_may_have_headings_with_values() -> None:
     assert doubts(table("Fee: 3 EUR | Address", "A | B", confidence=0.9)) == []
 
 
+def test_a_fraction_in_a_line_is_marked() -> None:
+    bar = Shape(Box(100, 204, 120, 204.5), filled=False, stroked=True, curved=False, colour=None)
+    line = run("the value of this fraction is small", 60, 200)
+    small = [
+        run(text, 105, top)._replace(size=7.0, box=Box(105, top, 115, top + 7))
+        for text, top in (("p-1", 197.5), ("p", 205.0))
+    ]
+    page = PageContent(1, 595.0, 842.0, (line, *small), (bar,), ())
+    assert list(layout_doubts(page, (), (), misses_rows=False)) == ["Formulas on this page may be incomplete."]
+    underlined = PageContent(1, 595.0, 842.0, (line, small[0]), (bar,), ())
+    assert list(layout_doubts(underlined, (), (), misses_rows=False)) == []
+
+
+def test_a_short_word_on_a_page_with_formulas_is_not_a_formula() -> None:
+    assert doubts(runs=(run("x", 100, 200, "CMMI10"),), blocks=(block("Set"),)) == []
+    assert doubts(runs=(run("x", 100, 200, "CMMI10"),), blocks=(block("x2"),)) != []
+
+
 def test_a_large_symbol_outside_a_formula_is_marked() -> None:
     symbols = (run("X", 100, 200, "ABCDEF+CMEX10"), run("score", 120, 200))
     assert doubts(runs=symbols) == ["Formulas on this page may be incomplete."]

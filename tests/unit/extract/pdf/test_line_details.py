@@ -1,0 +1,80 @@
+"""Exponents, code and lists of definitions keep their meaning when the pieces of a line are joined."""
+
+from __future__ import annotations
+
+from octavo.extract.extracted import BlockKind, Box
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.letters import HYPHEN, Vocabulary
+from octavo.extract.pdf.page_batches import PageBlock
+from octavo.extract.pdf.regions import lay_out
+
+
+def run(text: str, left: float, top: float, size: float = 10.0, font: str = "Times", letter: float = 5.0) -> TextRun:
+    words: list[Word] = []
+    at = left
+    for word in text.split(" "):
+        words.append(Word(at, top, at + len(word) * letter, top + size, word))
+        at += (len(word) + 1) * letter
+    box = Box(left, top, at - letter, top + size)
+    return TextRun(box, text, size, font, bold=False, italic=False, rotation=0.0, tag=None, words=tuple(words))
+
+
+def blocks(*runs: TextRun, shapes: tuple[Shape, ...] = ()) -> tuple[PageBlock, ...]:
+    return lay_out(PageContent(1, 595.0, 842.0, runs, shapes, ())).blocks
+
+
+def texts(*runs: TextRun) -> list[str]:
+    return [block.text for block in blocks(*runs)]
+
+
+def test_an_exponent_never_joins_with_the_number_before_it() -> None:
+    line = run("about 10", 60, 200), run("6", 100, 198, 6.0, letter=3.0), run("cells of size g", 106, 200)
+    raised = run("a", 181, 198, 6.0, letter=3.0), run("were counted", 188, 200)
+    assert texts(*line, *raised) == ["about 10⁶ cells of size g^a were counted"]
+
+
+def test_a_small_number_on_the_line_or_after_a_word_stays_as_it_is() -> None:
+    assert texts(run("see note", 60, 200), run("a", 100.5, 198, 6.0, letter=3.0)) == ["see notea"]
+    assert texts(run("vector x", 60, 200), run("2", 100.5, 205, 6.0, letter=3.0)) == ["vector x2"]
+
+
+def test_numbered_lines_of_code_keep_their_indents() -> None:
+    places = (80, "for item in items:"), (104, "print(item)"), (104, "print(others)")
+    lines = [
+        run(text, left, 200 + 12 * row, font="Courier", letter=6.0)
+        for row, (left, line) in enumerate(places)
+        for left, text in ((60, str(row + 1)), (left, line))
+    ]
+    (code,) = blocks(*lines)
+    assert code.kind is BlockKind.CODE
+    assert code.text.split("\n")[1:-1] == ["1  for item in items:", "2      print(item)", "3      print(others)"]
+
+
+def test_code_in_a_font_without_a_name_is_found_by_its_letters() -> None:
+    code = [run("gap> list one", 60, 200 + 12 * row, font="", letter=5.2) for row in range(5)]
+    assert [block.kind for block in blocks(*code)] == [BlockKind.CODE]
+    prose = [
+        run(text, 60, 200 + 12 * row, font="", letter=4.4 + 0.3 * row)
+        for row, text in enumerate(("Lime is slaked in", "a pit that is dug", "before the wall is"))
+    ]
+    assert [block.kind for block in blocks(*prose)] == [BlockKind.PARAGRAPH]
+
+
+def test_terms_and_definitions_stay_on_their_lines() -> None:
+    rows = [("f", "find all connections of the net"), ("back", "remove them"), ("g", "more grid")]
+    pieces = [piece for row, (term, text) in enumerate(rows)
+              for piece in (run(term, 60, 200 + 12 * row), run(text, 100, 200 + 12 * row))]  # fmt: skip
+    assert texts(*pieces) == ["f find all connections of the net\nback remove them\ng more grid"]
+
+
+def test_one_line_beyond_the_edge_does_not_divide_the_others() -> None:
+    full = "amber barges leave the quay and carry gravel to the"
+    lines = [run(full, 60, 200 + 12 * row) for row in range(6)]
+    long = run(full + " islands in the west", 60, 200 + 12 * 6)
+    assert texts(*lines, long, run("end of it.", 60, 200 + 12 * 7))[0].count("\n") == 0
+
+
+def test_an_adverb_keeps_its_hyphen_at_the_end_of_a_line() -> None:
+    words = Vocabulary(["the city is populated"])
+    assert words.undivided(f"densely{HYPHEN}populated") == "densely-populated"
+    assert words.undivided(f"apply{HYPHEN}ing") == "applying"
