@@ -25,7 +25,7 @@ from tests.support.processes import PATIENCE_SECONDS
 START_ATTEMPTS = 3
 
 # The server must not outlive the tests, even when they are killed, be it before the call.
-_DIE_WITH_PARENT = """
+DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() == int(sys.argv[1]):
@@ -112,7 +112,7 @@ def _launch(data: Path, ports: list[int], server: S3Server) -> subprocess.Popen[
     options += ["-webdav=false", "-admin.ui=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     options += ["-master.telemetry=false", "-s3.autoCreateBucket=false"]
     weed = str(Path(sys.executable).parent / "weed")
-    command = [sys.executable, "-c", _DIE_WITH_PARENT, str(os.getpid()), weed, "mini", *options]
+    command = [sys.executable, "-c", DIE_WITH_PARENT, str(os.getpid()), weed, "mini", *options]
     with (data / "log").open("wb") as log:
         return subprocess.Popen(command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 

@@ -30,6 +30,7 @@ from octavo.cli import (
     mappings,
     prompts,
     search,
+    sources,
     top,
     transfers,
     watch,
@@ -84,7 +85,7 @@ app.add_typer(prompts.app, name="prompts")
 app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
 app.add_typer(bulk.app, name="bulk")
-app.add_typer(automation.sources_app, name="sources")
+app.add_typer(sources.sources_app, name="sources")
 app.add_typer(automation.fields_app, name="fields")
 app.add_typer(automation.rules_app, name="rules")
 
