@@ -68,6 +68,26 @@ async def test_an_administrator_watches_a_mailbox(open_house: OpenHouse) -> None
     assert "new" not in stored[0]
 
 
+async def test_a_shared_page_is_added_only_after_a_question(house: House) -> None:
+    browser = await guest(house)
+    manifest = await browser.get("/manifest.webmanifest")
+    target = manifest.json()["share_target"]
+    assert (target["action"], target["method"], manifest.headers["content-type"]) == (
+        "/share",
+        "GET",
+        "application/manifest+json",
+    )
+    is_page(setup := await browser.get("/share"))
+    assert "javascript:void(window.open(" in setup.text
+    shared = {"text": 'The <b>ferry</b> "leaves" at nine.', "title": "Ferries"}
+    is_page(asked := await browser.get("/share", params=shared))
+    assert "<b>ferry</b>" not in asked.text
+    assert (await browser.get("/api/v1/documents")).json()["items"] == []
+    went_to(await browser.post("/actions/add", data=shared), "/library")
+    (found,) = (await browser.get("/api/v1/documents")).json()["items"]
+    assert found["title"] == "Ferries"
+
+
 async def test_nobody_else_reads_folders_of_the_server(house: House, tmp_path: Path) -> None:
     body = {"kind": "folder", "path": str(tmp_path)}
     for browser in (await guest(house), await person(house, "ann@example.org")):
