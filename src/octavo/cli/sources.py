@@ -179,6 +179,17 @@ def add_feed(
     _add("rss", address, {"every_seconds": every, "name": name}, Target(server, key), as_json=as_json)
 
 
+@add_app.command("lmtp")
+def add_address(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Part of the mail address before the @, such as scans.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a mail address. A mail server delivers its mails to `octavo lmtp`, and each becomes a document."""
+    _add("lmtp", name, {}, Target(server, key), as_json=as_json)
+
+
 def _add(kind: SourceKind, path: str, more: dict[str, Any], target: Target, *, as_json: bool) -> None:
     async def run(client: Client) -> SourceView:
         return await client.automation.add_source(kind, path, **_given(**more))
@@ -186,6 +197,8 @@ def _add(kind: SourceKind, path: str, more: dict[str, Any], target: Target, *, a
     made = call(target, run)
     if as_json:
         return print_json(made)
+    if made.kind == "lmtp":
+        return typer.echo(f"Mails to {clean(made.path)} become documents while `octavo lmtp` runs.")
     return typer.echo(f"Watching {clean(made.path)} every {count_of(made.every_seconds, 'second')}.")
 
 

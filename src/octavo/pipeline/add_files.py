@@ -175,6 +175,7 @@ class SourceIntake:
         own = is_new or new.version_of is not None  # and not a document that another file created
         values = {"state": "added" if is_new else "known", "document": outcome.document_id, "error": None}
         await connection.execute(QUERIES.set_file, place | values | {"versioned": own and self.reader.makes_versions})
+        await self.run.note_progress(connection)
         edit = edit_of(self.source, self.reader.parents(file.seen))
         if is_new and edit and new.version_of is None:
             await edit_documents(connection, self.source.owner_id, [outcome.document_id], edit)

@@ -14,14 +14,15 @@ from psycopg.rows import scalar_row
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.site import Caller, Site, site_in
 
-FILES, KILL_SECONDS = 500, 0.7
+FILES = 500
+# A worker on a busy machine needs a second to start.
+KILL_SECONDS = (1.0, 6.0)
 # Workers that are killed cannot give back their leases, so these are short.
 WORKER = {"lease_seconds": 5, "worker_slots": 4}
 ADDED = "SELECT count(*) FROM source_files WHERE state = 'added'"
 MANY = """
     SELECT filename FROM documents WHERE filename LIKE 'note-%' GROUP BY filename HAVING count(*) > 1"""
 DIFFERENT = "SELECT count(DISTINCT filename) FROM documents WHERE filename LIKE 'note-%'"
-DONE = "SELECT count(*) FROM documents WHERE status = 'completed'"
 
 
 def watch_folder(site: Site, inbox: Path) -> UUID:
@@ -48,7 +49,7 @@ def test_500_files_are_added_once_while_processes_are_killed(database_info: str,
             for number in range(dropped, min(FILES, dropped + 20)):
                 (inbox / f"note-{number}.txt").write_text(f"Note {number} about pier {number % 9}.")
             dropped = min(FILES, dropped + 20)
-            time.sleep(KILL_SECONDS)
+            time.sleep(chance.uniform(*KILL_SECONDS))
             place = chance.randrange(len(running))
             running[place].kill()
             running[place].wait()

@@ -134,3 +134,14 @@ UPDATE sources SET error = :error, next_run_at = engine_now() + make_interval(se
 -- Returns the document that gets a new version, if it still exists. Returns no row if the source was paused or deleted.
 SELECT (SELECT d.id FROM documents d WHERE d.id = :document AND d.owner_id = s.owner_id AND d.deleted_at IS NULL) AS document
 FROM sources s WHERE s.id = :source AND NOT s.paused;
+
+-- name: mail_source(address)
+SELECT id, owner_id, paused FROM sources WHERE kind = 'lmtp' AND address = :address;
+
+-- name: record_mail(source, path, bytes, document, state)
+-- Returns no row if the source was paused or deleted meanwhile.
+WITH active AS (
+    UPDATE sources SET last_run_at = engine_now(), error = NULL WHERE id = :source AND NOT paused RETURNING id
+)
+INSERT INTO source_files (source_id, path, bytes, modified, document_id, state)
+SELECT id, :path, :bytes, 0, :document, :state FROM active RETURNING path;

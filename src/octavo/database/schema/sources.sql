@@ -19,7 +19,7 @@ CREATE TABLE sources (
     position      jsonb
 );
 
-COMMENT ON COLUMN sources.address IS 'The path of a folder, as the workers see it, or a URL.';
+COMMENT ON COLUMN sources.address IS 'The path of a folder, as the workers see it, a URL, or the part of a mail address before the @.';
 COMMENT ON COLUMN sources.options IS 'What is added and how. Depends on the kind.';
 COMMENT ON COLUMN sources.last_run_at IS 'When the source was last looked at.';
 COMMENT ON COLUMN sources.error IS 'Why the last look, or the last job, did not succeed; NULL if it did.';
@@ -29,6 +29,8 @@ COMMENT ON COLUMN sources.secret IS 'The encrypted password or OAuth token.';
 COMMENT ON COLUMN sources.position IS 'For a mailbox: the last mail that was seen. Changed together with the rows of the mails.';
 
 CREATE UNIQUE INDEX sources_address ON sources (owner_id, kind, address);
+-- Mails are delivered to the one source with this address.
+CREATE UNIQUE INDEX sources_mail_address ON sources (address) WHERE kind = 'lmtp';
 CREATE UNIQUE INDEX sources_name ON sources (owner_id, lower(name));
 CREATE INDEX sources_due ON sources (next_run_at) WHERE NOT paused;
 

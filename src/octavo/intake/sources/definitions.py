@@ -112,7 +112,7 @@ async def _save(connection: Connection, query: bytes, values: Row) -> None:
         async with connection.transaction():
             await connection.execute(query, values)
     except psycopg.errors.UniqueViolation as error:
-        if error.diag.constraint_name == "sources_address":
+        if error.diag.constraint_name in {"sources_address", "sources_mail_address"}:
             raise BadSource("This place is already watched.") from None
         raise NameTaken(values["name"]) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ INTERVALS: dict[SourceKind, tuple[int, int]] = {
     "s3": (300, 10),
     "webdav": (300, 10),
     "rss": (900, 60),
+    "lmtp": (86_400, 86_400),  # mails are delivered, so nothing is looked at
 }
 _FILES = frozenset({"subfolders", "changed"})
 OPTIONS: dict[SourceKind, frozenset[str]] = {
@@ -33,6 +35,7 @@ OPTIONS: dict[SourceKind, frozenset[str]] = {
     "s3": _FILES,
     "webdav": _FILES,
     "rss": frozenset(),
+    "lmtp": frozenset(),
 }
 _ACCESS: dict[SourceKind, frozenset[str]] = {
     "folder": frozenset(),
@@ -40,7 +43,10 @@ _ACCESS: dict[SourceKind, frozenset[str]] = {
     "s3": frozenset({"user", "endpoint", "region"}),
     "webdav": frozenset({"user"}),
     "rss": frozenset(),
+    "lmtp": frozenset(),
 }
+# The part of a mail address before the @.
+_LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +167,15 @@ async def _feed(settings: Settings, plan: SourcePlan) -> Place:
     return Place(url, (urlsplit(url).hostname or url)[:200])
 
 
+async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
+    """Check the part of a mail address before the @, such as `scans`."""
+    del settings
+    local = plan.path.partition("@")[0].lower()
+    if not _LOCAL_PART.fullmatch(local):
+        raise BadSource("Use letters, digits, dots and hyphens, such as scans. It becomes the mail address.")
+    return Place(local, local)
+
+
 def _check_server(settings: Settings, url: str, *, has_secret: bool) -> str:
     """Check a URL. A secret is sent without TLS only to servers that the operator allows."""
     canonical = canonical_url(url)
@@ -178,4 +193,5 @@ _PLACES: dict[SourceKind, Callable[[Settings, SourcePlan], Coroutine[Any, Any, P
     "s3": _bucket,
     "webdav": _dav_folder,
     "rss": _feed,
+    "lmtp": _mail_address,
 }

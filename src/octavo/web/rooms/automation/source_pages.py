@@ -79,6 +79,13 @@ KINDS: dict[SourceKind, KindWords] = {
         "Such as https://example.org/feed.xml.",
         "Watch feed",
     ),
+    "lmtp": KindWords(
+        "Mail address",
+        "Each mail that your mail server delivers to Octavo becomes a document, with its attachments below it.",
+        "Name before the @",
+        "Such as scans. Your mail server must deliver it by LMTP to octavo lmtp.",
+        "Add address",
+    ),
 }
 _OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
 _VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")

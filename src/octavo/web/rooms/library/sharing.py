@@ -30,8 +30,8 @@ async def share(
     Without anything to add, the page explains how to set this up.
     """
     base = (services.settings.public_url or str(request.base_url)).rstrip("/")
-    values = {"shared": shared_text(url, text), "title": title[:500], "bookmarklet": bookmarklet(base)}
-    return render(request, "share.html", frame, **values)
+    shared, bookmark = shared_text(url, text), bookmarklet(base)
+    return render(request, "share.html", frame, shared=shared, title=title[:500], bookmarklet=bookmark)
 
 
 def shared_text(url: str, text: str) -> str:
