@@ -98,7 +98,11 @@ def add_rule(
     ],
     then: Annotated[
         list[str],
-        typer.Option(metavar="NAME=VALUE", help="Action: tag, collection, title, or field:NAME. Can be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Action: tag, collection, title, field:NAME, analyse (a prompt, or all), or convert (a mapping). Can "
+            "be repeated.",
+        ),
     ],
     enabled: Annotated[bool, typer.Option("--enabled", help="Run it on each new document from now on.")] = False,
     server: Server = None,
@@ -146,12 +150,16 @@ def read_then(given: Sequence[str]) -> dict[str, Any]:
     for name, value in map(_pair, given):
         if name == "tag":
             made.setdefault("tags", []).append(value)
-        elif name in {"collection", "title"}:
+        elif name == "analyse":
+            made.setdefault("analyse", []).append(value)
+        elif name in {"collection", "title", "convert"}:
             made[name] = value
         elif name.startswith("field:"):
             made.setdefault("fields", {})[name.removeprefix("field:")] = value
         else:
-            raise BadInput(f"--then {name}: unknown action. Use tag, collection, title or field:NAME.")
+            raise BadInput(
+                f"--then {name}: unknown action. Use tag, collection, title, field:NAME, analyse or convert."
+            )
     return made
 
 

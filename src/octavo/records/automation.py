@@ -55,12 +55,18 @@ class RuleWhen:
 
 @dataclass(frozen=True, slots=True)
 class RuleThen:
-    """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`."""
+    """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`.
+
+    `analyse` contains titles or ids of prompts, or only `all` for all active ones. `convert` is the name of a mapping.
+    Both are started only for new documents.
+    """
 
     tags: list[str] | None = None
     collection: str | None = None
     fields: dict[str, str] | None = None
     title: str | None = None
+    analyse: list[str] | None = None
+    convert: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,10 @@ from uuid import UUID
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from octavo.analyse.prompts import find_prompts
+from octavo.convert.mappings.stored_mappings import find_mapping
 from octavo.core.pagination import Page
+from octavo.database import Connection
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import fields, rules
 from octavo.library.fields import MOST_CHOICES, MOST_FIELDS, MOST_VALUE
@@ -129,9 +132,19 @@ class ThenRequest(BaseModel):
     collection: Label | None = None
     fields: Annotated[dict[Label, Value], Field(max_length=MOST_FIELDS)] | None = None
     title: Value | None = None
+    analyse: Annotated[list[Label], Field(max_length=20)] | None = None
+    convert: Label | None = None
 
     def as_then(self) -> RuleThen:
-        return RuleThen(self.tags, self.collection, self.fields, self.title)
+        return RuleThen(self.tags, self.collection, self.fields, self.title, self.analyse, self.convert)
+
+
+async def check_actions(connection: Connection, owner: UUID, then: RuleThen) -> None:
+    """Raise an error if a prompt or the mapping of a rule does not exist."""
+    if then.analyse:
+        await find_prompts(connection, owner, then.analyse)
+    if then.convert:
+        await find_mapping(connection, owner, then.convert)
 
 
 class RuleRequest(BaseModel):
@@ -179,6 +192,7 @@ async def add_rule(
     """Add a rule after the others. Try it before you enable it."""
     when, then = wanted.when.as_when(), wanted.then.as_then()
     async with services.database.transaction() as connection:
+        await check_actions(connection, caller.owner_id, then)
         added = await rules.add_rule(connection, caller.owner_id, wanted.name, when, then, enabled=wanted.enabled)
         return await idempotency.keep(connection, added)
 
@@ -194,6 +208,8 @@ async def show_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> Rul
 async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wanted: RuleEdit) -> RuleView:
     """Change, move, enable or disable a rule. Documents that it changed before stay as they are."""
     async with services.database.transaction() as connection:
+        if wanted.then:
+            await check_actions(connection, caller.owner_id, wanted.then.as_then())
         return await rules.edit_rule(
             connection,
             caller.owner_id,

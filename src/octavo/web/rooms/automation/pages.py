@@ -16,7 +16,7 @@ from octavo.library.collections import list_collections
 from octavo.records.automation import FieldType, RuleThen, RuleView, RuleWhen
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.automation.api import FieldRequest, RuleRequest
+from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, check_actions
 from octavo.web.shell.forms import Question, ask, read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -167,6 +167,8 @@ def _describe_then(then: RuleThen) -> str:
     named = {"move to": then.collection, "set the title to": then.title}
     parts += [f"{words} “{value}”" for words, value in named.items() if value]
     parts += [f"set {name} to “{value}”" for name, value in (then.fields or {}).items()]
+    parts += [f"analyse with {', '.join(then.analyse)}"] if then.analyse else []
+    parts += [f"convert with {then.convert}"] if then.convert else []
     return ", ".join(parts)
 
 
@@ -181,6 +183,7 @@ async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, 
 
         async def act(connection: Connection) -> None:
             when, then = wanted.when.as_when(), wanted.then.as_then()
+            await check_actions(connection, caller.owner_id, then)
             made.append(await rules.add_rule(connection, caller.owner_id, wanted.name, when, then, enabled=False))
 
         if not (refused := await _save(services, act)):
@@ -196,8 +199,8 @@ def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
     amounts = {name: _number(chosen[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in chosen}
     when |= {"amount": amounts} if amounts else {}
     given = {name.removeprefix("then_"): value for name, value in chosen.items() if name.startswith("then_")}
-    then: dict[str, Any] = {name: given[name] for name in ("collection", "title") if name in given}
-    then |= {"tags": _split(given["tags"])} if "tags" in given else {}
+    then: dict[str, Any] = {name: given[name] for name in ("collection", "title", "convert") if name in given}
+    then |= {name: _split(given[name]) for name in ("tags", "analyse") if name in given}
     then |= {"fields": {given["field"]: given.get("value", "")}} if "field" in given else {}
     return {"name": chosen.get("name", ""), "when": when, "then": then}
 
