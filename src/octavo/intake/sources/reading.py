@@ -53,7 +53,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file that is being read: what is known about it, and its bytes."""
+    """A file that is being read: its description for the intake, and its bytes."""
 
     upload: NewUpload
     body: AsyncGenerator[bytes]
