@@ -123,6 +123,9 @@ WHERE source_id = :source AND path = ANY (:paths) AND state IN ('added', 'known'
 -- So that added files are moved or marked soon. Wakes the workers.
 UPDATE sources SET next_run_at = engine_now() WHERE id = :source RETURNING pg_notify('octavo_jobs', '');
 
+-- name: secret_of(source)
+SELECT secret FROM sources WHERE id = :source;
+
 -- name: replace_secret(source, old, new)!
 -- The server has replaced the token of the source.
 UPDATE sources SET secret = :new WHERE id = :source AND secret = :old;

@@ -37,12 +37,7 @@ class Connections:
 
     def open_secret(self, source: Source) -> SourceSecret:
         """Decrypt the secrets of a source."""
-        if source.secret is None:
-            return SourceSecret()
-        opened = KeySeal(self.settings).open(SealedKey(source.secret, ""))
-        if opened is None:
-            raise BadSource("The password cannot be decrypted on this machine. Enter it again.")
-        return SourceSecret(**json.loads(opened))
+        return open_secret(self.settings, source.secret)
 
     async def replace_password(self, source: Source, secret: SourceSecret, password: str) -> None:
         """Store a new refresh token, unless somebody has changed the secret meanwhile."""
@@ -50,6 +45,16 @@ class Connections:
         async with self.database.transaction() as connection:
             values = {"source": source.id, "old": source.secret, "new": new}
             await connection.execute(QUERIES.replace_secret, values)
+
+
+def open_secret(settings: Settings, sealed: str | None) -> SourceSecret:
+    """Decrypt the secrets of a source."""
+    if sealed is None:
+        return SourceSecret()
+    opened = KeySeal(settings).open(SealedKey(sealed, ""))
+    if opened is None:
+        raise BadSource("The password cannot be decrypted on this machine. Enter it again.")
+    return SourceSecret(**json.loads(opened))
 
 
 def seal_secret(settings: Settings, secret: SourceSecret) -> str:

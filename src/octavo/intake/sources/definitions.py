@@ -14,7 +14,7 @@ from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.intake.errors import BadSource
-from octavo.intake.sources.connections import SourceSecret, seal_secret
+from octavo.intake.sources.connections import SourceSecret, open_secret, seal_secret
 from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, check_options, check_plan
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken
@@ -59,20 +59,35 @@ async def edit_source(
     name: str | None = None,
     options: dict[str, Any] | None = None,
     every_seconds: int | None = None,
-    secret: SourceSecret | None = None,
+    password: str | None = None,
+    client_secret: str | None = None,
 ) -> SourceView:
     """Change a source. Its address and its user cannot be changed, so that a password is never sent elsewhere."""
     found = await show_source(connection, owner, source)
     if options:
         _check_edit(found, options)
     check_interval(found.kind, every_seconds)
-    if secret and not found.access.user:
-        raise BadSource("This source has no user, so it needs no password.")
+    secret = await _changed_secret(connection, settings, found, password, client_secret)
     values: Row = {"id": source, "owner": owner, "name": clean_label(name, "source") if name else None}
     values |= {"options": Jsonb(options) if options else None, "every": every_seconds}
     values |= {"secret": seal_secret(settings, secret) if secret else None}
     await _save(connection, QUERIES.edit_source, values)
     return await show_source(connection, owner, source)
+
+
+async def _changed_secret(
+    connection: Connection, settings: Settings, found: SourceView, password: str | None, client_secret: str | None
+) -> SourceSecret | None:
+    """Return the new secrets of a source, or None if they do not change. A part that is not given stays as it is."""
+    if password is None and client_secret is None:
+        return None
+    if not found.access.user:
+        raise BadSource("This source has no user, so it needs no password.")
+    if password and (client_secret or not found.access.token_url):
+        return SourceSecret(password, client_secret)
+    (row,) = await fetch_rows(connection, QUERIES.secret_of, {"source": found.id})
+    old = open_secret(settings, row["secret"])
+    return SourceSecret(password or old.password, client_secret or old.client_secret)
 
 
 def _check_edit(found: SourceView, options: dict[str, Any]) -> None:

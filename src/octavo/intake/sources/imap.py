@@ -10,8 +10,8 @@ import imaplib
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.header import decode_header
 from email.parser import BytesHeaderParser
@@ -149,23 +149,31 @@ class Mailbox:
 
     def move(self, uids: Sequence[int], name: str) -> None:
         """Move mails to another mailbox, which is created if it does not exist. Nothing is ever copied and deleted."""
-        if "MOVE" not in _capabilities(self._connection):
-            raise BadSource("This mail server cannot move mails. Mark them as seen instead.")
         target = _quoted(encode_name(name))
-        self._connection.create(target)  # refused if it exists
+        with named_errors():
+            if "MOVE" not in _capabilities(self._connection):
+                raise BadSource("This mail server cannot move mails. Mark them as seen instead.")
+            self._connection.create(target)  # refused if it exists
         for start in range(0, len(uids), BATCH):
             self._uid("MOVE", _uid_set(uids[start : start + BATCH]), target)
 
     def _uid(self, command: str, *arguments: str) -> list[bytes | tuple[bytes, bytes]]:
-        try:
+        with named_errors():
             status, answer = self._connection.uid(command, *arguments)
-        except (imaplib.IMAP4.abort, OSError) as error:
-            raise _lost(error) from None
-        except imaplib.IMAP4.error:
-            raise BadSource("The mail server did not understand a request.") from None
         if status != "OK":
             raise BadSource(f"The mail server refused a request: {_text(answer)}")
         return [one for one in answer if one]
+
+
+@contextmanager
+def named_errors() -> Generator[None]:
+    """Raise Octavo's errors instead of those of the library, also if the server answers nonsense."""
+    try:
+        yield
+    except (imaplib.IMAP4.abort, OSError) as error:
+        raise _lost(error) from None
+    except (imaplib.IMAP4.error, ValueError, LookupError):
+        raise BadSource("The mail server gave an answer that Octavo does not understand.") from None
 
 
 def _opened(place: ServerAddress) -> _Connection:
@@ -195,15 +203,11 @@ def _sign_in(connection: _Connection, credentials: Credentials) -> None:
 
 
 def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int, int]:
-    try:
+    with named_errors():
         status, answer = connection.select(_quoted(encode_name(name)), readonly=not writable)
         if status != "OK":
             raise BadSource(f"The mailbox {name} cannot be opened: {_text(answer)}")
         numbers = [connection.response(code)[1] for code in ("UIDVALIDITY", "UIDNEXT")]
-    except (imaplib.IMAP4.abort, OSError) as error:
-        raise _lost(error) from None
-    except imaplib.IMAP4.error:
-        raise BadSource(f"The mailbox {name} cannot be opened.") from None
     validity, next_uid = (int(one[-1]) if one and one[-1] and one[-1].isdigit() else None for one in numbers)
     if validity is None or next_uid is None:
         raise BadSource("This mail server does not number its mails (UIDVALIDITY and UIDNEXT).")

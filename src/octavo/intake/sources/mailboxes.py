@@ -19,7 +19,15 @@ from octavo.core.errors import NetworkFailed, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.intake.errors import MailGone, SourceRefused
 from octavo.intake.sources.connections import Connections, SourceSecret
-from octavo.intake.sources.imap import PART_BYTES, Credentials, Mailbox, MailSummary, ServerAddress, read_headers
+from octavo.intake.sources.imap import (
+    PART_BYTES,
+    Credentials,
+    Mailbox,
+    MailSummary,
+    ServerAddress,
+    named_errors,
+    read_headers,
+)
 from octavo.intake.sources.oauth import TokenRequest, access_token, forget_token
 from octavo.intake.sources.reading import Look, ReadFile, SeenFile, Source
 from octavo.intake.upload_rows import NewUpload
@@ -123,8 +131,12 @@ class MailboxReader:
         return await self._once(call)
 
     async def _once(self, call: Callable[[Mailbox], T]) -> T:
+        def run(mailbox: Mailbox) -> T:
+            with named_errors():
+                return call(mailbox)
+
         try:
-            return await self._in_thread(partial(call, await self._open()))
+            return await self._in_thread(partial(run, await self._open()))
         except NetworkFailed:
             await self.aclose()
             raise

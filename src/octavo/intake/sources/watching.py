@@ -8,6 +8,8 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
+import psycopg
+import structlog
 from psycopg.types.json import Jsonb
 
 from octavo.choreography import Cause, job_after
@@ -19,6 +21,7 @@ from octavo.jobs.queue import enqueue
 from octavo.jobs.worker_state import DueIn
 from octavo.records.automation import SourceKind
 
+log = structlog.get_logger()
 QUERIES = load_queries("sources")
 IDLE_SECONDS = 1.0
 # If another worker holds the source that is due, it is looked for again after this time.
@@ -48,6 +51,11 @@ class SourceWatch:
             await self._look(database, source)
         except (OSError, OctavoError, TimeoutError) as error:
             await _fail(database, source, explain(source, error))
+        except psycopg.Error:
+            raise
+        except Exception as error:
+            log.exception("look failed", source=str(source.id), kind=source.kind)
+            await _fail(database, source, f"Internal error ({type(error).__name__}). It has been logged.")
         return 0.0
 
     async def _look(self, database: Database, source: Source) -> None:

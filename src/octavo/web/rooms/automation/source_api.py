@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.pagination import Page
 from octavo.intake.sources import definitions as sources
-from octavo.intake.sources.connections import SourceSecret
 from octavo.intake.sources.places import SourcePlan
 from octavo.records.automation import (
     AfterAdding,
@@ -93,10 +92,6 @@ class SourceEdit(BaseModel):
     password: Secret | None = None
     client_secret: Secret | None = None
 
-    @property
-    def secret(self) -> SourceSecret | None:
-        return SourceSecret(self.password, self.client_secret) if self.password else None
-
 
 @router.get("/sources", tags=["sources"], responses=problems(401))
 async def list_sources(services: ServicesOf, caller: ReadCaller) -> Page[SourceView]:
@@ -142,7 +137,8 @@ async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, w
             name=wanted.name,
             options=wanted.options.given() if wanted.options else None,
             every_seconds=wanted.every_seconds,
-            secret=wanted.secret,
+            password=wanted.password,
+            client_secret=wanted.client_secret,
         )
 
 
