@@ -18,6 +18,7 @@ from octavo.records.automation import SourceAccess
 from octavo.sandbox import Sandbox
 from tests.support.imap import PASSWORD, USER, MailLine, MailServer, line_to, mail, running_mail_server, token_server
 from tests.support.library import Desk
+from tests.support.processing import OpenSandbox
 from tests.support.sources import WatchedSource, add_watched, adding
 from tests.support.working import working
 
@@ -34,6 +35,12 @@ CHILDREN = """
 def server() -> Iterator[MailServer]:
     with running_mail_server() as running:
         yield running
+
+
+@pytest.fixture
+def sandbox() -> OpenSandbox:
+    """The mails are the test's own."""
+    return OpenSandbox()
 
 
 @pytest.fixture

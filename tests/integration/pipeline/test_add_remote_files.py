@@ -14,6 +14,7 @@ from octavo.intake.sources.places import SourcePlan
 from octavo.records.automation import SourceAccess
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
+from tests.support.processing import OpenSandbox
 from tests.support.s3 import S3Server
 from tests.support.sites import Answer, Asked, running_site
 from tests.support.sources import add_watched, adding
@@ -23,6 +24,12 @@ FEED = """<?xml version="1.0"?><rss version="2.0"><channel><title>Harbour</title
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><link rel="self" href="{0}/self"/>
 <link href="/three"/></entry>
 <entry><link href="javascript:alert(1)"/></entry></feed>"""
+
+
+@pytest.fixture
+def sandbox() -> OpenSandbox:
+    """The files are the test's own."""
+    return OpenSandbox()
 
 
 def settings_for(folder: Path, *places: str) -> Settings:
