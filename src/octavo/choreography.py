@@ -45,10 +45,12 @@ class Cause(StrEnum):
     MANY_VECTORS = "many vectors without an index"
     LONG_TEXT_READY = "long text ready"
     ANALYSIS_REQUESTED = "analysis requested"
+    RULE_ANALYSIS = "rule starts an analysis"
     ITEM_DUE = "segment ready for a prompt"
     PROMPT_ANSWERED = "prompt answered for all segments"
     CONVERSION_REQUESTED = "conversion requested"
     BATCH_REQUESTED = "conversion of many documents requested"
+    RULE_CONVERSION = "rule starts a conversion"
     BATCH_PART_LISTED = "document in a batch listed"
     DELIVERY_DUE = "delivery due"
     TEST_DELIVERY_REQUESTED = "test delivery requested"
@@ -179,6 +181,9 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.ANALYSIS_REQUESTED: Consequence(
         "analyse_document", (PERSON,), "An analysis was requested.", lane=Lane.INTERACTIVE
     ),
+    Cause.RULE_ANALYSIS: Consequence(
+        "analyse_document", ("process_document",), "A rule that starts an analysis matches a new document."
+    ),
     Cause.ITEM_DUE: Consequence(
         "answer_segment",
         ("analyse_document", "answer_segment", "recover_analyses", PERSON),
@@ -201,6 +206,12 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         (PERSON,),
         "Somebody asked to convert selected documents, or all documents that match a filter.",
         lane=Lane.INTERACTIVE,
+    ),
+    Cause.RULE_CONVERSION: Consequence(
+        "convert_batch",
+        ("process_document",),
+        "A rule that starts a conversion matches a new document.",
+        lane=Lane.BULK,
     ),
     Cause.BATCH_PART_LISTED: Consequence(
         "convert",

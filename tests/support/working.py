@@ -16,6 +16,7 @@ from octavo.extract.detect import detect
 from octavo.fetch import GuardedClient
 from octavo.intake import Intake, NewUpload
 from octavo.jobs.job_run import FaultPlan
+from octavo.jobs.kinds import Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.library.documents import show_document
@@ -34,6 +35,7 @@ async def working(
     folder: Path,
     fetch: GuardedClient | None = None,
     gateway: Gateway | None = None,
+    kinds: Kinds[Tools] | None = None,
     **settings: Any,  # noqa: ANN401
 ) -> AsyncGenerator[None]:
     chosen = Settings(data_dir=folder, **settings)
@@ -41,7 +43,7 @@ async def working(
     if gateway:
         tools = replace(tools, gateway=gateway)
     stopping = asyncio.Event()
-    worker = Worker(desk.database, known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
+    worker = Worker(desk.database, kinds or known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
     task = asyncio.create_task(worker.run(stopping))
     try:
         yield

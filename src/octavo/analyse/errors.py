@@ -18,6 +18,12 @@ class NoPrompts(BadInput):
     code = "NO_PROMPTS"
 
 
+class UnknownPrompt(BadInput):
+    """No prompt has this title."""
+
+    code = "UNKNOWN_PROMPT"
+
+
 class BuiltInPrompt(BadInput):
     """Built-in prompts cannot be changed. Copy the text to a new prompt."""
 

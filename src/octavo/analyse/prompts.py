@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts
+from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts, UnknownPrompt
 from octavo.core.errors import NotFound
 from octavo.core.ids import new_id
 from octavo.database import Connection, fetch_rows, load_queries
@@ -13,6 +14,8 @@ from octavo.records.analyses import Prompt, PromptVersion
 
 QUERIES = load_queries("prompts")
 MOST_PROMPTS = 500
+# Instead of titles: all active prompts.
+ALL = "all"
 DEFAULT_ORDER = 100
 
 
@@ -38,6 +41,17 @@ async def show_prompt(connection: Connection, owner: UUID, prompt: UUID) -> Prom
     if not rows:
         raise NotFound
     return Prompt(**rows[0])
+
+
+async def find_prompts(connection: Connection, owner: UUID, names: Sequence[str]) -> list[UUID] | None:
+    """Find prompts by their titles or ids. Returns None for `all`, which means all active prompts."""
+    if list(names) == [ALL]:
+        return None
+    prompts = await list_prompts(connection, owner)
+    known = {one.title.casefold(): one.id for one in prompts} | {str(one.id): one.id for one in prompts}
+    if missing := [name for name in names if name.casefold() not in known]:
+        raise UnknownPrompt(f"There is no prompt {missing[0][:80]!r}.")
+    return [known[name.casefold()] for name in names]
 
 
 async def list_versions(connection: Connection, owner: UUID, prompt: UUID) -> list[PromptVersion]:

@@ -31,6 +31,7 @@ from octavo.cli import (
     prompts,
     search,
     sharing,
+    sources,
     top,
     transfers,
     users,
@@ -89,7 +90,7 @@ app.add_typer(prompts.app, name="prompts")
 app.add_typer(jobs.schedules_app, name="schedules")
 app.add_typer(add.uploads, name="uploads")
 app.add_typer(bulk.app, name="bulk")
-app.add_typer(automation.sources_app, name="sources")
+app.add_typer(sources.sources_app, name="sources")
 app.add_typer(automation.fields_app, name="fields")
 app.add_typer(automation.rules_app, name="rules")
 
@@ -231,6 +232,18 @@ def worker(
     from octavo.ops.work import work
 
     asyncio.run(work(begin("worker", parent), beside_web=parent is not None, worker_id=worker_id))
+
+
+@app.command()
+def lmtp(
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen. Anybody who can connect can deliver mails.")
+    ] = "127.0.0.1:8024",
+) -> None:
+    """Take mails from a mail server by LMTP, and add them as documents. See `octavo sources add lmtp`."""
+    from octavo.ops.lmtp import parse_place, serve_mails
+
+    asyncio.run(serve_mails(begin("lmtp", None), *parse_place(listen)))
 
 
 @app.command()

@@ -9,7 +9,7 @@ from uuid import UUID
 from octavo.client.calls import MOST_LISTED, Call, Calls
 from octavo.client.transport import Repeat
 from octavo.core.pagination import Page
-from octavo.records.automation import FailedFile, FieldView, RuleRun, RuleTrial, RuleView, SourceView
+from octavo.records.automation import FailedFile, FieldView, RuleRun, RuleTrial, RuleView, SourceKind, SourceView
 
 SourceAction = Literal["run", "pause", "resume"]
 
@@ -22,9 +22,9 @@ class AutomationCalls(Calls):
         return (await self._list(SourceView, "/sources")).items
 
     @Call
-    async def add_folder(self, path: str, **more: object) -> SourceView:
-        """Watch a folder on the server. `more` can contain `name`, `options` and `every_seconds`."""
-        return await self._post(SourceView, "/sources", {"kind": "folder", "path": path, **more})
+    async def add_source(self, kind: SourceKind, path: str, **more: object) -> SourceView:
+        """Add a source. `more` can contain `name`, `options`, `every_seconds`, `user` and `password`, for example."""
+        return await self._post(SourceView, "/sources", {"kind": kind, "path": path, **more})
 
     @Call
     async def show_source(self, source: UUID) -> SourceView:
@@ -32,7 +32,7 @@ class AutomationCalls(Calls):
 
     @Call
     async def edit_source(self, source: UUID, changes: Mapping[str, object]) -> SourceView:
-        """Change the name, the options or the interval of a source."""
+        """Change the name, the options, the interval or the password of a source."""
         return await self._patch(SourceView, f"/sources/{source}", dict(changes))
 
     @Call

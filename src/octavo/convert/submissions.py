@@ -240,6 +240,7 @@ async def begin_batch(
     *,
     documents: Sequence[UUID] = (),
     filters: Filters | None = None,
+    cause: Cause = Cause.BATCH_REQUESTED,
 ) -> UUID:
     """Queue the conversion of many documents: the given `documents`, or all documents that match `filters`.
 
@@ -252,7 +253,7 @@ async def begin_batch(
         wanted["documents"] = [str(one) for one in sorted(set(documents))]
     else:
         wanted["filters"] = FILTERS.dump_python(filters, mode="json")
-    await enqueue(connection, [job_after(Cause.BATCH_REQUESTED, owner, wanted, job=job)])
+    await enqueue(connection, [job_after(cause, owner, wanted, job=job)])
     await connection.execute(QUERIES.insert_batch, {"id": job, "owner": owner, "mapping": mapping.name})
     return job
 

@@ -1,6 +1,13 @@
 """Sends requests to other servers: only to public addresses, even after redirects, with limits on size and time."""
 
-from octavo.fetch.client import FetchLimits, FetchResponse, GuardedClient, SystemResolver, refuse_private_addresses
+from octavo.fetch.client import (
+    FetchLimits,
+    FetchResponse,
+    GuardedClient,
+    SystemResolver,
+    UnexpectedStatus,
+    refuse_private_addresses,
+)
 from octavo.fetch.urls import (
     AddressRefused,
     AnswerBroken,
@@ -26,6 +33,7 @@ __all__ = [
     "SystemResolver",
     "Target",
     "TooManyRedirects",
+    "UnexpectedStatus",
     "is_public",
     "parse_url",
     "refuse_private",

@@ -130,6 +130,7 @@ async def refuse_private_addresses(target: Target, allow: frozenset[str], resolv
 
 USER_AGENT = f"Octavo/{__version__}"
 CONNECTIONS = 100
+_OK = 200
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Headers that are also sent to another host after a redirect. Others could be secrets for the first host.
 _FORWARDED_HEADERS = frozenset({"accept", "accept-language", "user-agent"})
@@ -149,11 +150,13 @@ class GuardedClient:
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
         self._names = None if resolve else SystemResolver()
+        self._backend = GuardedBackend(allow, resolve or self._names or SystemResolver())
+        self.ssl_context = ssl_context or httpx.create_ssl_context(trust_env=False)
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=ssl_context or httpx.create_ssl_context(trust_env=False),
+            ssl_context=self.ssl_context,
             max_connections=CONNECTIONS,
             keepalive_expiry=5.0,
-            network_backend=GuardedBackend(allow, resolve or self._names or SystemResolver()),
+            network_backend=self._backend,
         )
 
     async def __aenter__(self) -> Self:
@@ -185,22 +188,40 @@ class GuardedClient:
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], limits: FetchLimits) -> FetchResponse:
         """Send a POST request. Redirects are not followed, because the body must not be sent to another address."""
+        return await self.send("POST", url, body, headers, limits)
+
+    async def send(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], limits: FetchLimits
+    ) -> FetchResponse:
+        """Send a request with any method. Redirects are not followed."""
         async with _within(limits):
-            return await self._exchange("POST", parse_url(url), body, headers, limits)
+            return await self._exchange(method, parse_url(url), body, headers, limits)
+
+    async def download(self, url: str, headers: Mapping[str, str], limits: FetchLimits) -> AsyncGenerator[bytes]:
+        """Yield the body of a file while it arrives. Redirects are not followed. Other statuses than 200 are errors."""
+        target = parse_url(url)
+        address = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
+        sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers, "Accept-Encoding": "identity"}
+        received = 0
+        opened = self._pool.stream("GET", address, headers=list(sent.items()))
+        async with _named_errors(), _within(limits), opened as response:
+            if response.status != _OK:
+                raise UnexpectedStatus(response.status)
+            async for chunk in response.aiter_stream():
+                received += len(chunk)
+                if received > limits.bytes:
+                    raise TooLarge(f"The limit is {format_bytes(limits.bytes)}.")
+                yield chunk
+
+    async def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of a server for a connection without HTTP. Private ones are refused as usual."""
+        return await self._backend.checked_addresses(host, port)
 
     async def _exchange(
         self, method: str, target: Target, body: bytes | None, headers: Mapping[str, str], limits: FetchLimits
     ) -> FetchResponse:
-        try:
+        async with _named_errors():
             return await self._send(method, target, body, headers, limits)
-        except (httpcore.ConnectError, httpcore.NetworkError) as error:
-            if _is_tls_failure(error):
-                raise CertificateRefused from None
-            raise NetworkFailed from None
-        except httpcore.TimeoutException:
-            raise TimedOut from None
-        except (httpcore.ProtocolError, httpcore.UnsupportedProtocol):
-            raise NetworkFailed("The response is not valid HTTP.") from None
 
     async def _send(
         self, method: str, target: Target, body: bytes | None, headers: Mapping[str, str], limits: FetchLimits
@@ -216,6 +237,29 @@ class GuardedClient:
                 raise TooLarge(f"The limit is {format_bytes(limits.bytes)}.")
             whole = await Body(received.get("content-encoding", ""), limits.bytes).read(response.aiter_stream())
             return _fetched(target, response.status, received, whole)
+
+
+@asynccontextmanager
+async def _named_errors() -> AsyncGenerator[None]:
+    """Raise Octavo's errors instead of those of the HTTP library."""
+    try:
+        yield
+    except (httpcore.ConnectError, httpcore.NetworkError) as error:
+        if _is_tls_failure(error):
+            raise CertificateRefused from None
+        raise NetworkFailed from None
+    except httpcore.TimeoutException:
+        raise TimedOut from None
+    except (httpcore.ProtocolError, httpcore.UnsupportedProtocol):
+        raise NetworkFailed("The response is not valid HTTP.") from None
+
+
+class UnexpectedStatus(Exception):
+    """The server returned another status than expected. The caller knows what it means."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 def _is_tls_failure(error: BaseException) -> bool:

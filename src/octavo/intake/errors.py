@@ -216,6 +216,24 @@ class BadFolder(BadInput):
     code = "BAD_FOLDER"
 
 
+class BadSource(BadInput):
+    """This source cannot be added or read."""
+
+    code = "BAD_SOURCE"
+
+
+class SourceRefused(BadInput):
+    """The server refused the sign-in. Check the user name and the password."""
+
+    code = "SOURCE_REFUSED"
+
+
+class MailGone(BadInput):
+    """The mail was deleted or moved before it could be read."""
+
+    code = "MAIL_GONE"
+
+
 class InvalidExport(BadInput):
     """The export contains a record that Octavo would not write. It was not imported."""
 

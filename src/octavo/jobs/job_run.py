@@ -135,6 +135,13 @@ class Run(Generic[Tools]):
         """Whether this attempt may still write. If it may, no other attempt can begin until the transaction ends."""
         return await _flag(connection, QUERIES.hold_lease, self._lease())
 
+    async def note_progress(self, connection: Connection) -> None:
+        """Record that the job got further, in the transaction in which it did. For jobs without stages.
+
+        Earlier failures, and workers that were killed before, then no longer count against the job.
+        """
+        await connection.execute(QUERIES.note_progress, self._lease())
+
     async def current_owner(self, connection: Connection) -> UUID:
         """Return the id of the account that owns the job now.
 

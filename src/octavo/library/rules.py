@@ -41,6 +41,8 @@ from octavo.records.automation import (
 QUERIES = load_queries("rules")
 # Called in the last transaction, with the run.
 OnDone: TypeAlias = Callable[[Connection, RuleRun], Awaitable[object]]
+# Starts what a rule asks for besides changes. Returns what could not be started.
+OnMatch = Callable[[RuleView], Awaitable[list[str]]]
 MOST_RULES = 200
 SHOWN = 200
 MOST_TITLE = 500
@@ -401,8 +403,12 @@ async def _edit_group(
     return sum(number for number, _ in each), [reason for _, reasons in each for reason in reasons]
 
 
-async def run_enabled_rules(connection: Connection, owner: UUID, document: UUID) -> int:
+async def run_enabled_rules(
+    connection: Connection, owner: UUID, document: UUID, on_match: OnMatch | None = None
+) -> int:
     """Run all enabled rules on one document, in their order. Returns the number of rules that changed it.
+
+    `on_match` is called for each rule that matches. It returns problems, which are logged.
 
     A value that a rule has set is not changed by the rules after it. In a new version of a document, rules only set
     values that are missing.
@@ -417,6 +423,7 @@ async def run_enabled_rules(connection: Connection, owner: UUID, document: UUID)
         settled = settled_values(found[0]) if settled is None else settled
         planned = plan_change(found[0], await _normalised(connection, owner, rule.then), claimed, settled)
         conflicts = [f"{_shown(name)}: set by {claimed[name]}." for name in sorted(planned.blocked)]
+        conflicts += await on_match(rule) if on_match else []
         claimed |= dict.fromkeys(planned.targets, rule.name)
         if planned.changes or conflicts or planned.warnings:
             run = new_id()

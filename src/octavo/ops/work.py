@@ -53,7 +53,7 @@ async def work(settings: Settings, *, beside_web: bool = False, worker_id: UUID 
         gateway = LiveGateway(models)
         limits = WorkerLimits(slots=settings.worker_slots, lease_seconds=settings.lease_seconds)
         tools = Tools(settings, database, bucket, sandbox, fetch, recognition, gateway, models)
-        chores = [*known_chores(gateway), COUNTS.add]
+        chores = [*known_chores(tools), COUNTS.add]
         faults, schedules = FaultPlan(settings.faults), known_schedules()
         worker = Worker(database, known_kinds(), tools, limits, faults, schedules, chores, worker_id=worker_id)
         log.info("worker started", worker=str(worker.id), slots=limits.slots)

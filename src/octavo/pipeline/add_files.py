@@ -6,27 +6,26 @@ and adds none twice. Files go through the same intake as uploads.
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import os
-from collections.abc import AsyncGenerator
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from octavo.core.errors import BadInput, StorageFailed
+from octavo.core.errors import BadInput, NetworkFailed, OctavoError, StorageFailed, TimedOut
 from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
-from octavo.intake.errors import QuotaExceeded
-from octavo.intake.sources import SETTLE_SECONDS, FolderSource, SeenFile, as_folder, open_inside
-from octavo.intake.upload_rows import intake_limits
+from octavo.intake.errors import QuotaExceeded, SourceRefused
+from octavo.intake.sources.readers import open_reader
+from octavo.intake.sources.reading import FileChanged, Reader, ReadFile, SeenFile, Source
+from octavo.intake.upload_rows import intake_limits, with_details
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind
 from octavo.library.changes import Edit, edit_documents
@@ -34,7 +33,6 @@ from octavo.pipeline.tools import Tools
 
 QUERIES = load_queries("sources")
 BATCH = 100
-BLOCK_BYTES = 1 << 20
 QUOTA_SECONDS = 600
 # Errors of a file that stay until somebody changes the file. After any other error, the job is retried.
 LASTING = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG})
@@ -57,10 +55,6 @@ def read_input(given: dict[str, JSON]) -> SourceInput:
         raise BadInput("source: must be the id of a source.") from None
 
 
-class FileChanged(Exception):
-    """The file changed, or was added by another job. It is left as it is, and the next look decides."""
-
-
 @dataclass(frozen=True, slots=True)
 class WaitingFile:
     """A file to add. `document` is the document of which it becomes a new version."""
@@ -75,18 +69,20 @@ async def add_files(run: Run[Tools]) -> JSON:
         rows = await fetch_rows(connection, QUERIES.source_of_job, {"id": read_input(run.input).source})
     if not rows:  # deleted or paused
         return {"files": 0}
-    source = as_folder(rows[0])
+    source = Source.of(rows[0])
     intake = Intake(run.tools.database, run.tools.bucket, detect)
-    adding = FolderIntake(run, source, intake, intake_limits(run.tools.settings, anonymous=False))
-    return {"files": await adding.add_all()}
+    limits = intake_limits(run.tools.settings, anonymous=False)
+    async with aclosing(open_reader(run.tools.connections, source)) as reader:
+        return {"files": await SourceIntake(run, source, reader, intake, limits).add_all()}
 
 
 @dataclass(frozen=True, slots=True)
-class FolderIntake:
-    """Adds the waiting files of one folder."""
+class SourceIntake:
+    """Adds the waiting files of one source."""
 
     run: Run[Tools]
-    source: FolderSource
+    source: Source
+    reader: Reader
     intake: Intake
     limits: IntakeLimits
 
@@ -95,46 +91,60 @@ class FolderIntake:
 
         Files that could not be read do not delay the others. Raises the first of their errors at the end.
         """
-        tried, unread, last = 0, list[str](), None
+        tried, unread, last = 0, list[OctavoError](), None
         while waiting := await self._waiting(last):
             for last in waiting:
                 tried += 1
-                try:
-                    if not await self._add(last):
+                if problem := await self._try(last):
+                    if isinstance(problem, _Stop):
                         return tried
-                except OSError as error:
-                    unread.append(f"{last.seen.path}: {error.strerror}.")
+                    unread.append(problem)
                     if len(unread) >= MOST_UNREAD:
-                        raise StorageFailed(unread[0]) from error
+                        raise unread[0]
                 await self.run.progress(tried, None, "files")
+        if self.source.options.after != "keep":
+            await self._execute(QUERIES.look_again, {"source": self.source.id})
         if unread:
-            raise StorageFailed(unread[0])
+            raise unread[0]
         return tried
 
+    async def _try(self, file: WaitingFile) -> OctavoError | None:
+        """Add one file. Returns the error if it should be tried again, or `_Stop` if no more files can be added."""
+        try:
+            return None if await self._add(file) else _Stop()
+        except OSError as error:
+            return StorageFailed(f"{file.seen.path}: {error.strerror}.")
+        except (NetworkFailed, TimedOut, StorageFailed) as error:
+            return error
+
     async def _waiting(self, after: WaitingFile | None) -> list[WaitingFile]:
-        values = {"source": self.source.id, "settle": SETTLE_SECONDS, "most": BATCH}
+        values = {"source": self.source.id, "settle": self.reader.settle_seconds, "most": BATCH}
         values |= {"after_at": after and after.seen_at, "after_path": after and after.seen.path}
         async with self.run.tools.database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.settled_files, values)
         return [
-            WaitingFile(SeenFile(row["path"], row["bytes"], row["modified"]), row["seen_at"], row["document"])
+            WaitingFile(
+                SeenFile(row["path"], row["bytes"], row["modified"], row["etag"]), row["seen_at"], row["document"]
+            )
             for row in rows
         ]
 
     async def _add(self, file: WaitingFile) -> bool:
         """Add one file. Returns False if no more files can be added."""
-        new = await self._announce(file)
-        if new is None:
-            return False
         try:
-            body, record = read_file(self.source, file.seen), partial(self._record, file, new)
-            await self.intake.take(self.source.owner_id, new, body, self.limits, on_created=record)
+            read = await self._announce(file)
+            if read is None:
+                return False
+            record = partial(self._record, file, read.upload)
+            await self.intake.take(self.source.owner_id, read.upload, read.body, self.limits, on_created=record)
         except FileChanged:
             pass
         except QuotaExceeded as error:
             values = {"source": self.source.id, "error": error.line, "seconds": QUOTA_SECONDS}
             await self._execute(QUERIES.postpone_source, values)
             return False
+        except SourceRefused:
+            raise
         except BadInput as error:
             await self._fail(file, error.line)
         except OSError as error:
@@ -143,21 +153,18 @@ class FolderIntake:
             await self._fail(file, f"The file cannot be read: {error.strerror}.")
         return True
 
-    async def _announce(self, file: WaitingFile) -> NewUpload | None:
-        """Describe the upload. Returns None if the source was paused or deleted."""
-        document = file.document if self._makes_versions and self.source.options.changed == "version" else None
+    async def _announce(self, file: WaitingFile) -> ReadFile | None:
+        """Begin to read a file. Returns None if the source was paused or deleted."""
+        document = file.document if self.reader.makes_versions and self.source.options.changed == "version" else None
         async with self.run.tools.database.connection() as connection:
             values = {"source": self.source.id, "document": document}
             rows = await fetch_rows(connection, QUERIES.active_source, values)
+        if not rows:
+            return None
+        read = await self.reader.read(file.seen)
         # The files of a job are one import, so that they never delay what a person adds.
-        given: dict[str, JSON] = {"import": str(self.run.job.id)}
-        name = PurePosixPath(file.seen.path).name
-        return NewUpload(name, bytes=file.seen.bytes, given=given, version_of=rows[0]["document"]) if rows else None
-
-    @property
-    def _makes_versions(self) -> bool:
-        """If added files are moved, a file with the same name is a new one."""
-        return self.source.options.after != "move"
+        upload = with_details(read.upload, **{"import": str(self.run.job.id)})
+        return replace(read, upload=replace(upload, version_of=rows[0]["document"]))
 
     async def _record(self, file: WaitingFile, new: NewUpload, connection: Connection, outcome: Outcome) -> None:
         """Record the file as added, in the transaction that creates its document."""
@@ -167,8 +174,9 @@ class FolderIntake:
         is_new = outcome.state == "uploaded"
         own = is_new or new.version_of is not None  # and not a document that another file created
         values = {"state": "added" if is_new else "known", "document": outcome.document_id, "error": None}
-        await connection.execute(QUERIES.set_file, place | values | {"versioned": own and self._makes_versions})
-        edit = edit_of(self.source, file.seen.path)
+        await connection.execute(QUERIES.set_file, place | values | {"versioned": own and self.reader.makes_versions})
+        await self.run.note_progress(connection)
+        edit = edit_of(self.source, self.reader.parents(file.seen))
         if is_new and edit and new.version_of is None:
             await edit_documents(connection, self.source.owner_id, [outcome.document_id], edit)
 
@@ -185,33 +193,17 @@ class FolderIntake:
                 await connection.execute(query, values)
 
 
-def edit_of(source: FolderSource, path: str) -> Edit | None:
+class _Stop(OctavoError):
+    """No more files can be added now."""
+
+
+def edit_of(source: Source, parents: Sequence[str]) -> Edit | None:
     """Return the collection or the tags of a file in a sub-folder."""
-    parents = PurePosixPath(path).parts[:-1]
     if not parents or source.options.subfolders not in {"collections", "tags"}:
         return None
-    return Edit(collection=parents[0]) if source.options.subfolders == "collections" else Edit(added_tags=parents)
-
-
-async def read_file(source: FolderSource, file: SeenFile) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a file. Raises `FileChanged` if it is not the file that was seen, or changes meanwhile."""
-    try:
-        opened = await asyncio.to_thread(open_inside, source.folder, file.path)
-    except (FileNotFoundError, NotADirectoryError):
-        raise FileChanged from None
-    try:
-        _check_unchanged(opened, file)
-        while block := await asyncio.to_thread(os.read, opened, BLOCK_BYTES):
-            yield block
-        _check_unchanged(opened, file)
-    finally:
-        os.close(opened)
-
-
-def _check_unchanged(opened: int, file: SeenFile) -> None:
-    about = os.fstat(opened)
-    if (about.st_size, about.st_mtime_ns) != (file.bytes, file.modified):
-        raise FileChanged
+    return (
+        Edit(collection=parents[0]) if source.options.subfolders == "collections" else Edit(added_tags=tuple(parents))
+    )
 
 
 KIND = JobKind("add_files", add_files, time_limit_seconds=600, limit_renewed_by_stage=True, check_input=read_input)

@@ -74,6 +74,7 @@ from octavo.pipeline.paged_sources import (
 )
 from octavo.pipeline.revision_files import RevisionFiles, SourceFile, as_source_file, fetch_source
 from octavo.pipeline.rewriting import Rewriting
+from octavo.pipeline.rule_actions import start_actions
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import enqueue_embed_tags
 from octavo.sandbox import ENDED
@@ -182,7 +183,8 @@ async def run_rules(run: Run[Tools], document: UUID, revision: int) -> None:
 
     async def save(connection: Connection, made: JSON) -> None:
         del made
-        await run_enabled_rules(connection, await run.current_owner(connection), document)
+        owner = await run.current_owner(connection)
+        await run_enabled_rules(connection, owner, document, partial(start_actions, connection, owner, document))
 
     await run.stage(RULES_RUN, work, save=save)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from octavo.ai.gateway import Gateway
 from octavo.convert.job_kind import BATCH_KIND as CONVERT_BATCH
 from octavo.convert.job_kind import KIND as CONVERT
 from octavo.deliver.deliveries import relay
-from octavo.intake.sources import watch_sources
+from octavo.intake.sources.readers import source_watches
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.schedules import Schedule
 from octavo.jobs.worker import Chore
@@ -51,5 +50,5 @@ def known_schedules() -> list[Schedule]:
     return list(scheduled_jobs.SCHEDULES)
 
 
-def known_chores(gateway: Gateway) -> list[Chore]:
-    return [relay, gateway.maintain, watch_sources]
+def known_chores(tools: Tools) -> list[Chore]:
+    return [relay, tools.gateway.maintain, *source_watches(tools.connections)]

@@ -10,6 +10,7 @@ from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.extract.ocr.recognition import Recognition
 from octavo.fetch import GuardedClient
+from octavo.intake.sources.connections import Connections
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 
@@ -31,6 +32,11 @@ class Tools:
     def settings(self) -> Settings:
         """The settings in force. The model settings can change while the process runs."""
         return self.models.settings if self.models else self.own_settings
+
+    @property
+    def connections(self) -> Connections:
+        """What sources need to reach other servers."""
+        return Connections(self.own_settings, self.fetch, self.database)
 
     @property
     def recognition(self) -> Recognition:

@@ -8,10 +8,10 @@ from typing import Literal
 from uuid import UUID
 
 FieldType = Literal["text", "number", "date", "money", "choice", "link", "person"]
-SourceKind = Literal["folder"]
+SourceKind = Literal["folder", "imap", "s3", "webdav", "rss", "lmtp"]
 SourceState = Literal["watching", "adding", "paused", "failing"]
 Subfolders = Literal["ignore", "plain", "collections", "tags"]
-AfterAdding = Literal["keep", "move"]
+AfterAdding = Literal["keep", "seen", "move"]
 WhenChanged = Literal["version", "new"]
 
 
@@ -55,12 +55,18 @@ class RuleWhen:
 
 @dataclass(frozen=True, slots=True)
 class RuleThen:
-    """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`."""
+    """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`.
+
+    `analyse` contains titles or ids of prompts, or only `all` for all active ones. `convert` is the name of a mapping.
+    Both are started only for new documents.
+    """
 
     tags: list[str] | None = None
     collection: str | None = None
     fields: dict[str, str] | None = None
     title: str | None = None
+    analyse: list[str] | None = None
+    convert: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +137,38 @@ class SourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a watched folder does with sub-folders, with files after they were added, and with changed files.
+    """What a source adds, and what it does with files after they were added. Which options apply depends on the kind.
 
-    `subfolders`: `ignore` them, or add their files `plain`, with the first sub-folder as their collection, or with all
-    sub-folders as tags. `after`: `keep` files where they are, or `move` them to the sub-folder `added`. `changed`: a
-    changed file becomes a new `version` of its document, or a `new` document.
+    Folders, S3 and WebDAV: `subfolders`: `ignore` them, or add their files `plain`, with the first sub-folder as their
+    collection, or with all sub-folders as tags. `changed`: a changed file becomes a new `version` of its document, or a
+    `new` document. Folders: `after`: `keep` files where they are, or `move` them to the sub-folder `added`.
+
+    Mailboxes: `after`: `keep` mails as they are, mark them as `seen`, or `move` them to the mailbox `move_to`. Only
+    mails whose sender contains `sender` and whose subject contains `subject` are added, and with `attachments` only
+    mails that have attachments.
     """
 
     subfolders: Subfolders = "plain"
     after: AfterAdding = "keep"
     changed: WhenChanged = "version"
+    move_to: str | None = None
+    sender: str | None = None
+    subject: str | None = None
+    attachments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAccess:
+    """How Octavo connects to a server, without secrets.
+
+    `token_url` and `client_id` are for OAuth; `endpoint` and `region` are for S3, whose access key is the `user`.
+    """
+
+    user: str | None = None
+    token_url: str | None = None
+    client_id: str | None = None
+    endpoint: str | None = None
+    region: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +181,7 @@ class SourceView:
     path: str
     state: SourceState
     options: SourceOptions
+    access: SourceAccess
     every_seconds: int
     last_run: datetime | None
     next_run: datetime | None

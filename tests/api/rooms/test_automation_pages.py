@@ -8,7 +8,7 @@ from uuid import UUID
 from octavo.web.rooms.automation.pages import read_rule
 from tests.api.rooms.conftest import administrator, guest, is_page, person, went_to, words
 from tests.support.connections import put_passage
-from tests.support.visitors import House
+from tests.support.visitors import House, OpenHouse
 
 SOURCES, FIELDS, RULES = "/settings/sources", "/settings/fields", "/settings/rules"
 
@@ -37,13 +37,64 @@ async def test_an_administrator_watches_a_folder(house: House, tmp_path: Path) -
     assert (await browser.get("/api/v1/sources")).json()["items"] == []
 
 
+async def test_an_administrator_watches_a_mailbox(open_house: OpenHouse) -> None:
+    house = await open_house(secret_key="of this installation, long enough")
+    browser = await administrator(house)
+    is_page(form := await browser.get(f"{SOURCES}?kind=imap"))
+    assert "Only mails with attachments" in words(form)
+    box = {"kind": "imap", "path": "imaps://mail.example.org/Scans", "user": "ann", "password": "correct horse"}
+    for changed, reason in (
+        ({"path": "mail.example.org"}, "such as imaps://"),
+        ({"path": "imap://mail.example.org/Scans"}, "only with TLS"),
+        ({"path": "imaps://192.168.1.7/Scans"}, "Private addresses are blocked"),
+        ({"user": ""}, "Enter the user"),
+        ({"after": "move"}, "to which mails are moved"),
+        ({"subfolders": "tags"}, "does not apply"),
+    ):
+        is_page(answer := await browser.post(SOURCES, data=box | changed), 422)
+        assert reason in words(answer)
+        assert "correct horse" not in answer.text
+    went_to(await browser.post(SOURCES, data=box | {"after": "seen", "attachments": "yes"}), f"{SOURCES}?said=source")
+    assert "Are marked as seen" in words(await browser.get(SOURCES))
+    (found,) = (await browser.get("/api/v1/sources")).json()["items"]
+    assert (found["path"], found["access"]["user"]) == ("imaps://ann@mail.example.org:993/Scans", "ann")
+    assert found["options"]["attachments"]
+    here = f"/api/v1/sources/{found['id']}"
+    assert (await browser.patch(here, json={"options": {"subfolders": "tags"}})).status_code == 422
+    assert (await browser.patch(here, json={"every_seconds": 5})).status_code == 422
+    changed = await browser.patch(here, json={"options": {"after": "keep"}, "password": "new"})
+    assert (changed.json()["options"]["after"], changed.json()["options"]["attachments"]) == ("keep", True)
+    (stored,) = await house.rows("SELECT secret FROM sources")
+    assert "new" not in stored[0]
+
+
+async def test_a_shared_page_is_added_only_after_a_question(house: House) -> None:
+    browser = await guest(house)
+    manifest = await browser.get("/manifest.webmanifest")
+    target = manifest.json()["share_target"]
+    assert (target["action"], target["method"], manifest.headers["content-type"]) == (
+        "/share",
+        "GET",
+        "application/manifest+json",
+    )
+    is_page(setup := await browser.get("/share"))
+    assert "javascript:void(window.open(" in setup.text
+    shared = {"text": 'The <b>ferry</b> "leaves" at nine.', "title": "Ferries"}
+    is_page(asked := await browser.get("/share", params=shared))
+    assert "<b>ferry</b>" not in asked.text
+    assert (await browser.get("/api/v1/documents")).json()["items"] == []
+    went_to(await browser.post("/actions/add", data=shared), "/library")
+    (found,) = (await browser.get("/api/v1/documents")).json()["items"]
+    assert found["title"] == "Ferries"
+
+
 async def test_nobody_else_reads_folders_of_the_server(house: House, tmp_path: Path) -> None:
     body = {"kind": "folder", "path": str(tmp_path)}
     for browser in (await guest(house), await person(house, "ann@example.org")):
         assert (await browser.get("/api/v1/sources")).json()["items"] == []  # known from here on
         assert (await browser.post("/api/v1/sources", json=body)).status_code == 403
         assert (await browser.post(SOURCES, data={"path": str(tmp_path)})).status_code == 403
-        assert "Watch a folder" not in words(await browser.get(SOURCES))
+        assert "Add a source" not in words(await browser.get(SOURCES))
     machine = await administrator(house)
     key = (await machine.post("/api/v1/keys", json={"name": "k", "scope": "write"})).json()["key"]
     program = await house.program(key)

@@ -14,7 +14,10 @@ from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Database
 from octavo.deliver.deliveries import relay
-from octavo.intake.sources import add_folder, watch_sources
+from octavo.intake.sources.definitions import add_source
+from octavo.intake.sources.folders import FolderReader
+from octavo.intake.sources.places import SourcePlan
+from octavo.intake.sources.watching import SourceWatch
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind, Kinds
 from octavo.jobs.queue import NewJob, enqueue
@@ -99,12 +102,13 @@ async def test_a_quiet_worker_looks_at_a_source_when_it_is_added_and_when_it_is_
 ) -> None:
     with engine_on(database_info) as engine:
         owner = engine.add_owner()
-        async with working(database_info, [], [watch_sources]) as database:
+        settings, inbox = Settings(data_dir=tmp_path / "data"), tmp_path / "inbox"
+        inbox.mkdir()
+        watch = SourceWatch(["folder"], FolderReader)
+        async with working(database_info, [], [watch]) as database:
             await asyncio.sleep(GROWN_SECONDS)
-            (tmp_path / "inbox").mkdir()
             async with database.transaction() as connection:
-                settings = Settings(data_dir=tmp_path / "data")
-                await add_folder(connection, settings, owner, str(tmp_path / "inbox"), every_seconds=4)
+                await add_source(connection, settings, owner, SourcePlan("folder", str(inbox), every_seconds=4))
             added, looked = time.monotonic(), "SELECT count(*) FROM sources WHERE last_run_at > now() - interval '1 s'"
             await asyncio.to_thread(wait_until, lambda: engine.one(looked) == 1, "the folder was looked at")
             first = time.monotonic()

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,28 +15,27 @@ from uuid import UUID
 import pytest
 
 from octavo.core.settings import Settings
-from octavo.intake import sources
-from octavo.intake.sources import FolderSource, SeenFile, add_folder, edit_source, show_source, watch_sources
-from octavo.library.documents import Filters, list_documents
+from octavo.intake.sources import folders
+from octavo.intake.sources.definitions import pause_source
+from octavo.intake.sources.places import SourcePlan
+from octavo.intake.sources.readers import source_watches
+from octavo.intake.sources.reading import SeenFile
 from octavo.library.rules import add_rule
 from octavo.pipeline import add_files
-from octavo.records.automation import RuleThen, RuleWhen, SourceOptions, SourceView
-from octavo.records.documents import Document
+from octavo.records.automation import RuleThen, RuleWhen
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
+from tests.support.sources import WatchedSource, add_watched
 from tests.support.working import working
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(WatchedSource):
     """A folder that is watched, and its owner."""
 
-    desk: Desk
-    owner: UUID
     inbox: Path
-    source: UUID
 
     def put(self, name: str, text: str) -> Path:
         file = self.inbox / name
@@ -44,39 +43,14 @@ class Watched:
         file.write_text(text)
         return file
 
-    async def look(self) -> None:
-        """Look as if the time between two looks had passed."""
-        await self.desk.rows("UPDATE source_files SET seen_at = seen_at - interval '1 minute'")
-        await self.desk.rows("UPDATE sources SET next_run_at = engine_now()")
-        await watch_sources(self.desk.database)
-
-    async def documents(self) -> list[Document]:
-        async with self.desk.database.connection() as connection:
-            return (
-                await list_documents(connection, self.owner, Filters(versions=True), sort="oldest", limit=200)
-            ).items
-
-    async def until(self, reached: Callable[[list[Document], SourceView], bool]) -> list[Document]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                await self.look()
-                found = await self.documents()
-                if reached(found, await self.view()):
-                    return found
-                await asyncio.sleep(0.1)
-
-    async def view(self) -> SourceView:
-        async with self.desk.database.connection() as connection:
-            return await show_source(connection, self.owner, self.source)
-
 
 async def watch(desk: Desk, owner: UUID, folder: Path, **options: Any) -> Watched:  # noqa: ANN401
     inbox = folder / "inbox"
     inbox.mkdir()
-    async with desk.database.transaction() as connection:
-        settings, chosen = Settings(data_dir=folder / "data"), SourceOptions(**options)
-        made = await add_folder(connection, settings, owner, str(inbox), options=chosen, every_seconds=3600)
-    return Watched(desk, owner, inbox, made.id)
+    settings = Settings(data_dir=folder / "data")
+    plan = SourcePlan("folder", str(inbox), options=options, every_seconds=3600)
+    added = await add_watched(desk, owner, settings, plan)
+    return Watched(desk, owner, added.connections, added.source, inbox)
 
 
 @pytest.fixture
@@ -138,7 +112,7 @@ async def test_a_job_that_runs_twice_adds_each_file_once(
         return results[0]
 
     object.__setattr__(add_files.KIND, "handler", twice)
-    monkeypatch.setattr(sources, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(folders, "SETTLE_SECONDS", 0.0)
     try:
         async with working(desk, sandbox, folder):
             found = await watched.until(lambda found, _: len(found) >= 4)
@@ -205,14 +179,14 @@ async def test_a_pause_ends_a_running_job(
     watched = await watch(desk, owner, folder)
     for number in range(5):
         watched.put(f"note-{number}.txt", f"Note {number}.")
-    read = add_files.read_file
+    read = folders.read_file
 
-    async def pause_then_read(source: FolderSource, file: SeenFile) -> AsyncGenerator[bytes]:
-        async for block in read(source, file):
+    async def pause_then_read(place: Path, file: SeenFile) -> AsyncGenerator[bytes]:
+        async for block in read(place, file):
             yield block
         await desk.rows("UPDATE sources SET paused = true")
 
-    monkeypatch.setattr(add_files, "read_file", pause_then_read)
+    monkeypatch.setattr(folders, "read_file", pause_then_read)
     await watched.look()
     await watched.look()
     async with working(desk, sandbox, folder):
@@ -239,14 +213,14 @@ async def test_only_a_lasting_error_fails_a_file_and_others_are_retried(
     watched = await watch(desk, owner, folder)
     watched.put("bad.txt", "Cannot be read.")
     watched.put("good.txt", "Can be read.")
-    opened = add_files.open_inside
+    opened = folders.open_inside
 
     def open_one(folder: Path, path: str) -> int:
         if path == "bad.txt":
             raise OSError(number, os.strerror(number))
         return opened(folder, path)
 
-    monkeypatch.setattr(add_files, "open_inside", open_one)
+    monkeypatch.setattr(folders, "open_inside", open_one)
     await watched.look()
     await watched.look()
     async with working(desk, sandbox, folder), asyncio.timeout(PATIENCE_SECONDS):
@@ -264,9 +238,10 @@ async def test_a_look_at_a_still_folder_writes_no_row(desk: Desk, owner: UUID, f
     watched.put("a.txt", "words")
     await watched.look()
     rows = "SELECT xmin::text, xmax::text FROM source_files"
-    await desk.rows("UPDATE sources SET next_run_at = engine_now()")
     before = await desk.rows(rows)
-    await watch_sources(desk.database)
+    await desk.rows("UPDATE sources SET next_run_at = engine_now()")
+    for chore in source_watches(watched.connections):
+        await chore(desk.database)
     assert await desk.rows(rows) == before
 
 
@@ -275,15 +250,15 @@ async def test_an_attempt_without_its_lease_records_nothing(
 ) -> None:
     watched = await watch(desk, owner, folder)
     watched.put("a.txt", "words")
-    read, lost = add_files.read_file, asyncio.Event()
+    read, lost = folders.read_file, asyncio.Event()
 
-    async def lose_lease(source: FolderSource, file: SeenFile) -> AsyncGenerator[bytes]:
-        async for block in read(source, file):
+    async def lose_lease(place: Path, file: SeenFile) -> AsyncGenerator[bytes]:
+        async for block in read(place, file):
             yield block
         await desk.rows("UPDATE jobs SET lease_token = lease_token + 1 WHERE kind = 'add_files'")
         lost.set()
 
-    monkeypatch.setattr(add_files, "read_file", lose_lease)
+    monkeypatch.setattr(folders, "read_file", lose_lease)
     await watched.look()
     await watched.look()
     async with working(desk, sandbox, folder):
@@ -343,8 +318,8 @@ async def test_a_drive_that_does_not_answer_a_move_is_reported(
         del folder, files
         answer.wait(PATIENCE_SECONDS)
 
-    monkeypatch.setattr(sources, "LOOK_SECONDS", 0.5)
-    monkeypatch.setattr(sources, "move_added", wait)
+    monkeypatch.setattr(folders, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(folders, "move_added", wait)
     try:
         for _ in range(2):  # no second thread waits
             await watched.look()
@@ -356,7 +331,7 @@ async def test_a_drive_that_does_not_answer_a_move_is_reported(
 async def test_a_paused_source_is_not_looked_at(desk: Desk, owner: UUID, folder: Path) -> None:
     watched = await watch(desk, owner, folder)
     async with desk.database.transaction() as connection:
-        await edit_source(connection, owner, watched.source, paused=True)
+        await pause_source(connection, owner, watched.source, paused=True)
     watched.put("a.txt", "words")
     await watched.look()
     view = await watched.view()
@@ -367,8 +342,7 @@ async def test_a_file_that_changes_while_it_is_read_is_not_added(folder: Path) -
     file = folder / "a.txt"
     file.write_text("words")
     about = file.stat()
-    source = FolderSource(UUID(int=1), UUID(int=2), folder, SourceOptions())
-    reading = add_files.read_file(source, SeenFile("a.txt", about.st_size, about.st_mtime_ns))
+    reading = folders.read_file(folder, SeenFile("a.txt", about.st_size, about.st_mtime_ns))
     assert await anext(reading) == b"words"
     os.utime(file, ns=(1, 1))
     with pytest.raises(add_files.FileChanged):

@@ -9,7 +9,7 @@ import pytest
 
 from octavo.core.settings import Settings
 from octavo.intake.errors import BadFolder
-from octavo.intake.sources import MOVED_TO, SeenFile, check_folder, move_added, open_inside, scan_folder
+from octavo.intake.sources.folders import MOVED_TO, SeenFile, check_folder, move_added, open_inside, scan_folder
 
 
 def put(folder: Path, name: str, text: str = "words") -> Path:

@@ -69,6 +69,11 @@ SELECT hold_lease(:job, :token);
 -- name: trace_of(job)
 SELECT context FROM job_traces WHERE job_id = :job;
 
+-- name: note_progress(job, token)!
+-- As after a finished stage: earlier failures and workers that ended no longer count.
+UPDATE jobs SET failures = 0, taken_from = '{}', alone = false
+WHERE id = :job AND lease_token = :token AND status = 'processing' AND (failures > 0 OR taken_from <> '{}' OR alone);
+
 -- name: owner_of(job)
 SELECT owner_id FROM jobs WHERE id = :job FOR SHARE;
 

@@ -1,9 +1,9 @@
--- Sources that bring in documents, such as watched folders, and the files that were seen there.
+-- Sources that bring in documents, such as watched folders and mailboxes, and the files or mails that were seen there.
 
 CREATE TABLE sources (
     id            uuid PRIMARY KEY,
     owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
-    kind          text NOT NULL CHECK (kind IN ('folder')),
+    kind          text NOT NULL CONSTRAINT sources_kind_check CHECK (kind IN ('folder', 'imap', 's3', 'webdav', 'rss', 'lmtp')),
     name          text NOT NULL CHECK (name <> ''),
     address       text NOT NULL CHECK (address <> ''),
     options       jsonb NOT NULL DEFAULT '{}',
@@ -13,16 +13,24 @@ CREATE TABLE sources (
     last_run_at   timestamptz,
     error         text,
     job_id        uuid,
-    created_at    timestamptz NOT NULL DEFAULT engine_now()
+    created_at    timestamptz NOT NULL DEFAULT engine_now(),
+    access        jsonb NOT NULL DEFAULT '{}',
+    secret        text,
+    position      jsonb
 );
 
-COMMENT ON COLUMN sources.address IS 'The path of a folder, as the workers see it.';
-COMMENT ON COLUMN sources.options IS 'For a folder: `subfolders`, `after` and `changed`.';
+COMMENT ON COLUMN sources.address IS 'The path of a folder, as the workers see it, a URL, or the part of a mail address before the @.';
+COMMENT ON COLUMN sources.options IS 'What is added and how. Depends on the kind.';
 COMMENT ON COLUMN sources.last_run_at IS 'When the source was last looked at.';
 COMMENT ON COLUMN sources.error IS 'Why the last look, or the last job, did not succeed; NULL if it did.';
 COMMENT ON COLUMN sources.job_id IS 'The last job that added files.';
+COMMENT ON COLUMN sources.access IS 'How to connect, without secrets: the user, and for OAuth and S3 the servers. Never changed, so that a secret is only sent to the server for which it was entered.';
+COMMENT ON COLUMN sources.secret IS 'The encrypted password or OAuth token.';
+COMMENT ON COLUMN sources.position IS 'For a mailbox: the last mail that was seen. Changed together with the rows of the mails.';
 
 CREATE UNIQUE INDEX sources_address ON sources (owner_id, kind, address);
+-- Mails are delivered to the one source with this address.
+CREATE UNIQUE INDEX sources_mail_address ON sources (address) WHERE kind = 'lmtp';
 CREATE UNIQUE INDEX sources_name ON sources (owner_id, lower(name));
 CREATE INDEX sources_due ON sources (next_run_at) WHERE NOT paused;
 
@@ -36,15 +44,20 @@ CREATE TABLE source_files (
     versioned   boolean NOT NULL DEFAULT false,
     error       text,
     seen_at     timestamptz NOT NULL DEFAULT engine_now(),
+    etag        text NOT NULL DEFAULT '',
+    finished    boolean NOT NULL DEFAULT false,
     PRIMARY KEY (source_id, path)
 );
 
-COMMENT ON COLUMN source_files.path IS 'Relative to the source.';
+COMMENT ON COLUMN source_files.path IS 'Relative to the source. For a mail: the UIDVALIDITY of its mailbox and its UID.';
 COMMENT ON COLUMN source_files.modified IS 'Time of the last change, in nanoseconds.';
 COMMENT ON COLUMN source_files.state IS '`waiting` until it has stopped changing; `known` if the owner already had this content.';
 COMMENT ON COLUMN source_files.document_id IS 'The document; while a changed file waits, that of its earlier content.';
 COMMENT ON COLUMN source_files.versioned IS 'Whether a change makes a new version of the document: the file created it, and was in each look since.';
-COMMENT ON COLUMN source_files.seen_at IS 'When it was first seen with this size and time.';
+COMMENT ON COLUMN source_files.seen_at IS 'When it was first seen with this size, time and tag.';
+COMMENT ON COLUMN source_files.etag IS 'The entity tag of a file on a server.';
+COMMENT ON COLUMN source_files.finished IS 'Whether the file was moved or marked after it was added, if the source does that.';
 
 CREATE INDEX source_files_waiting ON source_files (source_id, seen_at) WHERE state = 'waiting';
+CREATE INDEX source_files_unfinished ON source_files (source_id, seen_at) WHERE state IN ('added', 'known') AND NOT finished;
 CREATE INDEX source_files_document ON source_files (document_id) WHERE document_id IS NOT NULL;

@@ -1,22 +1,22 @@
-"""The API for sources of documents, custom fields, and rules."""
+"""The API for custom fields and rules."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from octavo.analyse.prompts import find_prompts
+from octavo.convert.mappings.stored_mappings import find_mapping
 from octavo.core.pagination import Page
-from octavo.intake import sources
+from octavo.database import Connection
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import fields, rules
 from octavo.library.fields import MOST_CHOICES, MOST_FIELDS, MOST_VALUE
 from octavo.records.automation import (
-    AfterAdding,
     AmountRange,
-    FailedFile,
     FieldType,
     FieldView,
     RuleRun,
@@ -24,13 +24,8 @@ from octavo.records.automation import (
     RuleTrial,
     RuleView,
     RuleWhen,
-    SourceKind,
-    SourceOptions,
-    SourceView,
-    Subfolders,
-    WhenChanged,
 )
-from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
+from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
@@ -39,131 +34,9 @@ router = APIRouter(prefix="/api/v1")
 Plain = r"^[^\x00-\x1f\x7f]*$"
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 Value = Annotated[str, Field(min_length=1, max_length=MOST_VALUE, pattern=Plain)]
-Seconds = Annotated[int, Field(ge=sources.LEAST_SECONDS, le=sources.MOST_SECONDS), WHOLE]
 MOST_AMOUNT = 10**15
 Amount = Annotated[float, Field(ge=-MOST_AMOUNT, le=MOST_AMOUNT, strict=True)]
 Choices = Annotated[list[Label], Field(max_length=MOST_CHOICES)]
-
-
-# Sources ------------------------------------------------------------------------------------------------------------
-
-
-class OptionsRequest(BaseModel):
-    """What a watched folder does with sub-folders, with files after they were added, and with changed files."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    subfolders: Subfolders = "plain"
-    after: AfterAdding = "keep"
-    changed: WhenChanged = "version"
-
-    def given(self) -> dict[str, Any]:
-        return self.model_dump(include=self.model_fields_set)
-
-
-class SourceRequest(BaseModel):
-    """A folder on the server to watch."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: SourceKind
-    path: Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^/[^\x00-\x1f\x7f]*$")]
-    name: Label | None = None
-    options: OptionsRequest = OptionsRequest()
-    every_seconds: Seconds = sources.DEFAULT_SECONDS
-
-
-class SourceEdit(BaseModel):
-    """Changes to a source. Fields that are not sent stay unchanged."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Label | None = None
-    options: OptionsRequest | None = None
-    every_seconds: Seconds | None = None
-    paused: StrictBool | None = None
-
-
-@router.get("/sources", tags=["sources"], responses=problems(401))
-async def list_sources(services: ServicesOf, caller: ReadCaller) -> Page[SourceView]:
-    """List your sources of documents, oldest first."""
-    async with services.database.connection() as connection:
-        return Page(await sources.list_sources(connection, caller.owner_id), None)
-
-
-@router.post("/sources", tags=["sources"], status_code=201, responses=problems(400, 401, 403, 409, 422))
-async def add_source(
-    services: ServicesOf, caller: AdminCaller, wanted: SourceRequest, idempotency: IdempotencyOf
-) -> SourceView:
-    """Watch a folder on the server. Requires an administrator, because it reads files of the server."""
-    async with services.database.transaction() as connection:
-        added = await sources.add_folder(
-            connection,
-            services.settings,
-            caller.owner_id,
-            wanted.path,
-            name=wanted.name,
-            options=SourceOptions(**wanted.options.model_dump()),
-            every_seconds=wanted.every_seconds,
-        )
-        return await idempotency.keep(connection, added)
-
-
-@router.get("/sources/{source}", tags=["sources"], responses=problems(401, 404, 422))
-async def show_source(services: ServicesOf, caller: ReadCaller, source: UUID) -> SourceView:
-    """Return one source."""
-    async with services.database.connection() as connection:
-        return await sources.show_source(connection, caller.owner_id, source)
-
-
-@router.patch("/sources/{source}", tags=["sources"], responses=problems(400, 401, 403, 404, 409, 422))
-async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, wanted: SourceEdit) -> SourceView:
-    """Change the name, the options or the interval of a source, or pause it. Requires an administrator."""
-    async with services.database.transaction() as connection:
-        return await sources.edit_source(
-            connection,
-            caller.owner_id,
-            source,
-            name=wanted.name,
-            options=wanted.options.given() if wanted.options else None,
-            every_seconds=wanted.every_seconds,
-            paused=wanted.paused,
-        )
-
-
-@router.delete("/sources/{source}", tags=["sources"], status_code=204, responses=problems(401, 403, 404, 422))
-async def delete_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> None:
-    """Stop watching a source. Its documents and its files stay. Requires an administrator."""
-    async with services.database.transaction() as connection:
-        await sources.delete_source(connection, caller.owner_id, source)
-
-
-@router.get("/sources/{source}/failed", tags=["sources"], responses=problems(401, 404, 422))
-async def list_failed_files(services: ServicesOf, caller: ReadCaller, source: UUID) -> Page[FailedFile]:
-    """List the files of a source that could not be added, newest first, and the reasons."""
-    async with services.database.connection() as connection:
-        return Page(await sources.list_failed(connection, caller.owner_id, source), None)
-
-
-@router.post("/sources/{source}/run", tags=["sources"], responses=problems(401, 403, 404, 422))
-async def run_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
-    """Look at a source now. Files that could not be added are tried again."""
-    async with services.database.transaction() as connection:
-        return await sources.run_source(connection, caller.owner_id, source)
-
-
-@router.post("/sources/{source}/pause", tags=["sources"], responses=problems(401, 403, 404, 422))
-async def pause_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
-    """Pause a source. Files that arrive meanwhile are added when it is resumed."""
-    async with services.database.transaction() as connection:
-        return await sources.edit_source(connection, caller.owner_id, source, paused=True)
-
-
-@router.post("/sources/{source}/resume", tags=["sources"], responses=problems(401, 403, 404, 422))
-async def resume_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
-    """Resume a paused source."""
-    async with services.database.transaction() as connection:
-        return await sources.edit_source(connection, caller.owner_id, source, paused=False)
 
 
 # Fields -------------------------------------------------------------------------------------------------------------
@@ -259,9 +132,19 @@ class ThenRequest(BaseModel):
     collection: Label | None = None
     fields: Annotated[dict[Label, Value], Field(max_length=MOST_FIELDS)] | None = None
     title: Value | None = None
+    analyse: Annotated[list[Label], Field(max_length=20)] | None = None
+    convert: Label | None = None
 
     def as_then(self) -> RuleThen:
-        return RuleThen(self.tags, self.collection, self.fields, self.title)
+        return RuleThen(self.tags, self.collection, self.fields, self.title, self.analyse, self.convert)
+
+
+async def check_actions(connection: Connection, owner: UUID, then: RuleThen) -> None:
+    """Raise an error if a prompt or the mapping of a rule does not exist."""
+    if then.analyse:
+        await find_prompts(connection, owner, then.analyse)
+    if then.convert:
+        await find_mapping(connection, owner, then.convert)
 
 
 class RuleRequest(BaseModel):
@@ -309,6 +192,7 @@ async def add_rule(
     """Add a rule after the others. Try it before you enable it."""
     when, then = wanted.when.as_when(), wanted.then.as_then()
     async with services.database.transaction() as connection:
+        await check_actions(connection, caller.owner_id, then)
         added = await rules.add_rule(connection, caller.owner_id, wanted.name, when, then, enabled=wanted.enabled)
         return await idempotency.keep(connection, added)
 
@@ -324,6 +208,8 @@ async def show_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> Rul
 async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wanted: RuleEdit) -> RuleView:
     """Change, move, enable or disable a rule. Documents that it changed before stay as they are."""
     async with services.database.transaction() as connection:
+        if wanted.then:
+            await check_actions(connection, caller.owner_id, wanted.then.as_then())
         return await rules.edit_rule(
             connection,
             caller.owner_id,

@@ -1,4 +1,4 @@
-"""The settings pages for sources, custom fields and rules."""
+"""The settings pages for custom fields and rules."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput
 from octavo.database import Connection
-from octavo.intake import sources
+from octavo.intake.sources import definitions as sources
 from octavo.library import fields, rules
 from octavo.library.collections import list_collections
-from octavo.records.automation import FieldType, RuleThen, RuleView, RuleWhen, SourceOptions
-from octavo.web.context.callers import AdminCaller, WriteCaller
+from octavo.records.automation import FieldType, RuleThen, RuleView, RuleWhen
+from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, SourceRequest
+from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, check_actions
 from octavo.web.shell.forms import Question, ask, read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -27,14 +27,6 @@ WRONG = 422
 RUNS = 20
 RuleAction = Literal["apply", "undo", "enable", "disable", "up", "delete"]
 Text = Annotated[str, Form(max_length=4000)]
-SUBFOLDERS = {
-    "plain": "Add their files",
-    "collections": "Become collections",
-    "tags": "Become tags",
-    "ignore": "Are ignored",
-}
-AFTER = {"keep": "Stay where they are", "move": "Are moved to the sub-folder “added”"}
-CHANGED = {"version": "Become a new version", "new": "Become a new document"}
 TYPES: dict[FieldType, str] = {
     "text": "Text",
     "number": "Number",
@@ -44,7 +36,6 @@ TYPES: dict[FieldType, str] = {
     "link": "Link",
     "person": "Person",
 }
-SOURCE_WRONG = {"path": "Enter the absolute path of a folder on the server, such as /srv/scans."}
 FIELD_WRONG = {"name": "Enter a name of at most 200 characters.", "choices": "Enter choices of at most 200 characters."}
 RULE_WRONG = {"name": "Enter a name of at most 200 characters."}
 
@@ -57,92 +48,6 @@ async def _save(services: Services, act: Callable[[Connection], Awaitable[object
     except BadInput as error:
         return error.line
     return None
-
-
-# Sources ------------------------------------------------------------------------------------------------------------
-
-
-@router.get("/sources")
-async def sources_page(request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "") -> Response:
-    return await _show_sources(request, services, frame, said=said)
-
-
-async def _show_sources(
-    request: Request,
-    services: Services,
-    frame: Frame,
-    status: int = 200,
-    **values: Any,  # noqa: ANN401
-) -> Response:
-    owner = frame.caller.owner_id
-    async with services.database.connection() as connection:
-        found = await sources.list_sources(connection, owner)
-        failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
-    choices = {"subfolders": SUBFOLDERS, "after": AFTER, "changed": CHANGED}
-    return show(request, "sources", frame, status, sources=found, failed=failed, **choices, **values)
-
-
-@router.post("/sources")
-async def add_source(
-    request: Request,
-    services: ServicesOf,
-    caller: AdminCaller,
-    frame: SettingsFrame,
-    path: Text = "",
-    subfolders: Text = "plain",
-    after: Text = "keep",
-    changed: Text = "version",
-) -> Response:
-    options = {"subfolders": subfolders, "after": after, "changed": changed}
-    given = {"kind": "folder", "path": path.strip(), "options": options}
-    wanted, wrong = read_form(SourceRequest, given, SOURCE_WRONG)
-    if wanted is not None:
-        chosen = SourceOptions(**wanted.options.model_dump())
-
-        async def act(connection: Connection) -> object:
-            settings = services.settings
-            return await sources.add_folder(connection, settings, caller.owner_id, wanted.path, options=chosen)
-
-        if not (refused := await _save(services, act)):
-            return back_to("/settings/sources?said=source")
-        wrong = {"path": refused}
-    return await _show_sources(request, services, frame, WRONG, wrong=wrong, chosen={"path": path, **options})
-
-
-@router.post("/sources/{source}/delete")
-async def delete_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> Response:
-    async with services.database.transaction() as connection:
-        await sources.delete_source(connection, caller.owner_id, source)
-    return back_to("/settings/sources?said=source_delete")
-
-
-@router.post("/sources/{source}/{action}")
-async def act_on_source(
-    services: ServicesOf, caller: WriteCaller, source: UUID, action: Literal["run", "pause", "resume"]
-) -> Response:
-    """Run, pause or resume a source."""
-    async with services.database.transaction() as connection:
-        if action == "run":
-            await sources.run_source(connection, caller.owner_id, source)
-        else:
-            await sources.edit_source(connection, caller.owner_id, source, paused=action == "pause")
-    return back_to(f"/settings/sources?said=source_{action}")
-
-
-@router.get("/sources/{source}/delete")
-async def ask_to_delete_source(
-    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
-) -> Response:
-    async with services.database.connection() as connection:
-        found = await sources.show_source(connection, caller.owner_id, source)
-    question = Question(
-        title=f"Stop watching “{found.name}”?",
-        text="No more files are added from this folder. Its documents and its files stay.",
-        action=f"/settings/sources/{source}/delete",
-        verb="Stop watching",
-        keep="/settings/sources",
-    )
-    return ask(request, question, frame)
 
 
 # Fields -------------------------------------------------------------------------------------------------------------
@@ -262,6 +167,8 @@ def _describe_then(then: RuleThen) -> str:
     named = {"move to": then.collection, "set the title to": then.title}
     parts += [f"{words} “{value}”" for words, value in named.items() if value]
     parts += [f"set {name} to “{value}”" for name, value in (then.fields or {}).items()]
+    parts += [f"analyse with {', '.join(then.analyse)}"] if then.analyse else []
+    parts += [f"convert with {then.convert}"] if then.convert else []
     return ", ".join(parts)
 
 
@@ -276,6 +183,7 @@ async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, 
 
         async def act(connection: Connection) -> None:
             when, then = wanted.when.as_when(), wanted.then.as_then()
+            await check_actions(connection, caller.owner_id, then)
             made.append(await rules.add_rule(connection, caller.owner_id, wanted.name, when, then, enabled=False))
 
         if not (refused := await _save(services, act)):
@@ -291,8 +199,8 @@ def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
     amounts = {name: _number(chosen[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in chosen}
     when |= {"amount": amounts} if amounts else {}
     given = {name.removeprefix("then_"): value for name, value in chosen.items() if name.startswith("then_")}
-    then: dict[str, Any] = {name: given[name] for name in ("collection", "title") if name in given}
-    then |= {"tags": _split(given["tags"])} if "tags" in given else {}
+    then: dict[str, Any] = {name: given[name] for name in ("collection", "title", "convert") if name in given}
+    then |= {name: _split(given[name]) for name in ("tags", "analyse") if name in given}
     then |= {"fields": {given["field"]: given.get("value", "")}} if "field" in given else {}
     return {"name": chosen.get("name", ""), "when": when, "then": then}
 

@@ -1,0 +1,285 @@
+"""`octavo sources`: folders, mailboxes and servers whose files become documents."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+import typer
+
+from octavo.cli.automation import find, shown_id
+from octavo.cli.options import AsJson, Key, Server, read_password
+from octavo.cli.output import clean, local_time, make_table, open_console, print_items, print_json, print_on
+from octavo.cli.remote import Target, call
+from octavo.core.formatting import count_of
+from octavo.core.settings import load_settings
+
+if TYPE_CHECKING:
+    from octavo.client import Client
+    from octavo.client.automation import SourceAction
+    from octavo.records.automation import SourceKind, SourceView
+
+sources_app = typer.Typer(help="Watch folders, mailboxes and servers, and add their files.", no_args_is_help=True)
+add_app = typer.Typer(help="Add a source.", no_args_is_help=True)
+sources_app.add_typer(add_app, name="add")
+SourceId = Annotated[str, typer.Argument(metavar="SOURCE", help="Id of the source (or part of it), or its full name.")]
+Name = Annotated[str | None, typer.Option(help="Name of the source.")]
+User = Annotated[str | None, typer.Option(help="User name.")]
+Password = Annotated[
+    str | None,
+    typer.Option(help="Password. With -, you are prompted for it. It is stored encrypted."),
+]
+PROMPT = "Password: "
+
+
+class Subfolders(StrEnum):
+    IGNORE = "ignore"
+    PLAIN = "plain"
+    COLLECTIONS = "collections"
+    TAGS = "tags"
+
+
+class After(StrEnum):
+    KEEP = "keep"
+    MOVE = "move"
+
+
+class AfterMail(StrEnum):
+    KEEP = "keep"
+    SEEN = "seen"
+    MOVE = "move"
+
+
+class Changed(StrEnum):
+    VERSION = "version"
+    NEW = "new"
+
+
+SubfolderOption = Annotated[
+    Subfolders, typer.Option(help="What sub-folders become: nothing, plain documents, collections or tags.")
+]
+ChangedOption = Annotated[
+    Changed, typer.Option(help="A changed file becomes a new version of its document, or a new document.")
+]
+
+
+@add_app.command("folder")
+def add_folder(  # noqa: PLR0917 - each is an option of the command
+    path: Annotated[str, typer.Argument(metavar="PATH", help="Folder on the server.")],
+    name: Name = None,
+    subfolders: SubfolderOption = Subfolders.PLAIN,
+    after: Annotated[
+        After, typer.Option(help="Keep added files where they are, or move them to the sub-folder `added`.")
+    ] = After.KEEP,
+    changed: ChangedOption = Changed.VERSION,
+    every: Annotated[int, typer.Option(min=2, max=86400, help="Seconds between two looks at the folder.")] = 10,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a folder on the server, and add its files as documents. Files and documents are never deleted."""
+    options = {"subfolders": subfolders.value, "after": after.value, "changed": changed.value}
+    more = {"options": options, "every_seconds": every, "name": name}
+    _add("folder", _absolute(path, server), more, Target(server, key), as_json=as_json)
+
+
+@add_app.command("imap")
+def add_mailbox(  # noqa: PLR0917 - each is an option of the command
+    address: Annotated[str, typer.Argument(metavar="URL", help="Mailbox, such as imaps://mail.example.org/INBOX.")],
+    user: Annotated[str, typer.Option(help="User name at the mail server.")],
+    password: Annotated[
+        str,
+        typer.Option(
+            help="Password, or the refresh token for OAuth. With -, you are prompted for it. It is stored encrypted."
+        ),
+    ] = "-",  # noqa: S107
+    name: Name = None,
+    after: Annotated[
+        AfterMail, typer.Option(help="Keep added mails as they are, mark them as seen, or move them.")
+    ] = AfterMail.KEEP,
+    move_to: Annotated[str | None, typer.Option(help="Mailbox to which added mails are moved.")] = None,
+    sender: Annotated[str | None, typer.Option(help="Only mails whose sender contains this.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only mails whose subject contains this.")] = None,
+    attachments: Annotated[bool, typer.Option("--attachments", help="Only mails with attachments.")] = False,
+    token_url: Annotated[str | None, typer.Option(help="OAuth: URL that returns access tokens.")] = None,
+    client_id: Annotated[str | None, typer.Option(help="OAuth: client id.")] = None,
+    client_secret: Annotated[
+        str | None, typer.Option(help="OAuth: client secret. With -, you are prompted for it.")
+    ] = None,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two looks.")] = 60,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a mailbox: each mail becomes a document, with its attachments below it. No mail is ever deleted."""
+    options: dict[str, Any] = {"after": after.value, "attachments": attachments}
+    options |= _given(move_to=move_to, sender=sender, subject=subject)
+    more = {"options": options, "every_seconds": every, "name": name, "user": user, "token_url": token_url}
+    more |= {"client_id": client_id, "client_secret": read_password(client_secret, "Client secret: ")}
+    more |= {"password": read_password(password, PROMPT)}
+    _add("imap", address, more, Target(server, key), as_json=as_json)
+
+
+@add_app.command("s3")
+def add_bucket(  # noqa: PLR0917 - each is an option of the command
+    address: Annotated[str, typer.Argument(metavar="URL", help="Bucket and prefix, such as s3://bucket/scans.")],
+    access_key: Annotated[str, typer.Option(help="Access key.")],
+    secret_key: Annotated[
+        str, typer.Option(help="Secret key. With -, you are prompted for it. It is stored encrypted.")
+    ] = "-",  # noqa: S107
+    endpoint: Annotated[str | None, typer.Option(help="URL of the server, if it is not Amazon S3.")] = None,
+    region: Annotated[str | None, typer.Option(help="Region. Default: us-east-1.")] = None,
+    name: Name = None,
+    subfolders: SubfolderOption = Subfolders.PLAIN,
+    changed: ChangedOption = Changed.VERSION,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two looks.")] = 300,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a prefix of an S3 bucket. Objects are never changed or deleted."""
+    options = {"subfolders": subfolders.value, "changed": changed.value}
+    more = {"options": options, "every_seconds": every, "name": name, "endpoint": endpoint, "region": region}
+    more |= {"user": access_key, "password": read_password(secret_key, "Secret key: ")}
+    _add("s3", address, more, Target(server, key), as_json=as_json)
+
+
+@add_app.command("webdav")
+def add_dav(  # noqa: PLR0917 - each is an option of the command
+    address: Annotated[str, typer.Argument(metavar="URL", help="Folder on a WebDAV server.")],
+    user: User = None,
+    password: Password = None,
+    name: Name = None,
+    subfolders: SubfolderOption = Subfolders.PLAIN,
+    changed: ChangedOption = Changed.VERSION,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two looks.")] = 300,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a folder on a WebDAV server, such as Nextcloud. Its files are never changed or deleted."""
+    options = {"subfolders": subfolders.value, "changed": changed.value}
+    more = {"options": options, "every_seconds": every, "name": name, "user": user}
+    more |= {"password": read_password(password, PROMPT)}
+    _add("webdav", address, more, Target(server, key), as_json=as_json)
+
+
+@add_app.command("rss")
+def add_feed(
+    address: Annotated[str, typer.Argument(metavar="URL", help="Address of an RSS or Atom feed.")],
+    name: Name = None,
+    every: Annotated[int, typer.Option(min=60, max=86400, help="Seconds between two looks.")] = 900,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a feed, and add the page of each new entry."""
+    _add("rss", address, {"every_seconds": every, "name": name}, Target(server, key), as_json=as_json)
+
+
+@add_app.command("lmtp")
+def add_address(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Part of the mail address before the @, such as scans.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a mail address. A mail server delivers its mails to `octavo lmtp`, and each becomes a document."""
+    _add("lmtp", name, {}, Target(server, key), as_json=as_json)
+
+
+def _add(kind: SourceKind, path: str, more: dict[str, Any], target: Target, *, as_json: bool) -> None:
+    async def run(client: Client) -> SourceView:
+        return await client.automation.add_source(kind, path, **_given(**more))
+
+    made = call(target, run)
+    if as_json:
+        return print_json(made)
+    if made.kind == "lmtp":
+        return typer.echo(f"Mails to {clean(made.path)} become documents while `octavo lmtp` runs.")
+    return typer.echo(f"Watching {clean(made.path)} every {count_of(made.every_seconds, 'second')}.")
+
+
+def _given(**values: object) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _absolute(path: str, server: str | None) -> str:
+    """Return the path on the server. A relative path works only if the server is this machine."""
+    if server is None and load_settings().server is None:
+        return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - the server resolves links
+    return path
+
+
+@sources_app.command("ls")
+def list_sources(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List sources with their state and the number of their files."""
+
+    async def run(client: Client) -> list[SourceView]:
+        return await client.automation.list_sources()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No sources yet. Add one with `octavo sources add`.")
+    console = open_console()
+    head = ["ID", "NAME", "STATE", "ADDED", "WAITING", "FAILED", "LAST RUN", "KIND", "PATH"]
+    rows = [_source_row(one, whole_id=not console.is_terminal) for one in found]
+    print_on(console, make_table(console, head, rows))
+    for one in found:
+        if one.error:
+            typer.echo(f"{clean(one.name)}: {clean(one.error)}", err=True)
+    return None
+
+
+def _source_row(one: SourceView, *, whole_id: bool) -> list[str]:
+    counts = one.counts
+    return [
+        *(shown_id(one.id, whole=whole_id), clean(one.name), one.state, str(counts.added + counts.known)),
+        *(str(counts.waiting), str(counts.failed), local_time(one.last_run) if one.last_run else "never"),
+        *(one.kind, clean(one.path)),
+    ]
+
+
+@sources_app.command("run")
+def run_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Look at a source now. Files that could not be added are tried again."""
+    _act_on_source(source, "run", Target(server, key), as_json=as_json)
+
+
+@sources_app.command("pause")
+def pause_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Pause a source. Files that arrive meanwhile are added when it is resumed."""
+    _act_on_source(source, "pause", Target(server, key), as_json=as_json)
+
+
+@sources_app.command("resume")
+def resume_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Resume a paused source."""
+    _act_on_source(source, "resume", Target(server, key), as_json=as_json)
+
+
+def _act_on_source(source: str, action: SourceAction, target: Target, *, as_json: bool) -> None:
+    async def run(client: Client) -> SourceView:
+        known = {one.id: one.name for one in await client.automation.list_sources()}
+        return await client.automation.act_on_source(find(source, known, "source"), action)
+
+    changed = call(target, run)
+    return print_json(changed) if as_json else typer.echo(f"{clean(changed.name)}: {changed.state}.")
+
+
+@sources_app.command("rm")
+def remove_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Stop watching a source. Its documents and its files stay."""
+
+    async def run(client: Client) -> UUID:
+        known = {one.id: one.name for one in await client.automation.list_sources()}
+        wanted = find(source, known, "source")
+        await client.automation.delete_source(wanted)
+        return wanted
+
+    removed = call(Target(server, key), run)
+    return print_json({"id": str(removed)}) if as_json else typer.echo("Removed. Its documents and files stay.")

@@ -1,0 +1,159 @@
+"""The sources of an owner: adding, changing, pausing and deleting them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from octavo.core.errors import NotFound
+from octavo.core.ids import new_id
+from octavo.core.settings import Settings
+from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.intake.errors import BadSource
+from octavo.intake.sources.connections import SourceSecret, open_secret, seal_secret
+from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, check_options, check_plan
+from octavo.library.collections import clean_label
+from octavo.library.errors import NameTaken
+from octavo.records.automation import FailedFile, SourceAccess, SourceCounts, SourceOptions, SourceState, SourceView
+
+QUERIES = load_queries("sources")
+LEAST_SECONDS, MOST_SECONDS = 2, 86_400
+MOST_FAILED = 100
+
+
+async def list_sources(connection: Connection, owner: UUID) -> list[SourceView]:
+    """List the sources of an owner, oldest first."""
+    return [_as_view(row) for row in await fetch_rows(connection, QUERIES.list_sources, {"owner": owner})]
+
+
+async def show_source(connection: Connection, owner: UUID, source: UUID) -> SourceView:
+    for one in await list_sources(connection, owner):
+        if one.id == source:
+            return one
+    raise NotFound
+
+
+async def add_source(connection: Connection, settings: Settings, owner: UUID, plan: SourcePlan) -> SourceView:
+    """Add a source. Only administrators may call this, because sources read files and servers that others cannot."""
+    place = await check_plan(settings, plan)
+    options, made = check_options(plan.kind, plan.options), new_id()
+    secret = SourceSecret(plan.password, plan.client_secret) if plan.password else None
+    values: Row = {"id": made, "owner": owner, "kind": plan.kind, "address": place.address}
+    values |= {"name": clean_label(plan.name or place.name, "source"), "options": Jsonb(asdict(options))}
+    values |= {"every": check_interval(plan.kind, plan.every_seconds), "access": Jsonb(asdict(place.access))}
+    values |= {"secret": seal_secret(settings, secret) if secret else None}
+    await _save(connection, QUERIES.insert_source, values)
+    return await show_source(connection, owner, made)
+
+
+async def edit_source(
+    connection: Connection,
+    settings: Settings,
+    owner: UUID,
+    source: UUID,
+    *,
+    name: str | None = None,
+    options: dict[str, Any] | None = None,
+    every_seconds: int | None = None,
+    password: str | None = None,
+    client_secret: str | None = None,
+) -> SourceView:
+    """Change a source. Its address and its user cannot be changed, so that a password is never sent elsewhere."""
+    found = await show_source(connection, owner, source)
+    if options:
+        _check_edit(found, options)
+    check_interval(found.kind, every_seconds)
+    secret = await _changed_secret(connection, settings, found, password, client_secret)
+    values: Row = {"id": source, "owner": owner, "name": clean_label(name, "source") if name else None}
+    values |= {"options": Jsonb(options) if options else None, "every": every_seconds}
+    values |= {"secret": seal_secret(settings, secret) if secret else None}
+    await _save(connection, QUERIES.edit_source, values)
+    return await show_source(connection, owner, source)
+
+
+async def _changed_secret(
+    connection: Connection, settings: Settings, found: SourceView, password: str | None, client_secret: str | None
+) -> SourceSecret | None:
+    """Return the new secrets of a source, or None if they do not change. A part that is not given stays as it is."""
+    if password is None and client_secret is None:
+        return None
+    if not found.access.user:
+        raise BadSource("This source has no user, so it needs no password.")
+    if password and (client_secret or not found.access.token_url):
+        return SourceSecret(password, client_secret)
+    (row,) = await fetch_rows(connection, QUERIES.secret_of, {"source": found.id})
+    old = open_secret(settings, row["secret"])
+    return SourceSecret(password or old.password, client_secret or old.client_secret)
+
+
+def _check_edit(found: SourceView, options: dict[str, Any]) -> None:
+    kept = {name: value for name, value in asdict(found.options).items() if name in OPTIONS[found.kind]}
+    check_options(found.kind, kept | options)
+
+
+async def pause_source(connection: Connection, owner: UUID, source: UUID, *, paused: bool) -> SourceView:
+    """Pause or resume a source."""
+    await show_source(connection, owner, source)
+    await connection.execute(QUERIES.pause_source, {"id": source, "owner": owner, "paused": paused})
+    return await show_source(connection, owner, source)
+
+
+async def run_source(connection: Connection, owner: UUID, source: UUID) -> SourceView:
+    """Look at a source now. Files that failed before are tried again."""
+    await show_source(connection, owner, source)
+    await connection.execute(QUERIES.run_source, {"id": source, "owner": owner})
+    return await show_source(connection, owner, source)
+
+
+async def delete_source(connection: Connection, owner: UUID, source: UUID) -> None:
+    """Stop watching a source. Its documents and its files stay."""
+    if not await fetch_rows(connection, QUERIES.delete_source, {"id": source, "owner": owner}):
+        raise NotFound
+
+
+async def list_failed(connection: Connection, owner: UUID, source: UUID) -> list[FailedFile]:
+    """List the files that could not be added, newest first."""
+    await show_source(connection, owner, source)
+    values = {"owner": owner, "source": source, "most": MOST_FAILED}
+    return [FailedFile(**row) for row in await fetch_rows(connection, QUERIES.failed_files, values)]
+
+
+async def _save(connection: Connection, query: bytes, values: Row) -> None:
+    try:
+        async with connection.transaction():
+            await connection.execute(query, values)
+    except psycopg.errors.UniqueViolation as error:
+        if error.diag.constraint_name in {"sources_address", "sources_mail_address"}:
+            raise BadSource("This place is already watched.") from None
+        raise NameTaken(values["name"]) from None
+
+
+def _as_view(row: Row) -> SourceView:
+    return SourceView(
+        id=row["id"],
+        kind=row["kind"],
+        name=row["name"],
+        path=row["address"],
+        state=_state(row),
+        options=SourceOptions(**row["options"]),
+        access=SourceAccess(**row["access"]),
+        every_seconds=row["every_seconds"],
+        last_run=row["last_run_at"],
+        next_run=None if row["paused"] else row["next_run_at"],
+        error=row["error"],
+        counts=SourceCounts(row["added"], row["known"], row["waiting"], row["failed"]),
+        job_id=row["job_id"],
+        created_at=row["created_at"],
+    )
+
+
+def _state(row: Row) -> SourceState:
+    if row["paused"]:
+        return "paused"
+    if row["error"]:
+        return "failing"
+    return "adding" if row["busy"] else "watching"

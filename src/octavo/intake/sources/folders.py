@@ -1,0 +1,229 @@
+"""Watched folders on the server. Files are never deleted, and links are never followed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+from uuid import UUID
+
+from octavo.core.settings import Settings
+from octavo.intake.errors import BadFolder
+from octavo.intake.sources.reading import LOOK_SECONDS, MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source
+from octavo.intake.upload_rows import NewUpload
+
+SETTLE_SECONDS = 2.0
+MOST_DEPTH = 20
+MOVED_TO = "added"
+BLOCK_BYTES = 1 << 20
+# Names that programs use for files that are not complete yet, or that are not documents.
+_PARTIAL = (".part", ".partial", ".crdownload", ".download", ".tmp", ".temp", ".swp", ".opdownload", "~")
+_NEVER = frozenset({"thumbs.db", "desktop.ini"})
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-folders")
+_LOOKING: set[UUID] = set()
+T = TypeVar("T")
+
+
+class FolderReader:
+    """Reads a folder. System errors are raised as `OSError`."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._folder = Path(source.address)
+        self.settle_seconds = SETTLE_SECONDS
+        # If added files are moved, a file with the same name is a new one.
+        self.makes_versions = source.options.after != "move"
+
+    async def look(self) -> Look:
+        deep = self._source.options.subfolders != "ignore"
+        return Look(await self._in_thread(partial(scan_folder, self._folder, deep=deep)))
+
+    async def read(self, file: SeenFile) -> ReadFile:
+        return ReadFile(NewUpload(file.name, bytes=file.bytes), read_file(self._folder, file))
+
+    def parents(self, file: SeenFile) -> tuple[str, ...]:
+        return PurePosixPath(file.path).parts[:-1]
+
+    async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
+        return await self._in_thread(partial(move_added, self._folder, files))
+
+    async def aclose(self) -> None:
+        """Do nothing: no file stays open."""
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        """Call a function in a thread, because a network drive may never answer. One thread waits for each source."""
+        source = self._source.id
+        if source in _LOOKING:
+            raise TimeoutError
+        _LOOKING.add(source)
+        looking = asyncio.get_running_loop().run_in_executor(_THREADS, call)
+        looking.add_done_callback(lambda _: _LOOKING.discard(source))
+        async with asyncio.timeout(LOOK_SECONDS):
+            return await asyncio.shield(looking)
+
+
+def check_folder(settings: Settings, path: str) -> Path:
+    """Resolve symbolic links in the path and return the folder. Raises `BadFolder` if it cannot be watched."""
+    given = Path(path)
+    if "\0" in path or not given.is_absolute():
+        raise BadFolder("Use an absolute path on the server.")
+    try:
+        folder = given.resolve(strict=True)
+        readable = folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)
+    except (OSError, RuntimeError):
+        raise BadFolder("The folder does not exist on the server, or cannot be read.") from None
+    if not readable:
+        raise BadFolder("This is not a folder that the server can read.")
+    for own in _own_folders(settings):
+        if folder.is_relative_to(own) or own.is_relative_to(folder):
+            raise BadFolder("This folder contains, or is inside, the folder where Octavo stores its own data.")
+    return folder
+
+
+def _own_folders(settings: Settings) -> Iterator[Path]:
+    yield settings.data_dir.resolve()
+    if settings.storage_url and settings.storage_url.startswith("file://"):
+        yield Path(settings.storage_url.removeprefix("file://")).resolve()
+
+
+def scan_folder(folder: Path, *, deep: bool) -> list[SeenFile]:
+    """List the files in a folder by path. Links are not followed, and hidden and incomplete files are left out."""
+    found: list[SeenFile] = []
+    _scan(folder, (), found, MOST_DEPTH if deep else 1)
+    return sorted(found, key=lambda file: file.path)  # of two equal files, always the same one is added
+
+
+def _scan(folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: int) -> None:
+    with os.scandir(folder.joinpath(*parents)) as entries:
+        for entry in entries:
+            if not is_wanted(entry.name) or entry.is_symlink():
+                continue
+            path = (*parents, entry.name)
+            with suppress(OSError):  # it was removed meanwhile, or cannot be read
+                if entry.is_file(follow_symlinks=False):
+                    about = entry.stat(follow_symlinks=False)
+                    if about.st_size:  # an empty file is not complete yet
+                        found.append(SeenFile("/".join(path), about.st_size, about.st_mtime_ns))
+                elif depth > 1 and entry.is_dir(follow_symlinks=False) and path != (MOVED_TO,):
+                    _scan(folder, path, found, depth - 1)
+            if len(found) > MOST_FILES:
+                raise BadFolder(f"It has more than {MOST_FILES:,} files.")
+
+
+def is_wanted(name: str) -> bool:
+    """Whether this is the name of a document or a folder, and not of a hidden or incomplete file."""
+    lower = name.lower()
+    if name.startswith((".", "~$")) or lower.endswith(_PARTIAL) or lower in _NEVER:
+        return False
+    return not any(0xDC80 <= ord(character) <= 0xDCFF for character in name)  # noqa: PLR2004 - not valid UTF-8
+
+
+def open_inside(folder: Path, path: str) -> int:
+    """Open a file in a folder for reading. No part of the path may be a link, even if it was replaced by one meanwhile.
+
+    The caller closes the returned file descriptor.
+    """
+    *parents, name = PurePosixPath(path).parts
+    place = _open_folders(folder, parents)
+    try:
+        file = os.open(name, _FLAGS, dir_fd=place)
+    finally:
+        os.close(place)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise BadFolder("This is not a file.")
+    return file
+
+
+def _open_folders(folder: Path, names: Sequence[str], *, create: bool = False) -> int:
+    place = os.open(folder, _FLAGS | os.O_DIRECTORY)
+    try:
+        for name in names:
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=place)
+            inner = os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=place)
+            os.close(place)
+            place = inner
+    except BaseException:
+        os.close(place)
+        raise
+    return place
+
+
+def move_added(folder: Path, files: Iterable[SeenFile]) -> list[SeenFile]:
+    """Move files to the sub-folder of added files, unless they changed. A file there is never replaced.
+
+    Returns the files that are no longer there. A file that cannot be moved stays, and is tried again.
+    """
+    gone: list[SeenFile] = []
+    for file in files:
+        try:
+            if _move_one(folder, file):
+                gone.append(file)
+        except (FileNotFoundError, NotADirectoryError):
+            gone.append(file)
+        except OSError:
+            continue
+    return gone
+
+
+def _move_one(folder: Path, file: SeenFile) -> bool:
+    *parents, name = PurePosixPath(file.path).parts
+    here = _open_folders(folder, parents)
+    try:
+        about = os.stat(name, dir_fd=here, follow_symlinks=False)
+        is_same = (about.st_size, about.st_mtime_ns) == (file.bytes, file.modified) and stat.S_ISREG(about.st_mode)
+        if is_same:
+            _move(folder, here, parents, name)
+        return is_same
+    finally:
+        os.close(here)
+
+
+def _move(folder: Path, here: int, parents: Sequence[str], name: str) -> None:
+    there = _open_folders(folder, [MOVED_TO, *parents], create=True)
+    try:
+        given, number, target = PurePosixPath(name), 1, name
+        while _exists(target, there):
+            number += 1
+            target = f"{given.stem} ({number}){given.suffix}"
+        os.rename(name, target, src_dir_fd=here, dst_dir_fd=there)
+    finally:
+        os.close(there)
+
+
+def _exists(name: str, place: int) -> bool:
+    try:
+        os.stat(name, dir_fd=place, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+async def read_file(folder: Path, file: SeenFile) -> AsyncGenerator[bytes]:
+    """Yield the bytes of a file. Raises `FileChanged` if it is not the file that was seen, or changes meanwhile."""
+    try:
+        opened = await asyncio.to_thread(open_inside, folder, file.path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileChanged from None
+    try:
+        _check_unchanged(opened, file)
+        while block := await asyncio.to_thread(os.read, opened, BLOCK_BYTES):
+            yield block
+        _check_unchanged(opened, file)
+    finally:
+        os.close(opened)
+
+
+def _check_unchanged(opened: int, file: SeenFile) -> None:
+    about = os.fstat(opened)
+    if (about.st_size, about.st_mtime_ns) != (file.bytes, file.modified):
+        raise FileChanged

@@ -1,0 +1,287 @@
+"""A connection to an IMAP server. The calls block, so they are made in threads.
+
+What the server sends is not trusted: lines and literals are limited, and mails are read in parts.
+"""
+
+from __future__ import annotations
+
+import base64
+import imaplib
+import re
+import socket
+import ssl
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from email.header import decode_header
+from email.parser import BytesHeaderParser
+
+from octavo.core.errors import NetworkFailed
+from octavo.fetch import CertificateRefused
+from octavo.intake.errors import BadSource, MailGone, SourceRefused
+
+SOCKET_SECONDS = 30.0
+PART_BYTES = 1 << 20
+MOST_LITERAL = 4 << 20
+MOST_HEADER_CHARACTERS = 1000
+# The answer to a search has a limited length, so UIDs are searched in ranges.
+RANGE_UIDS = 100_000
+BATCH = 500
+_UID = re.compile(rb"\bUID (\d{1,10})")
+_SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})")
+_BEGINS = re.compile(rb"\d+ \(")
+_QUOTED_BODY = re.compile(rb'BODY\[\](?:<\d+>)? "((?:[^"\\]|\\.)*)"')
+_ATTACHED = re.compile(rb'"attachment["; ]|"(?:file)?name\*?\d*\*?" ', re.IGNORECASE)
+_HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where to connect. `addresses` are the checked addresses of the host. Without a context, TLS is not used."""
+
+    host: str
+    port: int
+    addresses: Sequence[str]
+    tls: ssl.SSLContext | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The user, and either a password or an OAuth access token."""
+
+    user: str
+    password: str = ""
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MailSummary:
+    """A mail in a mailbox. The sender and the subject are only read if they are needed."""
+
+    uid: int
+    bytes: int
+    sender: str = ""
+    subject: str = ""
+    has_attachments: bool = False
+
+
+class _Connection(imaplib.IMAP4):
+    """Connects only to the given addresses, and limits the length of literals."""
+
+    def __init__(self, place: ServerAddress) -> None:
+        self._place = place
+        super().__init__(place.host, place.port, SOCKET_SECONDS)
+
+    def _create_socket(self, timeout: float | None) -> socket.socket:
+        failure: OSError = OSError("no address")
+        for address in self._place.addresses:
+            try:
+                plain = socket.create_connection((address, self._place.port), timeout)
+            except OSError as error:
+                failure = error
+                continue
+            tls = self._place.tls
+            return tls.wrap_socket(plain, server_hostname=self._place.host) if tls else plain
+        raise failure
+
+    def read(self, size: int) -> bytes:
+        if size > MOST_LITERAL:
+            raise self.abort("The literal is too long.")
+        return super().read(size)
+
+
+class Mailbox:
+    """One mailbox of a server, selected by its name."""
+
+    def __init__(self, place: ServerAddress, credentials: Credentials, name: str, *, writable: bool) -> None:
+        self._connection = _opened(place)
+        try:
+            _sign_in(self._connection, credentials)
+            self.validity, self.next_uid = _select(self._connection, name, writable=writable)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection without a farewell, which the server might not answer."""
+        with suppress(OSError):
+            self._connection.shutdown()
+
+    def search(self, after: int, most: int) -> tuple[list[int], int]:
+        """Return the UIDs after a UID, and the UID up to which all are known."""
+        found: list[int] = []
+        end = after
+        while end < self.next_uid - 1 and len(found) < most:
+            first, end = end + 1, min(end + RANGE_UIDS, self.next_uid - 1)
+            answer = self._uid("SEARCH", "UID", f"{first}:{end}")
+            numbers = b" ".join(part for part in answer if isinstance(part, bytes)).split()
+            found += sorted(uid for uid in map(int, numbers) if first <= uid <= end)
+        if len(found) > most:
+            return found[:most], found[most - 1]
+        return found, end
+
+    def summaries(self, uids: Sequence[int], *, headers: bool, structure: bool) -> Iterator[MailSummary]:
+        """Return the sizes of mails, and if wanted their senders and subjects, and whether they have attachments."""
+        more = ([_HEADERS] if headers else []) + (["BODYSTRUCTURE"] if structure else [])
+        wanted = " ".join(["UID RFC822.SIZE", *more])
+        for start in range(0, len(uids), BATCH):
+            part = uids[start : start + BATCH]
+            for items in _messages(self._uid("FETCH", _uid_set(part), f"({wanted})")):
+                if (summary := _summary(items)) and summary.uid in part:
+                    yield summary
+
+    def read_part(self, uid: int, offset: int) -> bytes:
+        """Read a part of a mail. The last part is shorter than the others."""
+        for items in _messages(self._uid("FETCH", str(uid), f"(UID BODY.PEEK[]<{offset}.{PART_BYTES}>)")):
+            text = b" ".join(one if isinstance(one, bytes) else one[0] for one in items)
+            if b"BODY[]" not in text.upper():
+                continue
+            for one in items:
+                if isinstance(one, tuple):
+                    return one[1]
+            quoted = _QUOTED_BODY.search(text)
+            return re.sub(rb"\\(.)", rb"\1", quoted[1]) if quoted else b""
+        raise MailGone
+
+    def mark_seen(self, uids: Sequence[int]) -> None:
+        for start in range(0, len(uids), BATCH):
+            self._uid("STORE", _uid_set(uids[start : start + BATCH]), "+FLAGS.SILENT", r"(\Seen)")
+
+    def move(self, uids: Sequence[int], name: str) -> None:
+        """Move mails to another mailbox, which is created if it does not exist. Nothing is ever copied and deleted."""
+        target = _quoted(encode_name(name))
+        with named_errors():
+            if "MOVE" not in _capabilities(self._connection):
+                raise BadSource("This mail server cannot move mails. Mark them as seen instead.")
+            self._connection.create(target)  # refused if it exists
+        for start in range(0, len(uids), BATCH):
+            self._uid("MOVE", _uid_set(uids[start : start + BATCH]), target)
+
+    def _uid(self, command: str, *arguments: str) -> list[bytes | tuple[bytes, bytes]]:
+        with named_errors():
+            status, answer = self._connection.uid(command, *arguments)
+        if status != "OK":
+            raise BadSource(f"The mail server refused a request: {_text(answer)}")
+        return [one for one in answer if one]
+
+
+@contextmanager
+def named_errors() -> Generator[None]:
+    """Raise Octavo's errors instead of those of the library, also if the server answers nonsense."""
+    try:
+        yield
+    except (imaplib.IMAP4.abort, OSError) as error:
+        raise _lost(error) from None
+    except (imaplib.IMAP4.error, ValueError, LookupError):
+        raise BadSource("The mail server gave an answer that Octavo does not understand.") from None
+
+
+def _opened(place: ServerAddress) -> _Connection:
+    try:
+        return _Connection(place)
+    except ssl.SSLError:
+        raise CertificateRefused("The TLS certificate of the mail server is invalid.") from None
+    except (imaplib.IMAP4.error, OSError) as error:
+        raise _lost(error) from None
+
+
+def _sign_in(connection: _Connection, credentials: Credentials) -> None:
+    try:
+        if credentials.token:
+            given = f"user={credentials.user}\1auth=Bearer {credentials.token}\1\1".encode()
+            answers = iter((given,))  # a refusal must be answered with an empty line
+            connection.authenticate("XOAUTH2", lambda _: next(answers, b""))
+        elif "AUTH=PLAIN" in connection.capabilities:
+            plain = f"\0{credentials.user}\0{credentials.password}".encode()
+            connection.authenticate("PLAIN", lambda _: plain)
+        else:
+            connection.login(_quoted(credentials.user), credentials.password)
+    except (imaplib.IMAP4.abort, OSError) as error:
+        raise _lost(error) from None
+    except (imaplib.IMAP4.error, UnicodeError):
+        raise SourceRefused from None
+
+
+def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int, int]:
+    with named_errors():
+        status, answer = connection.select(_quoted(encode_name(name)), readonly=not writable)
+        if status != "OK":
+            raise BadSource(f"The mailbox {name} cannot be opened: {_text(answer)}")
+        numbers = [connection.response(code)[1] for code in ("UIDVALIDITY", "UIDNEXT")]
+    validity, next_uid = (int(one[-1]) if one and one[-1] and one[-1].isdigit() else None for one in numbers)
+    if validity is None or next_uid is None:
+        raise BadSource("This mail server does not number its mails (UIDVALIDITY and UIDNEXT).")
+    return validity, next_uid
+
+
+def _capabilities(connection: _Connection) -> Sequence[str]:
+    """Servers have more capabilities after the sign-in."""
+    status, answer = connection.capability()
+    return str(answer[-1], "ascii", "replace").upper().split() if status == "OK" and answer[-1] else ()
+
+
+def _lost(error: Exception) -> NetworkFailed:
+    return NetworkFailed(f"The connection to the mail server failed ({type(error).__name__}).")
+
+
+def _text(answer: Sequence[object]) -> str:
+    first = answer[-1] if answer else b""
+    return first.decode("utf-8", "replace")[:200] if isinstance(first, bytes) else ""
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def encode_name(name: str) -> str:
+    """Encode the name of a mailbox in the modified UTF-7 of IMAP (RFC 3501, section 5.1.3)."""
+
+    def encode(match: re.Match[str]) -> str:
+        packed = base64.b64encode(match[0].encode("utf-16-be"), b"+,").rstrip(b"=").decode()
+        return f"&{packed}-"
+
+    return re.sub(r"[^\x20-\x7e]+", encode, name.replace("&", "&-"))
+
+
+def _uid_set(uids: Sequence[int]) -> str:
+    return ",".join(map(str, uids))
+
+
+def _messages(
+    answer: Sequence[bytes | tuple[bytes, bytes]],
+) -> Iterator[list[bytes | tuple[bytes, bytes]]]:
+    """Group the parts of an answer to FETCH by message. The last part of a message is not a tuple."""
+    items: list[bytes | tuple[bytes, bytes]] = []
+    for one in answer:
+        items.append(one)
+        if isinstance(one, bytes):
+            head = items[0] if isinstance(items[0], bytes) else items[0][0]
+            if _BEGINS.match(head):
+                yield items
+            items = []
+
+
+def _summary(items: Sequence[bytes | tuple[bytes, bytes]]) -> MailSummary | None:
+    frame = b" ".join(one if isinstance(one, bytes) else one[0] for one in items)
+    uid, size = _UID.search(frame), _SIZE.search(frame)
+    if not uid or not size:
+        return None
+    heads = [one[1] for one in items if isinstance(one, tuple) and b"HEADER" in one[0].upper()]
+    sender, subject = read_headers(heads[0] if heads else b"")
+    return MailSummary(int(uid[1]), int(size[1]), sender, subject, bool(_ATTACHED.search(frame)))
+
+
+def read_headers(head: bytes) -> tuple[str, str]:
+    """Return the sender and the subject from the beginning of a mail."""
+    parsed = BytesHeaderParser().parsebytes(head[: 64 << 10])
+    return _decoded(parsed.get("From", "")), _decoded(parsed.get("Subject", ""))
+
+
+def _decoded(value: object) -> str:
+    text = str(value)[:MOST_HEADER_CHARACTERS]
+    try:
+        parts = decode_header(text)
+        joined = "".join(one if isinstance(one, str) else one.decode(code or "ascii", "replace") for one, code in parts)
+    except (ValueError, LookupError):
+        joined = text
+    return " ".join(joined.split())

@@ -1,0 +1,174 @@
+"""Mailboxes on IMAP servers. Each mail is added as a file, so that its attachments become documents, too.
+
+A mail is identified by the UIDVALIDITY of its mailbox and its UID, which the server never uses again. The position is
+the last UID that was seen, and is saved together with the rows of the mails. So each mail is added exactly once, no
+matter when a connection or a process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+from octavo.core.errors import NetworkFailed, TooLarge
+from octavo.core.formatting import format_bytes
+from octavo.intake.errors import MailGone, SourceRefused
+from octavo.intake.sources.connections import Connections, SourceSecret
+from octavo.intake.sources.imap import (
+    PART_BYTES,
+    Credentials,
+    Mailbox,
+    MailSummary,
+    ServerAddress,
+    named_errors,
+    read_headers,
+)
+from octavo.intake.sources.oauth import TokenRequest, access_token, forget_token
+from octavo.intake.sources.reading import Look, ReadFile, SeenFile, Source
+from octavo.intake.upload_rows import NewUpload
+
+MOST_MAILS = 5000
+# A lost connection is opened again so many times in a row, with these pauses, before the job fails and is retried.
+RETRY_PAUSES = (0.1, 0.5, 2.0)
+_THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-mail")
+T = TypeVar("T")
+
+
+class MailboxReader:
+    """Reads one mailbox. Connects when it is first used, and again when the connection is lost."""
+
+    settle_seconds = 0.0
+    makes_versions = False
+
+    def __init__(self, source: Source, connections: Connections) -> None:
+        self._source = source
+        self._options = source.options
+        self._connections = connections
+        self._opened: Mailbox | None = None
+
+    async def look(self) -> Look:
+        def find(mailbox: Mailbox) -> Look:
+            known = self._source.position or {}
+            after = known.get("uid", 0) if known.get("uidvalidity") == mailbox.validity else 0
+            uids, end = mailbox.search(after, MOST_MAILS)
+            files = [SeenFile(f"{mailbox.validity}/{one.uid}", one.bytes) for one in self._wanted(mailbox, uids)]
+            return Look(files, complete=False, position={"uidvalidity": mailbox.validity, "uid": end})
+
+        return await self._call(find)
+
+    def _wanted(self, mailbox: Mailbox, uids: Sequence[int]) -> list[MailSummary]:
+        options = self._options
+        needs_headers = bool(options.sender or options.subject)
+        found = mailbox.summaries(uids, headers=needs_headers, structure=options.attachments)
+        return [one for one in found if self._matches(one)]
+
+    def _matches(self, mail: MailSummary) -> bool:
+        options = self._options
+        return (
+            (options.sender or "").casefold() in mail.sender.casefold()
+            and (options.subject or "").casefold() in mail.subject.casefold()
+            and (mail.has_attachments or not options.attachments)
+        )
+
+    async def read(self, file: SeenFile) -> ReadFile:
+        limit = self._connections.settings.upload_bytes
+        if file.bytes > limit:
+            raise TooLarge(f"The limit is {format_bytes(limit)}.")
+        first = await self._part(file, 0)
+        _, subject = read_headers(first)
+        name = f"{subject[:150]}.eml" if subject else f"Mail {file.name}.eml"
+        return ReadFile(NewUpload(name.replace("/", " "), "message/rfc822"), self._rest(file, first))
+
+    async def _rest(self, file: SeenFile, first: bytes) -> AsyncGenerator[bytes]:
+        yield first
+        offset, part = len(first), first
+        while len(part) >= PART_BYTES:
+            part = await self._part(file, offset)
+            offset += len(part)
+            yield part
+
+    async def _part(self, file: SeenFile, offset: int) -> bytes:
+        validity, uid = map(int, file.path.split("/"))
+
+        def read(mailbox: Mailbox) -> bytes:
+            if mailbox.validity != validity:
+                raise MailGone("The server has numbered its mails again. This mail is added under its new number.")
+            return mailbox.read_part(uid, offset)
+
+        return await self._call(read)
+
+    def parents(self, file: SeenFile) -> tuple[str, ...]:
+        del file
+        return ()
+
+    async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
+        def mark(mailbox: Mailbox) -> None:
+            here = [int(one.name) for one in files if one.path.startswith(f"{mailbox.validity}/")]
+            if here and self._options.after == "move":
+                mailbox.move(here, self._options.move_to or "Octavo")
+            elif here:
+                mailbox.mark_seen(here)
+
+        await self._call(mark)
+        return files
+
+    async def aclose(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened:
+            await self._in_thread(opened.close)
+
+    async def _call(self, call: Callable[[Mailbox], T]) -> T:
+        """Call a function with the mailbox. If the connection is lost, connect and call it again."""
+        for pause in RETRY_PAUSES:
+            with suppress(NetworkFailed):
+                return await self._once(call)
+            await asyncio.sleep(pause)
+        return await self._once(call)
+
+    async def _once(self, call: Callable[[Mailbox], T]) -> T:
+        def run(mailbox: Mailbox) -> T:
+            with named_errors():
+                return call(mailbox)
+
+        try:
+            return await self._in_thread(partial(run, await self._open()))
+        except NetworkFailed:
+            await self.aclose()
+            raise
+
+    async def _open(self) -> Mailbox:
+        if self._opened is None:
+            parts = urlsplit(self._source.address)
+            host, port = parts.hostname or "", parts.port or 0
+            addresses = await self._connections.fetch.addresses(host, port)
+            tls = self._connections.fetch.ssl_context if parts.scheme == "imaps" else None
+            place = ServerAddress(host, port, addresses, tls)
+            name = unquote(parts.path.removeprefix("/"))
+            self._opened = await self._signed_in(place, name)
+        return self._opened
+
+    async def _signed_in(self, place: ServerAddress, name: str) -> Mailbox:
+        secret, access = self._connections.open_secret(self._source), self._source.access
+        user, writable = access.user or "", self._options.after != "keep"
+        if not access.token_url:
+            credentials = Credentials(user, secret.password)
+            return await self._in_thread(partial(Mailbox, place, credentials, name, writable=writable))
+        request = TokenRequest(access.token_url, access.client_id or "", secret.client_secret, secret.password)
+        token = await access_token(self._connections.fetch, request, partial(self._rotate, secret))
+        try:
+            credentials = Credentials(user, token=token)
+            return await self._in_thread(partial(Mailbox, place, credentials, name, writable=writable))
+        except SourceRefused:
+            forget_token(request)
+            raise
+
+    async def _rotate(self, secret: SourceSecret, password: str) -> None:
+        await self._connections.replace_password(self._source, secret, password)
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(_THREADS, call)

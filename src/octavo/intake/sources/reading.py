@@ -1,0 +1,106 @@
+"""What all kinds of sources have in common: the files that were seen, and how they are read.
+
+A look lists the files or mails of a source. A job reads those that are new. Both use a reader, which knows how to talk
+to one kind of source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Protocol
+from uuid import UUID
+
+from octavo.database import Row
+from octavo.intake.upload_rows import NewUpload
+from octavo.records.automation import SourceAccess, SourceKind, SourceOptions
+
+# A look that takes longer is given up.
+LOOK_SECONDS = 60.0
+MOST_FILES = 200_000
+
+
+class FileChanged(Exception):
+    """The file changed, or was added by another job. It is left as it is, and the next look decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file or a mail of a source. `path` is relative to the source; `modified` is in nanoseconds."""
+
+    path: str
+    bytes: int
+    modified: int = 0
+    etag: str = ""
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.path).name
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The files that were seen.
+
+    If `complete` is true, these are all files of the source. Otherwise, these are the files since the last `position`.
+    """
+
+    files: Sequence[SeenFile]
+    complete: bool = True
+    position: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that is being read: its description for the intake, and its bytes."""
+
+    upload: NewUpload
+    body: AsyncGenerator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source, as workers use it."""
+
+    id: UUID
+    owner_id: UUID
+    kind: SourceKind
+    address: str
+    options: SourceOptions = field(default_factory=SourceOptions)
+    access: SourceAccess = field(default_factory=SourceAccess)
+    secret: str | None = None
+    position: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, row: Row) -> Source:
+        options, access = SourceOptions(**row["options"]), SourceAccess(**row["access"])
+        places = (row["id"], row["owner_id"], row["kind"], row["address"])
+        return cls(*places, options, access, row["secret"], row["position"])
+
+
+class Reader(Protocol):
+    """Reads one source. Network failures are raised as `NetworkFailed` or `TimedOut`; other problems as `BadInput`."""
+
+    # A file must have the same size and time for this long before it is added.
+    settle_seconds: float
+    # Whether a changed file becomes a new version of its document.
+    makes_versions: bool
+
+    async def look(self) -> Look:
+        """List the files of the source."""
+        ...
+
+    async def read(self, file: SeenFile) -> ReadFile:
+        """Begin to read a file. Raises `FileChanged` if it is not the file that was seen."""
+        ...
+
+    def parents(self, file: SeenFile) -> tuple[str, ...]:
+        """Return the sub-folders of a file."""
+        ...
+
+    async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
+        """Move or mark files that have been added. Returns those for which nothing more is to be done."""
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,128 @@
+"""Looks at sources, records their files, and queues the jobs that add them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+import psycopg
+import structlog
+from psycopg.types.json import Jsonb
+
+from octavo.choreography import Cause, job_after
+from octavo.core.errors import OctavoError
+from octavo.core.ids import new_id
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.intake.sources.reading import LOOK_SECONDS, Look, Reader, SeenFile, Source
+from octavo.jobs.queue import enqueue
+from octavo.jobs.worker_state import DueIn
+from octavo.records.automation import SourceKind
+
+log = structlog.get_logger()
+QUERIES = load_queries("sources")
+IDLE_SECONDS = 1.0
+# If another worker holds the source that is due, it is looked for again after this time.
+LEAST_PAUSE = 0.1
+# Added files that are moved or marked in one look.
+MOST_FINISHED = 10_000
+OpenReader = Callable[[Source], Reader]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceWatch:
+    """A chore of a worker: looks at sources of some kinds when they are due."""
+
+    kinds: Sequence[SourceKind]
+    open_reader: OpenReader
+
+    async def __call__(self, database: Database) -> float:
+        """Look at the next due source. Returns the number of seconds until the next one is due."""
+        values = {"kinds": list(self.kinds)}
+        async with database.transaction() as connection:
+            rows = await fetch_rows(connection, QUERIES.next_due, values)
+            if not rows:
+                (due,) = await fetch_rows(connection, QUERIES.due_in, values)
+                return IDLE_SECONDS if due["seconds"] is None else DueIn(max(LEAST_PAUSE, due["seconds"]))
+        source = Source.of(rows[0])
+        try:
+            await self._look(database, source)
+        except (OSError, OctavoError, TimeoutError) as error:
+            await _fail(database, source, explain(source, error))
+        except psycopg.Error:
+            raise
+        except Exception as error:
+            log.exception("look failed", source=str(source.id), kind=source.kind)
+            await _fail(database, source, f"Internal error ({type(error).__name__}). It has been logged.")
+        return 0.0
+
+    async def _look(self, database: Database, source: Source) -> None:
+        async with aclosing(self.open_reader(source)) as reader, asyncio.timeout(LOOK_SECONDS):
+            look = await reader.look()
+            await record_look(database, source, look, reader.settle_seconds)
+            if source.options.after != "keep":
+                await _finish_added(database, source, reader)
+
+
+def explain(source: Source, error: Exception) -> str:
+    """Return a message for people."""
+    thing = "folder" if source.kind == "folder" else "server"
+    if isinstance(error, OctavoError):
+        return error.line
+    if isinstance(error, TimeoutError):
+        return f"The {thing} did not answer in time."
+    return f"The {thing} cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}."
+
+
+async def record_look(database: Database, source: Source, look: Look, settle: float) -> None:
+    """Record the files that were seen. If some of them stopped changing, a job adds them."""
+    files = Jsonb([asdict(one) for one in look.files])
+    async with database.transaction() as connection:
+        held = await fetch_rows(connection, QUERIES.lock_source, {"id": source.id})
+        if not held or held[0]["paused"]:  # deleted or paused meanwhile
+            return
+        await _record_files(connection, source, look, files)
+        (count,) = await fetch_rows(connection, QUERIES.count_waiting, {"source": source.id, "settle": settle})
+        job = await _enqueue(connection, source) if count["settled"] and not held[0]["busy"] else None
+        soon = settle + 0.5 if count["waiting"] > count["settled"] and not held[0]["busy"] else None
+        values = {"source": source.id, "job": job, "error": None, "seconds": soon}
+        await connection.execute(QUERIES.finish_look, values)
+
+
+async def _record_files(connection: Connection, source: Source, look: Look, files: Jsonb) -> None:
+    values = {"source": source.id, "files": files}
+    await connection.execute(QUERIES.record_files, values)
+    if look.complete:
+        await connection.execute(QUERIES.forget_waiting, values)
+        await connection.execute(QUERIES.forget_versions, values)
+    if look.position is not None:
+        await connection.execute(QUERIES.set_position, {"source": source.id, "position": Jsonb(look.position)})
+
+
+async def _finish_added(database: Database, source: Source, reader: Reader) -> None:
+    """Move or mark what has been added. Done here and not by the job, so that nothing is forgotten after a kill."""
+    async with database.connection() as connection:
+        values = {"source": source.id, "most": MOST_FINISHED}
+        rows = await fetch_rows(connection, QUERIES.unfinished_files, values)
+    finished = await reader.finish([SeenFile(**row) for row in rows]) if rows else ()
+    if finished:
+        async with database.transaction() as connection:
+            values = {"source": source.id, "paths": [one.path for one in finished]}
+            await connection.execute(QUERIES.finish_files, values)
+
+
+async def _enqueue(connection: Connection, source: Source) -> UUID:
+    key = f"source:{source.id}"
+    job = job_after(
+        Cause.FILES_FOUND, source.owner_id, {"source": str(source.id)}, key=f"{key}:{new_id()}", cap_key=key, cap=1
+    )
+    (made,) = await enqueue(connection, [job])
+    return made.id
+
+
+async def _fail(database: Database, source: Source, error: str) -> None:
+    values = {"source": source.id, "job": None, "error": error, "seconds": None}
+    async with database.transaction() as connection:
+        await connection.execute(QUERIES.finish_look, values)

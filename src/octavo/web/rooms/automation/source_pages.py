@@ -1,0 +1,179 @@
+"""The settings pages for sources of documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+
+from octavo.core.errors import BadInput
+from octavo.intake.sources import definitions as sources
+from octavo.records.automation import SourceKind
+from octavo.web.context.callers import AdminCaller, WriteCaller
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.rooms.automation.source_api import SourceRequest
+from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.frame import Frame
+from octavo.web.shell.settings import SettingsFrame, show
+from octavo.web.shell.templates import back_to
+
+router = APIRouter(include_in_schema=False, prefix="/settings")
+WRONG = 422
+SUBFOLDERS = {
+    "plain": "Add their files",
+    "collections": "Become collections",
+    "tags": "Become tags",
+    "ignore": "Are ignored",
+}
+CHANGED = {"version": "Become a new version", "new": "Become a new document"}
+AFTER_FILE = {"keep": "Stay where they are", "move": "Are moved to the sub-folder “added”"}
+AFTER_MAIL = {"keep": "Stay as they are", "seen": "Are marked as seen", "move": "Are moved to another mailbox"}
+
+
+@dataclass(frozen=True, slots=True)
+class KindWords:
+    """The words for one kind of source: its name, what it is, and the label and a hint for its address."""
+
+    name: str
+    about: str
+    label: str
+    hint: str
+    verb: str
+
+
+KINDS: dict[SourceKind, KindWords] = {
+    "folder": KindWords(
+        "Folder",
+        "Each file that is put into a folder on the server becomes a document.",
+        "Folder on the server",
+        "The absolute path, such as /srv/scans.",
+        "Watch folder",
+    ),
+    "imap": KindWords(
+        "Mailbox",
+        "Each mail becomes a document, and each attachment a document below it.",
+        "Mailbox",
+        "The server and the mailbox, such as imaps://mail.example.org/INBOX.",
+        "Watch mailbox",
+    ),
+    "s3": KindWords(
+        "S3",
+        "Each object under a prefix of a bucket becomes a document.",
+        "Bucket and prefix",
+        "Such as s3://bucket/scans.",
+        "Watch bucket",
+    ),
+    "webdav": KindWords(
+        "WebDAV",
+        "Each file in a folder on a WebDAV server, such as Nextcloud, becomes a document.",
+        "Address of the folder",
+        "Such as https://cloud.example.org/remote.php/dav/files/ann/Scans.",
+        "Watch folder",
+    ),
+    "rss": KindWords(
+        "Feed",
+        "The page of each new entry of an RSS or Atom feed becomes a document.",
+        "Address of the feed",
+        "Such as https://example.org/feed.xml.",
+        "Watch feed",
+    ),
+    "lmtp": KindWords(
+        "Mail address",
+        "Each mail that your mail server delivers to Octavo becomes a document, with its attachments below it.",
+        "Name before the @",
+        "Such as scans. Your mail server must deliver it by LMTP to octavo lmtp.",
+        "Add address",
+    ),
+}
+_OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
+_VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")
+_SECRETS = frozenset({"password", "client_secret"})
+SOURCE_WRONG = {"path": "Enter the address of the source.", "kind": "Choose a kind."}
+
+
+@router.get("/sources")
+async def sources_page(
+    request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "", kind: str = "folder"
+) -> Response:
+    return await _show_sources(request, services, frame, said=said, kind=kind if kind in KINDS else "folder")
+
+
+async def _show_sources(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        found = await sources.list_sources(connection, owner)
+        failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
+    choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
+    return show(request, "sources", frame, status, sources=found, failed=failed, kinds=KINDS, **choices, **values)
+
+
+@router.post("/sources")
+async def add_source(request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame) -> Response:
+    """Add a source from a form, in which empty fields are left out."""
+    form = await request.form()
+    chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
+    wanted, wrong = read_form(SourceRequest, read_source(chosen), SOURCE_WRONG)
+    if wanted is not None:
+        try:
+            async with services.database.transaction() as connection:
+                await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
+        except BadInput as error:
+            wrong = {"path": error.line}
+        else:
+            return back_to("/settings/sources?said=source")
+    kind = chosen.get("kind", "folder")
+    shown = {name: value for name, value in chosen.items() if name not in _SECRETS}
+    more = {"wrong": wrong, "chosen": shown, "kind": kind if kind in KINDS else "folder"}
+    return await _show_sources(request, services, frame, WRONG, **more)
+
+
+def read_source(chosen: dict[str, str]) -> dict[str, Any]:
+    """Turn the fields of the form into the form of the API."""
+    options: dict[str, Any] = {name: chosen[name] for name in _OPTIONS if name in chosen}
+    options |= {"attachments": True} if "attachments" in chosen else {}
+    given = {"kind": chosen.get("kind", "folder"), "path": chosen.get("path", ""), "options": options}
+    return given | {name: chosen[name] for name in _VALUES if name in chosen}
+
+
+@router.post("/sources/{source}/delete")
+async def delete_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await sources.delete_source(connection, caller.owner_id, source)
+    return back_to("/settings/sources?said=source_delete")
+
+
+@router.post("/sources/{source}/{action}")
+async def act_on_source(
+    services: ServicesOf, caller: WriteCaller, source: UUID, action: Literal["run", "pause", "resume"]
+) -> Response:
+    """Run, pause or resume a source."""
+    async with services.database.transaction() as connection:
+        if action == "run":
+            await sources.run_source(connection, caller.owner_id, source)
+        else:
+            await sources.pause_source(connection, caller.owner_id, source, paused=action == "pause")
+    return back_to(f"/settings/sources?said=source_{action}")
+
+
+@router.get("/sources/{source}/delete")
+async def ask_to_delete_source(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await sources.show_source(connection, caller.owner_id, source)
+    question = Question(
+        title=f"Stop watching “{found.name}”?",
+        text="No more documents are added from this source. Its documents and its files stay.",
+        action=f"/settings/sources/{source}/delete",
+        verb="Stop watching",
+        keep="/settings/sources",
+    )
+    return ask(request, question, frame)

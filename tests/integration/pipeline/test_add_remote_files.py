@@ -1,0 +1,132 @@
+"""Objects in S3, files on WebDAV servers and entries of feeds become documents once each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from octavo.core.settings import Settings
+from octavo.intake.sources.places import SourcePlan
+from octavo.records.automation import SourceAccess
+from octavo.sandbox import Sandbox
+from tests.support.library import Desk
+from tests.support.processing import OpenSandbox
+from tests.support.s3 import S3Server
+from tests.support.sites import Answer, Asked, running_site
+from tests.support.sources import add_watched, adding
+from tests.support.webdav import PASSWORD, USER, running_webdav
+
+FEED = """<?xml version="1.0"?><rss version="2.0"><channel><title>Harbour</title>{}</channel></rss>"""
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><link rel="self" href="{0}/self"/>
+<link href="/three"/></entry>
+<entry><link href="javascript:alert(1)"/></entry></feed>"""
+
+
+@pytest.fixture
+def sandbox() -> OpenSandbox:
+    """The files are the test's own."""
+    return OpenSandbox()
+
+
+def settings_for(folder: Path, *places: str) -> Settings:
+    return Settings(data_dir=folder, fetch_allow=places)
+
+
+async def test_objects_of_a_bucket_are_added_and_changed_ones_become_versions(
+    s3_server: S3Server, desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
+) -> None:
+    prefix = f"scans-{uuid4()}"
+
+    def put(key: str, text: str) -> None:
+        httpx.put(s3_server.signed_url("PUT", f"{prefix}/{key}"), content=text.encode()).raise_for_status()
+
+    put("Harbour/a.txt", "About the harbour.")
+    put("b.txt", "About the ferry.")
+    put(".hidden/c.txt", "Left out.")
+    place = s3_server.endpoint.removeprefix("http://")
+    access = SourceAccess(s3_server.access_key, endpoint=s3_server.endpoint, region=s3_server.region)
+    plan = SourcePlan("s3", f"s3://{s3_server.bucket}/{prefix}", options={"subfolders": "collections"})
+    plan = replace(plan, access=access, password=s3_server.secret_key)
+    watched = await add_watched(desk, owner, settings_for(folder, place), plan)
+    async with adding(watched, sandbox, folder):
+        found = await watched.until(lambda found, _: len(found) == 2)
+        assert {one.filename: one.collection for one in found} == {"a.txt": "Harbour", "b.txt": None}
+        put("b.txt", "About the ferry, again.")
+        found = await watched.until(lambda found, _: len(found) == 3)
+    assert sorted((one.filename, one.version) for one in found) == [("a.txt", 1), ("b.txt", 1), ("b.txt", 2)]
+    await desk.check_books()
+
+
+@pytest.mark.parametrize(("bucket", "error"), [("nowhere", "has no bucket"), ("octavo", "refused the access key")])
+async def test_a_bucket_that_cannot_be_read_says_why(
+    s3_server: S3Server, desk: Desk, owner: UUID, folder: Path, *, bucket: str, error: str
+) -> None:
+    access = SourceAccess(s3_server.access_key, endpoint=s3_server.endpoint)
+    secret = "wrong" if bucket == s3_server.bucket else s3_server.secret_key
+    plan = SourcePlan("s3", f"s3://{bucket}/x", access=access, password=secret)
+    place = s3_server.endpoint.removeprefix("http://")
+    watched = await add_watched(desk, owner, settings_for(folder, place), plan)
+    await watched.look()
+    assert error in str((await watched.view()).error)
+
+
+async def test_files_of_a_webdav_server_are_added_once(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    (tmp_path / "Ä & B").mkdir()
+    (tmp_path / "Ä & B" / "a #1 100%.txt").write_text("About the harbour.")
+    (tmp_path / "b.txt").write_text("About the ferry.")
+    (tmp_path / "c.part").write_text("Not complete.")
+    with running_webdav(tmp_path) as port:
+        plan = SourcePlan("webdav", f"http://127.0.0.1:{port}", options={"subfolders": "tags"})
+        plan = replace(plan, access=SourceAccess(USER), password=PASSWORD)
+        watched = await add_watched(desk, owner, settings_for(folder, f"127.0.0.1:{port}"), plan)
+        async with adding(watched, sandbox, folder):
+            found = await watched.until(lambda found, _: len(found) == 2)
+            assert {one.filename: one.tags for one in found} == {"a #1 100%.txt": ["Ä & B"], "b.txt": []}
+            await watched.look()
+            assert len(await watched.documents()) == 2
+            (tmp_path / "b.txt").write_text("About the ferry, which is late.")
+            found = await watched.until(lambda found, _: len(found) == 3)
+        assert max(one.version for one in found) == 2
+        await desk.rows("UPDATE sources SET secret = NULL")
+        await watched.look()
+        assert "refused the sign-in" in str((await watched.view()).error)
+
+
+async def test_each_entry_of_a_feed_is_added_as_a_link_once(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
+) -> None:
+    with running_site() as site:
+
+        def entries(*names: str) -> Answer:
+            items = "".join(f"<item><link>{site.url}/{name}?utm_source=feed</link></item>" for name in names)
+            return Answer(200, FEED.format(items).encode(), {"ETag": f'"{len(names)}"'})
+
+        def unchanged(asked: Asked) -> Answer:
+            return Answer(304) if asked.headers.get("if-none-match") == '"2"' else Answer(500)
+
+        site.routes["/feed"] = entries("one", "one")
+        watched = await add_watched(
+            desk, owner, settings_for(folder, site.place), SourcePlan("rss", f"{site.url}/feed", every_seconds=60)
+        )
+        async with adding(watched, sandbox, folder):
+            await watched.until(lambda found, _: len(found) == 1)
+            site.routes["/feed"] = entries("one", "two")
+            found = await watched.until(lambda found, _: len(found) == 2)
+            site.routes["/feed"] = unchanged
+            await watched.look()
+            assert (await watched.view()).error is None
+            site.routes["/feed"] = Answer(200, ATOM.format(site.url).encode())
+            found = await watched.until(lambda found, _: len(found) == 3)
+        assert sorted(str(one.source_url) for one in found) == [
+            f"{site.url}/{name}" for name in ("one", "three", "two")
+        ]
+        for body in (b"<html/>", b"", b"<!DOCTYPE r [<!ENTITY a 'b'>]><rss>&a;</rss>"):
+            site.routes["/feed"] = Answer(200, body)
+            await watched.look()
+            assert "not an RSS or Atom feed" in str((await watched.view()).error)
