@@ -18,6 +18,7 @@ from tests.support.visitors import House, OpenHouse, me, refused
 
 KEY = SecretStr("k" * 32)
 NEW = "a completely new password"
+PUBLIC = "https://docs.example.org"
 
 
 def path_of(link: str) -> str:
@@ -98,7 +99,7 @@ async def test_invitations_expire_are_withdrawn_and_replaced(house: House) -> No
 async def test_the_page_shows_the_link_once_and_mails_it(open_house: OpenHouse) -> None:
     mailbox = Mailbox()
     with mail_server(mailbox) as port:
-        settings = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "public_url": "https://docs.example.org"}
+        settings = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "public_url": PUBLIC}
         house = await open_house(**settings)
         ada = await person(house, "ada@example.org")
         data = {"email": "bob@example.org", "role": "member"}
@@ -120,14 +121,15 @@ async def test_the_page_shows_the_link_once_and_mails_it(open_house: OpenHouse) 
 async def test_a_forgotten_password_is_replaced_with_a_link_by_mail(open_house: OpenHouse) -> None:
     mailbox = Mailbox()
     with mail_server(mailbox) as port:
-        house = await open_house(smtp_url=SecretStr(f"smtp://127.0.0.1:{port}"))
+        house = await open_house(smtp_url=SecretStr(f"smtp://127.0.0.1:{port}"), public_url=PUBLIC)
         ada, browser = await person(house, "ada@example.org"), await guest(house)
         known = await browser.post("/reset-password/link", data={"email": "Ada@example.org"})
         unknown = await browser.post("/reset-password/link", data={"email": "eve@example.org"})
         assert (known.status_code, known.text) == (unknown.status_code, unknown.text)
         ((_, recipients, mail),) = mailbox.mails
         assert recipients == ["ada@example.org"]
-        (link,) = re.findall(r"http://\S+", mail.get_content())
+        (link,) = re.findall(r"https://\S+", mail.get_content())
+        assert link.startswith(f"{PUBLIC}/reset-password?token=")
         is_page(await browser.get(path_of(link)))
         data = {"token": token_of(link), "password": NEW}
         weak = await browser.post("/reset-password", data={**data, "password": "short"})
@@ -148,6 +150,23 @@ async def test_asking_for_links_is_limited_and_needs_a_mail_server(house: House)
     answers = [await browser.post("/reset-password/link", data={"email": "a@example.org"}) for _ in range(11)]
     assert [one.status_code for one in answers] == [200] * 10 + [429]
     assert await house.rows("SELECT FROM account_links") == []
+
+
+async def test_the_host_header_never_decides_where_a_mailed_link_leads(open_house: OpenHouse) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port:
+        anywhere = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "host": "0.0.0.0", "sign_up": True}  # noqa: S104
+        house = await open_house(**anywhere)
+        await house.person("ada@example.org")
+        eve = await guest(house)
+        asked = {"data": {"email": "ada@example.org"}, "headers": {"host": "203.0.113.9"}}
+        assert "This server does not send mail." in words(await eve.post("/reset-password/link", **asked))
+        assert (mailbox.mails, await house.rows("SELECT FROM account_links")) == ([], [])
+        named = await guest(await open_house(**anywhere, public_url=PUBLIC))
+        assert (await named.post("/reset-password/link", **asked)).status_code == 200
+        ((_, _, mail),) = mailbox.mails
+        assert PUBLIC in mail.get_content()
+        assert "203.0.113.9" not in mail.get_content()
 
 
 async def test_an_administrator_makes_a_link(house: House) -> None:

@@ -98,7 +98,7 @@ async def _join_as_new_person(request: Request, services: Services, token: str, 
 async def reset_page(request: Request, services: ServicesOf, token: str | None = None) -> Response:
     """Show the form that asks for a link or, with the token of a link, the form for a new password."""
     if token is None:
-        return render(request, "reset_request.html", None, mail=services.settings.smtp_url is not None)
+        return render(request, "reset_request.html", None, mail=people.mails_reset_links(services.settings))
     return await _show_reset(request, services, token)
 
 
@@ -126,8 +126,8 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
     if wanted:
         try:
             await people.admit_reset(request, services, wanted.email)
-            tasks.add_task(people.mail_reset_link, request, services, wanted.email)
-            return render(request, "reset_request.html", None, mail=services.settings.smtp_url is not None, sent=True)
+            tasks.add_task(people.mail_reset_link, services, wanted.email)
+            return render(request, "reset_request.html", None, mail=people.mails_reset_links(services.settings), sent=True)
         except TooFast as error:
             wrong, status = {"email": f"Too many requests. {error.detail}"}, error.status
     return render(request, "reset_request.html", None, status, mail=True, wrong=wrong, email=email)
