@@ -59,6 +59,17 @@ async def test_an_invited_person_creates_an_account_and_joins_once(open_house: O
     assert (await ada.get("/api/v1/invitations")).json()["items"] == []
 
 
+async def test_a_visitor_who_accepts_an_invitation_keeps_the_documents(house: House) -> None:
+    ada, visitor = await person(house, "ada@example.org"), await guest(house)
+    headers = {"x-upload-filename": "peat.txt", "accept": "*/*"}
+    added = await visitor.post("/api/v1/documents", content=b"Peat keeps rain.", headers=headers)
+    data = {"token": token_of(await invite(ada, "bob@example.org")), "password": PASSWORD}
+    went_to(await visitor.post("/invitation", data=data), "/library")
+    (home,) = [one["owner_id"] for one in (await me(visitor))["owners"] if one["role"] == "owner"]
+    documents = await house.rows("SELECT id::text, owner_id::text FROM documents")
+    assert documents == [(added.json()["document_id"], home)]
+
+
 async def test_a_person_with_an_account_signs_in_and_joins(house: House) -> None:
     ada, bob = await person(house, "ada@example.org"), await person(house, "bob@example.org")
     link = await invite(ada, "bob@example.org", "member")

@@ -87,7 +87,8 @@ async def _join(request: Request, services: Services, caller: Caller, token: str
 async def _join_as_new_person(request: Request, services: Services, token: str, password: str) -> None:
     password_hash = await hash_password(password)
     async with services.database.transaction() as connection:
-        secret = await invitations.accept_as_new_person(connection, token, password_hash)
+        replacing = session_secret(request)
+        secret = await invitations.accept_as_new_person(connection, token, password_hash, replacing=replacing)
     remember_session(request, secret)
 
 
