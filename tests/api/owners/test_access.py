@@ -8,9 +8,12 @@ import time
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 from pydantic import SecretStr
 
+from octavo.owners import accounts
 from octavo.owners.second_factor import code_at
+from octavo.web.rooms.account import link_pages
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.deliveries import Mailbox, mail_server
 from tests.support.passwords import PASSWORD
@@ -161,6 +164,19 @@ async def test_asking_for_links_is_limited_and_needs_a_mail_server(house: House)
     answers = [await browser.post("/reset-password/link", data={"email": "a@example.org"}) for _ in range(11)]
     assert [one.status_code for one in answers] == [200] * 10 + [429]
     assert await house.rows("SELECT FROM account_links") == []
+
+
+async def test_no_password_is_hashed_for_a_wrong_token(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = list[str]()
+
+    async def hash_password(password: str) -> str:
+        hashed.append(password)
+        return await accounts.hash_password(password)
+
+    monkeypatch.setattr(link_pages, "hash_password", hash_password)
+    browser = await guest(house)
+    is_page(await browser.post("/reset-password", data={"token": "wrong", "password": NEW}), 403)
+    assert hashed == []
 
 
 async def test_the_host_header_never_decides_where_a_mailed_link_leads(open_house: OpenHouse) -> None:

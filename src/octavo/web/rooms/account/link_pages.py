@@ -138,6 +138,9 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
 async def set_password(request: Request, services: ServicesOf, token: Field = "", password: Field = "") -> Response:
     """Set a new password. All sessions of the person end, and this browser is signed in."""
     try:
+        async with services.database.connection() as connection:
+            # Before the password is hashed, which is slow: anybody can send a wrong token.
+            await account_links.find_person(connection, "password", token)
         password_hash = await hash_password(password)
         async with services.database.transaction() as connection:
             user_id = await account_links.set_password(connection, token, password_hash)
