@@ -21,6 +21,7 @@ from tests.support.visitors import House, OpenHouse, me, refused
 
 KEY = SecretStr("k" * 32)
 NEW = "a completely new password"
+PROGRAM = {"accept": "*/*"}
 PUBLIC = "https://docs.example.org"
 
 
@@ -64,7 +65,7 @@ async def test_an_invited_person_creates_an_account_and_joins_once(open_house: O
 
 async def test_a_visitor_who_accepts_an_invitation_keeps_the_documents(house: House) -> None:
     ada, visitor = await person(house, "ada@example.org"), await guest(house)
-    headers = {"x-upload-filename": "peat.txt", "accept": "*/*"}
+    headers = PROGRAM | {"x-upload-filename": "peat.txt"}
     added = await visitor.post("/api/v1/documents", content=b"Peat keeps rain.", headers=headers)
     data = {"token": token_of(await invite(ada, "bob@example.org")), "password": PASSWORD}
     went_to(await visitor.post("/invitation", data=data), "/library")
@@ -108,6 +109,19 @@ async def test_invitations_expire_are_withdrawn_and_replaced(house: House) -> No
         "SELECT kind, actor_id IS NOT NULL FROM events WHERE kind LIKE 'invitation.%%' ORDER BY id"
     )
     assert kinds == [("invitation.add", True)] * 2 + [("invitation.withdraw", True), ("invitation.add", True)]
+
+
+async def test_invitations_are_limited_because_they_are_mailed_to_anybody(house: House) -> None:
+    ada = await person(house, "ada@example.org")
+    await invite(ada, "a@example.org")
+    await house.run("UPDATE allowances SET tokens = 0 WHERE key LIKE 'invitations of %%'")
+    refused(await ada.post("/api/v1/invitations", json={"email": "b@example.org"}, headers=PROGRAM), 429, "RATE_LIMIT")
+    page = await ada.post("/settings/account/invitations", data={"email": "b@example.org"})
+    is_page(page, 429)
+    assert "Too many invitations. Try again in" in words(page)
+    assert len(await house.rows("SELECT FROM invitations")) == 1
+    machine = await administrator(house)
+    await invite(machine, "c@example.org")
 
 
 async def test_the_page_shows_the_link_once_and_mails_it(open_house: OpenHouse) -> None:

@@ -34,6 +34,7 @@ async def invite(
     request: Request, services: Services, caller: Caller, email: str, role: Role, days: int
 ) -> NewInvitation:
     """Create an invitation, and send it by mail if a mail server is set up."""
+    await services.limits.admit_invitation(caller)
     async with services.database.transaction() as connection:
         made, token = await invitations.invite(connection, caller, email, role, days)
     link = public_address(request, services, invitation_path(token))
