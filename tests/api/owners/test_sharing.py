@@ -183,3 +183,15 @@ async def test_the_audit_page_filters_and_exports(house: House) -> None:
     assert {one["person"] for one in rows} == {"ada@example.org"}
     assert "'=HYPERLINK" in {one["object"] for one in rows}
     assert {one["action"] for one in rows} >= {"account.sign_up", "created"}
+
+
+async def test_filters_that_make_no_sense_are_refused_or_ignored(house: House) -> None:
+    ada = await person(house, "ada@example.org")
+    for day in ("0001-01-01", "9999-12-31"):
+        query = {"since": "0001-01-01", "until": day}
+        found = (await ada.get("/api/v1/audit", params=query, headers=API)).json()["items"]
+        assert bool(found) == (day == "9999-12-31")
+        is_page(await ada.get("/settings/audit", params=query))
+        assert (await ada.get("/api/v1/audit/csv", params=query)).status_code == 200
+    refused(await ada.get("/api/v1/audit", params={"action": "a\x00"}, headers=API), 422, "VALIDATION")
+    is_page(await ada.get("/settings/audit", params={"action": "a\x00"}))
