@@ -196,7 +196,7 @@ async def test_no_password_is_hashed_for_a_wrong_token(house: House, monkeypatch
 async def test_the_host_header_never_decides_where_a_mailed_link_leads(open_house: OpenHouse) -> None:
     mailbox = Mailbox()
     with mail_server(mailbox) as port:
-        anywhere = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "host": "0.0.0.0", "sign_up": True}  # noqa: S104
+        anywhere = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "host": "0.0.0.0", "sign_up": True}
         house = await open_house(**anywhere)
         await house.person("ada@example.org")
         eve = await guest(house)

@@ -128,7 +128,9 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
         try:
             await people.admit_reset(request, services, wanted.email)
             tasks.add_task(people.mail_reset_link, services, wanted.email)
-            return render(request, "reset_request.html", None, mail=people.mails_reset_links(services.settings), sent=True)
+            return render(
+                request, "reset_request.html", None, mail=people.mails_reset_links(services.settings), sent=True
+            )
         except TooFast as error:
             wrong, status = {"email": f"Too many requests. {error.detail}"}, error.status
     return render(request, "reset_request.html", None, status, mail=True, wrong=wrong, email=email)
