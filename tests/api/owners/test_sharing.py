@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import httpx
 
-from tests.api.rooms.conftest import guest, heading, is_page, person, went_to, words
+from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
+from tests.support.passwords import PASSWORD
 from tests.support.visitors import House, OpenHouse, me, refused
 
 API = {"accept": "application/json"}
@@ -195,3 +196,18 @@ async def test_filters_that_make_no_sense_are_refused_or_ignored(house: House) -
         assert (await ada.get("/api/v1/audit/csv", params=query)).status_code == 200
     refused(await ada.get("/api/v1/audit", params={"action": "a\x00"}, headers=API), 422, "VALIDATION")
     is_page(await ada.get("/settings/audit", params={"action": "a\x00"}))
+
+
+async def test_what_a_visitor_did_is_not_attributed_to_the_administrator(house: House) -> None:
+    browser = await guest(house)
+    headers = API | {"x-upload-filename": "peat.txt"}
+    assert (await browser.post("/api/v1/documents", content=b"Peat keeps rain.", headers=headers)).status_code == 202
+    account = {"email": "ada@example.org", "password": PASSWORD}
+    assert (await browser.post("/api/v1/account", json=account, headers=API)).status_code == 201
+    found = (await browser.get("/api/v1/audit", headers=API)).json()["items"]
+    assert {one["actor"] for one in found if one["action"].startswith("created")} == {None}
+    page = words(await browser.get("/settings/audit"))
+    assert ("Visitor without an account" in page, "Administrator of this machine" in page) == (True, False)
+    machine = await administrator(house)
+    await share(machine, collection_id=(await machine.post("/api/v1/collections", json={"name": "A"})).json()["id"])
+    assert (await machine.get("/api/v1/audit", headers=API)).json()["items"][0]["actor"] == "administrator"

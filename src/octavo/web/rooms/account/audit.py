@@ -103,7 +103,7 @@ async def _as_csv(services: Services, caller: Caller, wanted: AuditFilter) -> As
 
 def _cells(one: AuditEntry) -> tuple[str, ...]:
     detail = " ".join(f"{name}={value}" for name, value in one.detail.items())
-    cells = (one.actor or "administrator", one.via or "", one.action, one.thing or "", str(one.document_id or ""))
+    cells = (one.actor or "visitor", one.via or "", one.action, one.thing or "", str(one.document_id or ""))
     return one.at.isoformat(), *cells, detail
 
 
