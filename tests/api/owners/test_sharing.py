@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 
+from octavo.library import shares
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.passwords import PASSWORD
 from tests.support.visitors import House, OpenHouse, me, refused
@@ -211,3 +214,18 @@ async def test_what_a_visitor_did_is_not_attributed_to_the_administrator(house: 
     machine = await administrator(house)
     await share(machine, collection_id=(await machine.post("/api/v1/collections", json={"name": "A"})).json()["id"])
     assert (await machine.get("/api/v1/audit", headers=API)).json()["items"][0]["actor"] == "administrator"
+
+
+async def test_a_long_collection_is_shown_page_by_page(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "MOST_LISTED", 1)
+    ada = await person(house, "ada@example.org")
+    for title in ("Bog", "Farm"):
+        await add_text(house, ada, title, "Text.", collection="Land")
+    (land,) = (await ada.get("/api/v1/collections", headers=API)).json()["items"]
+    reader, path = await guest(house), path_of((await share(ada, collection_id=land["id"]))["link"])
+    first = await reader.get(path)
+    assert ("Bog" in words(first), "Farm" in words(first)) == (True, False)
+    (more,) = re.findall(rf'href="({path}\?cursor=[^"]+)"', first.text)
+    second = await reader.get(more)
+    is_page(second)
+    assert ("Bog" in words(second), "Farm" in words(second), "cursor=" in second.text) == (False, True, False)
