@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import psycopg
@@ -14,6 +15,7 @@ import pytest
 from docling_serve_sdk import ConvertDocumentsRequestOptions, DoclingClient, OutputFormat
 from docling_serve_sdk.client import DoclingAPIError
 
+from octavo.web.rooms.extraction.stateless import MOST_PER_OWNER
 from tests.support.passwords import PASSWORD
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import Server
@@ -211,6 +213,26 @@ def test_only_an_api_key_opens_these_routes(place: Place, request_line: str) -> 
             assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHENTICATED")
             assert answer.json()["detail"]
     assert place.rows() == before
+
+
+def test_a_busy_account_is_refused_before_anything_is_read_or_fetched(place: Place, program: httpx.Client) -> None:
+    owner, other = place.session.get("/api/v1/session").json()["owner_id"], uuid4()
+    with psycopg.connect(place.web.database_info, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO slots (key, process, number, seen_at) VALUES (%s, %s, %s, clock_timestamp() + interval '1 h')",
+            (f"extractions {owner}", other, MOST_PER_OWNER),
+        )
+        try:
+            answers = [
+                program.post(SOURCE, json={"sources": [{"kind": "http", "url": f"{place.site.url}/late"}]}),
+                program.post(SOURCE, content=b"not JSON"),
+                program.post(FILE, files={"files": ("a.md", b"# A")}),
+                process(program, "a.md", b"# A"),
+            ]
+        finally:
+            connection.execute("DELETE FROM slots WHERE process = %s", (other,))
+    assert [one.status_code for one in answers] == [429] * 4
+    assert "/late" not in str(place.site.asked)
 
 
 def test_a_file_over_the_limit_is_refused(program: httpx.Client) -> None:

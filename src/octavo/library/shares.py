@@ -7,6 +7,7 @@ from uuid import UUID
 
 from octavo.core.errors import BadInput, ErrorClass, NotAllowed, NotFound
 from octavo.core.ids import hash_token, new_id, new_token
+from octavo.core.pagination import Page
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.documents import Filters, find_documents, list_documents
 from octavo.owners import Caller
@@ -16,7 +17,7 @@ from octavo.records.documents import Document
 
 QUERIES = load_queries("shares")
 DEFAULT_DAYS, MOST_DAYS = 7, 365
-MOST_LISTED = 500
+MOST_LISTED = 100
 
 
 class ShareRefused(BadInput):
@@ -83,14 +84,12 @@ async def open_share(connection: Connection, token: str) -> OpenShare:
     return OpenShare(**rows[0])
 
 
-async def shared_documents(connection: Connection, opened: OpenShare) -> list[Document]:
-    """List the documents that a link shows."""
+async def shared_documents(connection: Connection, opened: OpenShare, cursor: str | None = None) -> Page[Document]:
+    """List the documents that a link shows, some at a time."""
     if opened.document_id:
-        return [await shared_document(connection, opened, opened.document_id)]
-    page = await list_documents(
-        connection, opened.owner_id, Filters(collection=opened.collection), sort="title", limit=MOST_LISTED
-    )
-    return page.items
+        return Page([await shared_document(connection, opened, opened.document_id)], None)
+    wanted = Filters(collection=opened.collection)
+    return await list_documents(connection, opened.owner_id, wanted, sort="title", cursor=cursor, limit=MOST_LISTED)
 
 
 async def shared_document(connection: Connection, opened: OpenShare, document: UUID) -> Document:

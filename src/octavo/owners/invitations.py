@@ -8,11 +8,12 @@ from uuid import UUID
 from octavo.core.errors import AlreadyMember, NotAllowed, NotFound
 from octavo.core.ids import hash_token, new_id, new_token
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.owners.accounts import insert_user
+from octavo.owners.accounts import first_owner, insert_user
 from octavo.owners.audit import record
 from octavo.owners.callers import Caller, Role
 from octavo.owners.errors import LinkRefused
-from octavo.owners.sessions import insert_session
+from octavo.owners.members import switch_owner
+from octavo.owners.sessions import open_session
 from octavo.records.account import Invitation
 
 QUERIES = load_queries("access")
@@ -80,12 +81,19 @@ async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
     return owner_id
 
 
-async def accept_as_new_person(connection: Connection, token: str, password_hash: str) -> str:
-    """Create an account with the invited address, and join. Returns the secret of its first session."""
+async def accept_as_new_person(
+    connection: Connection, token: str, password_hash: str, *, replacing: str | None = None
+) -> str:
+    """Create an account with the invited address, and join. Returns the secret of its first session.
+
+    The documents of a visitor, whose session is `replacing`, are moved to the person's own account.
+    """
     invitation = await find_invitation(connection, token)
     user_id = await insert_user(connection, invitation.email, password_hash)
     owner_id = await accept(connection, token, user_id)
-    return await insert_session(connection, owner_id, user_id)
+    secret = await open_session(connection, await first_owner(connection, user_id), user_id, replacing=replacing)
+    await switch_owner(connection, user_id, secret, owner_id)
+    return secret
 
 
 def _require_manager(caller: Caller) -> None:

@@ -162,9 +162,11 @@ class NewShare(Share):
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An action of a person or program. `actor` is the person's address, and null for this machine's administrator.
+    """An action of a person or program.
 
-    `via`: with a session or an API key. `thing` is the current name of what was changed, if it still exists.
+    `actor` is the person's address, `administrator` for this machine's administrator, and null for a visitor without
+    an account. `via`: with a session or an API key. `thing` is the current name of what was changed, if it still
+    exists.
     """
 
     id: int

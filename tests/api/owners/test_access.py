@@ -8,9 +8,12 @@ import time
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 from pydantic import SecretStr
 
+from octavo.owners import accounts
 from octavo.owners.second_factor import code_at
+from octavo.web.rooms.account import link_pages
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.deliveries import Mailbox, mail_server
 from tests.support.passwords import PASSWORD
@@ -18,6 +21,8 @@ from tests.support.visitors import House, OpenHouse, me, refused
 
 KEY = SecretStr("k" * 32)
 NEW = "a completely new password"
+PROGRAM = {"accept": "*/*"}
+PUBLIC = "https://docs.example.org"
 
 
 def path_of(link: str) -> str:
@@ -58,6 +63,17 @@ async def test_an_invited_person_creates_an_account_and_joins_once(open_house: O
     assert (await ada.get("/api/v1/invitations")).json()["items"] == []
 
 
+async def test_a_visitor_who_accepts_an_invitation_keeps_the_documents(house: House) -> None:
+    ada, visitor = await person(house, "ada@example.org"), await guest(house)
+    headers = PROGRAM | {"x-upload-filename": "peat.txt"}
+    added = await visitor.post("/api/v1/documents", content=b"Peat keeps rain.", headers=headers)
+    data = {"token": token_of(await invite(ada, "bob@example.org")), "password": PASSWORD}
+    went_to(await visitor.post("/invitation", data=data), "/library")
+    (home,) = [one["owner_id"] for one in (await me(visitor))["owners"] if one["role"] == "owner"]
+    documents = await house.rows("SELECT id::text, owner_id::text FROM documents")
+    assert documents == [(added.json()["document_id"], home)]
+
+
 async def test_a_person_with_an_account_signs_in_and_joins(house: House) -> None:
     ada, bob = await person(house, "ada@example.org"), await person(house, "bob@example.org")
     link = await invite(ada, "bob@example.org", "member")
@@ -95,10 +111,23 @@ async def test_invitations_expire_are_withdrawn_and_replaced(house: House) -> No
     assert kinds == [("invitation.add", True)] * 2 + [("invitation.withdraw", True), ("invitation.add", True)]
 
 
+async def test_invitations_are_limited_because_they_are_mailed_to_anybody(house: House) -> None:
+    ada = await person(house, "ada@example.org")
+    await invite(ada, "a@example.org")
+    await house.run("UPDATE allowances SET tokens = 0 WHERE key LIKE 'invitations of %%'")
+    refused(await ada.post("/api/v1/invitations", json={"email": "b@example.org"}, headers=PROGRAM), 429, "RATE_LIMIT")
+    page = await ada.post("/settings/account/invitations", data={"email": "b@example.org"})
+    is_page(page, 429)
+    assert "Too many invitations. Try again in" in words(page)
+    assert len(await house.rows("SELECT FROM invitations")) == 1
+    machine = await administrator(house)
+    await invite(machine, "c@example.org")
+
+
 async def test_the_page_shows_the_link_once_and_mails_it(open_house: OpenHouse) -> None:
     mailbox = Mailbox()
     with mail_server(mailbox) as port:
-        settings = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "public_url": "https://docs.example.org"}
+        settings = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "public_url": PUBLIC}
         house = await open_house(**settings)
         ada = await person(house, "ada@example.org")
         data = {"email": "bob@example.org", "role": "member"}
@@ -120,14 +149,15 @@ async def test_the_page_shows_the_link_once_and_mails_it(open_house: OpenHouse) 
 async def test_a_forgotten_password_is_replaced_with_a_link_by_mail(open_house: OpenHouse) -> None:
     mailbox = Mailbox()
     with mail_server(mailbox) as port:
-        house = await open_house(smtp_url=SecretStr(f"smtp://127.0.0.1:{port}"))
+        house = await open_house(smtp_url=SecretStr(f"smtp://127.0.0.1:{port}"), public_url=PUBLIC)
         ada, browser = await person(house, "ada@example.org"), await guest(house)
         known = await browser.post("/reset-password/link", data={"email": "Ada@example.org"})
         unknown = await browser.post("/reset-password/link", data={"email": "eve@example.org"})
         assert (known.status_code, known.text) == (unknown.status_code, unknown.text)
         ((_, recipients, mail),) = mailbox.mails
         assert recipients == ["ada@example.org"]
-        (link,) = re.findall(r"http://\S+", mail.get_content())
+        (link,) = re.findall(r"https://\S+", mail.get_content())
+        assert link.startswith(f"{PUBLIC}/reset-password?token=")
         is_page(await browser.get(path_of(link)))
         data = {"token": token_of(link), "password": NEW}
         weak = await browser.post("/reset-password", data={**data, "password": "short"})
@@ -148,6 +178,36 @@ async def test_asking_for_links_is_limited_and_needs_a_mail_server(house: House)
     answers = [await browser.post("/reset-password/link", data={"email": "a@example.org"}) for _ in range(11)]
     assert [one.status_code for one in answers] == [200] * 10 + [429]
     assert await house.rows("SELECT FROM account_links") == []
+
+
+async def test_no_password_is_hashed_for_a_wrong_token(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = list[str]()
+
+    async def hash_password(password: str) -> str:
+        hashed.append(password)
+        return await accounts.hash_password(password)
+
+    monkeypatch.setattr(link_pages, "hash_password", hash_password)
+    browser = await guest(house)
+    is_page(await browser.post("/reset-password", data={"token": "wrong", "password": NEW}), 403)
+    assert hashed == []
+
+
+async def test_the_host_header_never_decides_where_a_mailed_link_leads(open_house: OpenHouse) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port:
+        anywhere = {"smtp_url": SecretStr(f"smtp://127.0.0.1:{port}"), "host": "0.0.0.0", "sign_up": True}
+        house = await open_house(**anywhere)
+        await house.person("ada@example.org")
+        eve = await guest(house)
+        asked = {"data": {"email": "ada@example.org"}, "headers": {"host": "203.0.113.9"}}
+        assert "This server does not send mail." in words(await eve.post("/reset-password/link", **asked))
+        assert (mailbox.mails, await house.rows("SELECT FROM account_links")) == ([], [])
+        named = await guest(await open_house(**anywhere, public_url=PUBLIC))
+        assert (await named.post("/reset-password/link", **asked)).status_code == 200
+        ((_, _, mail),) = mailbox.mails
+        assert PUBLIC in mail.get_content()
+        assert "203.0.113.9" not in mail.get_content()
 
 
 async def test_an_administrator_makes_a_link(house: House) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 
-from tests.api.rooms.conftest import guest, heading, is_page, person, went_to, words
+from octavo.library import shares
+from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
+from tests.support.passwords import PASSWORD
 from tests.support.visitors import House, OpenHouse, me, refused
 
 API = {"accept": "application/json"}
@@ -183,3 +187,45 @@ async def test_the_audit_page_filters_and_exports(house: House) -> None:
     assert {one["person"] for one in rows} == {"ada@example.org"}
     assert "'=HYPERLINK" in {one["object"] for one in rows}
     assert {one["action"] for one in rows} >= {"account.sign_up", "created"}
+
+
+async def test_filters_that_make_no_sense_are_refused_or_ignored(house: House) -> None:
+    ada = await person(house, "ada@example.org")
+    for day in ("0001-01-01", "9999-12-31"):
+        query = {"since": "0001-01-01", "until": day}
+        found = (await ada.get("/api/v1/audit", params=query, headers=API)).json()["items"]
+        assert bool(found) == (day == "9999-12-31")
+        is_page(await ada.get("/settings/audit", params=query))
+        assert (await ada.get("/api/v1/audit/csv", params=query)).status_code == 200
+    refused(await ada.get("/api/v1/audit", params={"action": "a\x00"}, headers=API), 422, "VALIDATION")
+    is_page(await ada.get("/settings/audit", params={"action": "a\x00"}))
+
+
+async def test_what_a_visitor_did_is_not_attributed_to_the_administrator(house: House) -> None:
+    browser = await guest(house)
+    headers = API | {"x-upload-filename": "peat.txt"}
+    assert (await browser.post("/api/v1/documents", content=b"Peat keeps rain.", headers=headers)).status_code == 202
+    account = {"email": "ada@example.org", "password": PASSWORD}
+    assert (await browser.post("/api/v1/account", json=account, headers=API)).status_code == 201
+    found = (await browser.get("/api/v1/audit", headers=API)).json()["items"]
+    assert {one["actor"] for one in found if one["action"].startswith("created")} == {None}
+    page = words(await browser.get("/settings/audit"))
+    assert ("Visitor without an account" in page, "Administrator of this machine" in page) == (True, False)
+    machine = await administrator(house)
+    await share(machine, collection_id=(await machine.post("/api/v1/collections", json={"name": "A"})).json()["id"])
+    assert (await machine.get("/api/v1/audit", headers=API)).json()["items"][0]["actor"] == "administrator"
+
+
+async def test_a_long_collection_is_shown_page_by_page(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "MOST_LISTED", 1)
+    ada = await person(house, "ada@example.org")
+    for title in ("Bog", "Farm"):
+        await add_text(house, ada, title, "Text.", collection="Land")
+    (land,) = (await ada.get("/api/v1/collections", headers=API)).json()["items"]
+    reader, path = await guest(house), path_of((await share(ada, collection_id=land["id"]))["link"])
+    first = await reader.get(path)
+    assert ("Bog" in words(first), "Farm" in words(first)) == (True, False)
+    (more,) = re.findall(rf'href="({path}\?cursor=[^"]+)"', first.text)
+    second = await reader.get(more)
+    is_page(second)
+    assert ("Bog" in words(second), "Farm" in words(second), "cursor=" in second.text) == (False, True, False)

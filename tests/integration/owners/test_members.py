@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from uuid import uuid4
+from collections.abc import Awaitable, Callable
+from functools import partial
+from uuid import UUID, uuid4
 
 import pytest
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, OctavoError
 from octavo.database import Connection
+from octavo.library.collections import list_collections
+from octavo.library.shares import ShareRefused, open_share, share
 from octavo.owners import Caller, Role, local_owner, make_sign_in_link, use_sign_in_link
+from octavo.owners.errors import LinkRefused
+from octavo.owners.invitations import find_invitation, invite
 from octavo.owners.members import (
     add_member,
     change_role,
@@ -92,6 +98,33 @@ async def test_a_removed_membership_ends_the_sessions_for_that_owner_only(
     await remove_member(connection, ada, user_of(bob))
     assert await people.find(here) is None
     assert (await people.caller("home")).user_id == bob.user_id
+
+
+@pytest.mark.parametrize("leave", [remove_member, partial(change_role, role="reader")])
+async def test_a_former_owner_keeps_no_link_that_leads_back(
+    people: People, connection: Connection, leave: Callable[[Connection, Caller, UUID], Awaitable[object]]
+) -> None:
+    ada, secret = await people.add("ada@example.org"), await people.sign_up("bob@example.org")
+    await add_member(connection, ada, "bob@example.org", "owner")
+    bob = await at(people, secret, ada)
+    _, token = await invite(connection, bob, "me-again@example.org", "owner")
+    await leave(connection, ada, user_of(bob))
+    with pytest.raises(LinkRefused):
+        await find_invitation(connection, token)
+
+
+async def test_the_shared_links_of_a_removed_member_end(people: People, connection: Connection) -> None:
+    ada, secret = await people.add("ada@example.org"), await people.sign_up("bob@example.org")
+    await people.run("INSERT INTO collections (id, owner_id, name) VALUES (%s, %s, 'A')", uuid4(), ada.owner_id)
+    (collection,) = await list_collections(connection, ada.owner_id)
+    await add_member(connection, ada, "bob@example.org", "member")
+    bob = await at(people, secret, ada)
+    _, kept = await share(connection, ada, collection=collection.id)
+    _, ended = await share(connection, bob, collection=collection.id)
+    await remove_member(connection, ada, user_of(bob))
+    assert (await open_share(connection, kept)).collection == "A"
+    with pytest.raises(ShareRefused):
+        await open_share(connection, ended)
 
 
 async def test_a_membership_that_is_gone_by_any_way_ends_the_session(people: People, connection: Connection) -> None:

@@ -6,7 +6,8 @@ VALUES (:process, :kind, :owner, :detail, coalesce(:actor::uuid, nullif(current_
 
 -- name: actions(owner, person, action, since, until, before_epoch, before_id, most)
 -- Events with an actor, newest first. `action` is the kind of an event, or the part of it before the dot.
-SELECT e.id, e.epoch, e.at, e.kind AS action, e.via, e.actor_id, a.email AS actor, e.document_id, e.detail,
+SELECT e.id, e.epoch, e.at, e.kind AS action, e.via, e.actor_id, e.document_id, e.detail,
+       coalesce(a.email, CASE WHEN EXISTS (SELECT FROM owners o WHERE o.id = e.actor_id AND o.kind = 'local') THEN 'administrator' END) AS actor,
        coalesce(nullif(d.title, ''), d.filename, u.email, k.name, c.name, i.email, nullif(sd.title, ''), sd.filename, sc.name) AS thing
 FROM events e LEFT JOIN users a ON a.id = e.actor_id
 LEFT JOIN documents d ON d.id = e.document_id AND d.owner_id = e.owner_id

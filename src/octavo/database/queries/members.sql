@@ -16,15 +16,25 @@ SELECT FROM owners WHERE id = :owner FOR NO KEY UPDATE;
 INSERT INTO memberships (owner_id, user_id, role) VALUES (:owner, :user, :role) ON CONFLICT DO NOTHING;
 
 -- name: change_role(owner, user, role)!
--- A person decides about the role from now on, unless the claims of a provider grant one.
+-- A person decides about the role from now on, unless the claims of a provider grant one. The open invitations of the account
+-- end if an owner gets another role, because the person may know the link of one for an owner.
+WITH withdrawn AS (
+    DELETE FROM invitations i WHERE i.owner_id = :owner AND :role::text <> 'owner'
+      AND EXISTS (SELECT FROM memberships m WHERE m.owner_id = :owner AND m.user_id = :user AND m.role = 'owner')
+)
 UPDATE memberships SET role = :role, granted_by = 'person' WHERE owner_id = :owner AND user_id = :user;
 
 -- name: remove_member(owner, user)!
--- Also deletes their sessions and keys for this owner.
+-- Also ends what would still give them access: their sessions, keys and shared links for this owner and, after an owner, the open
+-- invitations.
 WITH gone AS (
-    DELETE FROM memberships WHERE owner_id = :owner AND user_id = :user RETURNING owner_id, user_id
+    DELETE FROM memberships WHERE owner_id = :owner AND user_id = :user RETURNING owner_id, user_id, role
 ), ended AS (
     DELETE FROM sessions s USING gone WHERE s.owner_id = gone.owner_id AND s.user_id = gone.user_id
+), unshared AS (
+    DELETE FROM shares s USING gone WHERE s.owner_id = gone.owner_id AND s.created_by = gone.user_id
+), withdrawn AS (
+    DELETE FROM invitations i USING gone WHERE i.owner_id = gone.owner_id AND gone.role = 'owner'
 )
 UPDATE api_keys k SET revoked_at = clock_timestamp() FROM gone
 WHERE k.owner_id = gone.owner_id AND k.user_id = gone.user_id AND k.revoked_at IS NULL;

@@ -29,6 +29,7 @@ QUERIES = load_queries("limits")
 MINUTE, HOUR = 60.0, 3600.0
 RETRY_UPLOAD_SECONDS = 5.0
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
+INVITATIONS_PER_HOUR = 60
 # Buckets that were not used for this long are full again and deleted; no bucket takes longer to fill.
 FORGET_SECONDS = HOUR
 # If a web process has not reported for this long, its uploads and streams no longer count.
@@ -311,6 +312,15 @@ class Limits:
     async def admit_sign_up(self, address: str) -> None:
         """Count a sign-up towards the limit for this address. Called before the password is hashed, which is slow."""
         await self.allowances.take(f"sign-ups from {address}", self.sign_ups)
+
+    async def admit_invitation(self, caller: Caller) -> None:
+        """Count an invitation towards the limit of its account, because it can be mailed to anybody.
+
+        Administrators are not limited.
+        """
+        if not caller.is_admin:
+            allowance = Allowance(INVITATIONS_PER_HOUR, HOUR)
+            await self.allowances.take(f"invitations of {caller.owner_id}", allowance)
 
 
 def make_limits(settings: Settings, database: Database, clock: Clock = time.monotonic) -> Limits:

@@ -77,6 +77,12 @@ class Failure:
         return f"{self.title} {self.detail}" if self.detail else self.title
 
 
+def logged_path(request: Request) -> str:
+    """Return the path for the log. The values of parameters named `token` are left out, because they grant access."""
+    token = request.path_params.get("token")
+    return request.url.path.replace(token, "…") if token else request.url.path
+
+
 # Returns a page for browsers and None for programs.
 AsPage = Callable[[Request, Failure], Awaitable[Response | None]]
 
@@ -96,7 +102,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     @app.exception_handler(OctavoError)
     async def known(request: Request, error: OctavoError) -> Response:
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            log.warning("request failed", path=request.url.path, code=error.code, reason=error.line)
+            log.warning("request failed", path=logged_path(request), code=error.code, reason=error.line)
         wait = error.retry_after_seconds
         headers = dict(getattr(error, "headers", {})) | ({"retry-after": str(math.ceil(wait))} if wait else {})
         fields = getattr(error, "fields", {})
@@ -128,12 +134,12 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     async def disconnected(request: Request, error: ClientDisconnect) -> JSONResponse:
         """Handle a client that disconnected during its request. A response is required, although nobody reads it."""
         del error
-        log.info("caller left", path=request.url.path)
+        log.info("caller left", path=logged_path(request))
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")
 
     @app.exception_handler(Exception)
     async def unknown(request: Request, error: Exception) -> Response:
-        log.error("request crashed", path=request.url.path, exc_info=error)
+        log.error("request crashed", path=logged_path(request), exc_info=error)
         return await answer(request, Failure(Defect.status, Defect.code, Defect().title, headers=dict(crash_headers)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI, HTTPException, Request, Response
+from structlog.testing import capture_logs
 
 from octavo.core.errors import NotFound, StorageFailed, TooLarge
 from octavo.web.http.problems import MEDIA_TYPE, Failure, handle_problems
@@ -51,6 +52,10 @@ def failing_app() -> FastAPI:
     @app.get("/defect")
     async def defect() -> None:
         raise RuntimeError("canary in a message")
+
+    @app.get("/shared/{token}/{what}")
+    async def shared(token: str, what: str) -> None:
+        raise StorageFailed if what == "disk" else RuntimeError(f"canary {len(token)}")
 
     return app
 
@@ -116,3 +121,12 @@ async def test_a_wrong_method_gets_the_allowed_methods(path: str, allowed: str) 
 async def test_errors_of_libraries_get_our_own_messages(method: str, path: str, more: Any, said: str) -> None:  # noqa: ANN401
     body = (await get(path, method, **more)).json()
     assert said in {body["title"], body["detail"]}
+
+
+@pytest.mark.parametrize("what", ["disk", "defect"])
+async def test_the_token_of_a_link_is_not_logged(what: str) -> None:
+    with capture_logs() as logged:
+        await get(f"/shared/a-secret-token/{what}")
+    (entry,) = logged
+    assert entry["path"] == f"/shared/…/{what}"
+    assert "a-secret-token" not in str(entry)

@@ -43,8 +43,12 @@ async def invite(
     if wanted is None:
         said = {"invite": "Enter a valid e-mail address." if "email" in wrong else "Choose a role."}
         return await show_account(request, services, frame, 422, wrong=said, invite_email=email)
-    days = wanted.expires_in_days
-    made = await people.invite(request, services, frame.caller, wanted.email, wanted.role, days)
+    try:
+        days = wanted.expires_in_days
+        made = await people.invite(request, services, frame.caller, wanted.email, wanted.role, days)
+    except TooFast as error:
+        said = {"invite": f"Too many invitations. {error.detail}"}
+        return await show_account(request, services, frame, error.status, wrong=said, invite_email=email)
     return await show_account(request, services, frame, 201, invited=made)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import AsyncGenerator
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated
@@ -28,6 +29,7 @@ router = APIRouter(prefix="/api/v1/audit", tags=["account"])
 pages_router = APIRouter(include_in_schema=False, prefix="/settings/audit")
 CSV_BATCH, CSV_MOST = 500, 100_000
 HEAD = ("time", "person", "via", "action", "object", "document_id", "detail")
+NO_NULL = r"^[^\x00]*$"
 # Groups of actions, by the first part of their names.
 ACTIONS = {
     "": "All",
@@ -46,16 +48,19 @@ ACTIONS = {
 
 def wanted_actions(
     person: Annotated[UUID | None, Query(description="Only actions of this person.")] = None,
-    action: Annotated[str | None, Query(max_length=100, description="Only this action, or this group.")] = None,
+    action: Annotated[
+        str | None, Query(max_length=100, pattern=NO_NULL, description="Only this action, or this group.")
+    ] = None,
     since: Annotated[date | None, Query(description="Only from this day on.")] = None,
     until: Annotated[date | None, Query(description="Only up to this day.")] = None,
 ) -> AuditFilter:
-    return AuditFilter(
-        person,
-        action,
-        datetime(since.year, since.month, since.day, tzinfo=UTC) if since else None,
-        datetime(until.year, until.month, until.day, tzinfo=UTC) + timedelta(days=1) if until else None,
-    )
+    # No time is after the last possible day.
+    last = until + timedelta(days=1) if until and until < date.max else None
+    return AuditFilter(person, action, _begin(since), _begin(last))
+
+
+def _begin(day: date | None) -> datetime | None:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
 
 
 Wanted = Annotated[AuditFilter, Depends(wanted_actions)]
@@ -98,7 +103,7 @@ async def _as_csv(services: Services, caller: Caller, wanted: AuditFilter) -> As
 
 def _cells(one: AuditEntry) -> tuple[str, ...]:
     detail = " ".join(f"{name}={value}" for name, value in one.detail.items())
-    cells = (one.actor or "administrator", one.via or "", one.action, one.thing or "", str(one.document_id or ""))
+    cells = (one.actor or "visitor", one.via or "", one.action, one.thing or "", str(one.document_id or ""))
     return one.at.isoformat(), *cells, detail
 
 
@@ -122,11 +127,12 @@ async def audit_page(
 ) -> Response:
     """Show the actions, with filters. A filter that is not valid is ignored."""
     _require_manager(frame.caller)
-    wanted = wanted_actions(_as_id(person), action or None, _as_day(since), _as_day(until))
+    known = action if re.fullmatch(NO_NULL, action) else ""
+    wanted = wanted_actions(_as_id(person), known or None, _as_day(since), _as_day(until))
     async with services.database.connection() as connection:
         page = await list_actions(connection, frame.caller.owner_id, wanted, cursor=cursor)
         people = await members.list_members(connection, frame.caller.owner_id)
-    given = {"person": person, "action": action, "since": since, "until": until}
+    given = {"person": person, "action": known, "since": since, "until": until}
     query = {name: value for name, value in given.items() if value}
     names = {"": "Everybody", **{str(one.user_id): one.email for one in people}}
     more = f"/settings/audit?{urlencode({**query, 'cursor': page.next_cursor})}" if page.next_cursor else None

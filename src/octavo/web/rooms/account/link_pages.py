@@ -87,7 +87,8 @@ async def _join(request: Request, services: Services, caller: Caller, token: str
 async def _join_as_new_person(request: Request, services: Services, token: str, password: str) -> None:
     password_hash = await hash_password(password)
     async with services.database.transaction() as connection:
-        secret = await invitations.accept_as_new_person(connection, token, password_hash)
+        replacing = session_secret(request)
+        secret = await invitations.accept_as_new_person(connection, token, password_hash, replacing=replacing)
     remember_session(request, secret)
 
 
@@ -98,7 +99,7 @@ async def _join_as_new_person(request: Request, services: Services, token: str, 
 async def reset_page(request: Request, services: ServicesOf, token: str | None = None) -> Response:
     """Show the form that asks for a link or, with the token of a link, the form for a new password."""
     if token is None:
-        return render(request, "reset_request.html", None, mail=services.settings.smtp_url is not None)
+        return render(request, "reset_request.html", None, mail=people.mails_reset_links(services.settings))
     return await _show_reset(request, services, token)
 
 
@@ -126,8 +127,10 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
     if wanted:
         try:
             await people.admit_reset(request, services, wanted.email)
-            tasks.add_task(people.mail_reset_link, request, services, wanted.email)
-            return render(request, "reset_request.html", None, mail=services.settings.smtp_url is not None, sent=True)
+            tasks.add_task(people.mail_reset_link, services, wanted.email)
+            return render(
+                request, "reset_request.html", None, mail=people.mails_reset_links(services.settings), sent=True
+            )
         except TooFast as error:
             wrong, status = {"email": f"Too many requests. {error.detail}"}, error.status
     return render(request, "reset_request.html", None, status, mail=True, wrong=wrong, email=email)
@@ -137,6 +140,9 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
 async def set_password(request: Request, services: ServicesOf, token: Field = "", password: Field = "") -> Response:
     """Set a new password. All sessions of the person end, and this browser is signed in."""
     try:
+        async with services.database.connection() as connection:
+            # Before the password is hashed, which is slow: anybody can send a wrong token.
+            await account_links.find_person(connection, "password", token)
         password_hash = await hash_password(password)
         async with services.database.transaction() as connection:
             user_id = await account_links.set_password(connection, token, password_hash)

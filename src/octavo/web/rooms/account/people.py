@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from fastapi import Request
 
+from octavo.core.settings import Settings
 from octavo.owners import Caller, Role, account_links, invitations
 from octavo.owners.accounts import find_account
 from octavo.records.account import NewInvitation
@@ -33,6 +34,7 @@ async def invite(
     request: Request, services: Services, caller: Caller, email: str, role: Role, days: int
 ) -> NewInvitation:
     """Create an invitation, and send it by mail if a mail server is set up."""
+    await services.limits.admit_invitation(caller)
     async with services.database.transaction() as connection:
         made, token = await invitations.invite(connection, caller, email, role, days)
     link = public_address(request, services, invitation_path(token))
@@ -41,19 +43,28 @@ async def invite(
     return NewInvitation(**asdict(made), link=link, mailed=mailed)
 
 
-async def mail_reset_link(request: Request, services: Services, email: str) -> None:
+def mails_reset_links(settings: Settings) -> bool:
+    """Whether people can ask for a link by mail.
+
+    The link begins with the public URL from the settings. The Host header is not used, because anybody can request a
+    mail to somebody else with a Host header that leads to their own server, and would receive the token.
+    """
+    return settings.smtp_url is not None and settings.public_url is not None
+
+
+async def mail_reset_link(services: Services, email: str) -> None:
     """Send a link for a new password if there is an account with this address.
 
     Runs after the response, so that nobody can tell from its time whether there is such an account.
     """
-    if services.settings.smtp_url is None:
+    if not mails_reset_links(services.settings):
         return
     async with services.database.transaction() as connection:
         account = await find_account(connection, email)
         if account is None:
             return
         token, _ = await account_links.make_reset_token(connection, account)
-    link = public_address(request, services, reset_path(token))
+    link = f"{services.settings.public_url}{reset_path(token)}"
     await mail_link(services, account.email, "New password for Octavo", FORGOTTEN, link)
 
 

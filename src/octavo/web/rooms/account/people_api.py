@@ -45,7 +45,7 @@ async def list_invitations(services: ServicesOf, caller: KnownCaller) -> Page[In
         return Page(await invitations.list_invitations(connection, caller), None)
 
 
-@invitations_router.post("", status_code=201, responses=problems(400, 401, 403, 422))
+@invitations_router.post("", status_code=201, responses=problems(400, 401, 403, 422, 429))
 async def invite(
     request: Request, services: ServicesOf, caller: KnownCaller, wanted: NewInvitationRequest
 ) -> NewInvitation:

@@ -25,7 +25,7 @@ from octavo.web.context.services import Services
 
 LIMITS = FetchLimits(bytes=1 << 19, seconds=10, redirects=0)
 CONFIGURATION_SECONDS = 3600.0
-# Keys are read again if a token has an unknown one, but not more often than this.
+# Keys are read again with the configuration, and if a token has an unknown one, but not more often than this.
 KEYS_SECONDS = 60.0
 OK = 200
 FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
@@ -104,7 +104,7 @@ class Provider:
 
     async def _verify(self, token: str, expected: Expected) -> Claims:
         try:
-            return read_id_token(token, await self._read_keys(0.0), expected)
+            return read_id_token(token, await self._read_keys(CONFIGURATION_SECONDS), expected)
         except UnknownSigningKey:
             pass
         try:
@@ -113,8 +113,11 @@ class Provider:
             raise ProviderRefused(error.title) from None
 
     async def _read_keys(self, fresh_seconds: float) -> Json:
-        """Return the keys. With `fresh_seconds`, they are read again unless that happened within this time."""
-        if self._keys is None or 0 < fresh_seconds < self._clock() - self._keys[0]:
+        """Return the keys. They are read again unless that happened within `fresh_seconds`.
+
+        So a key that the provider has withdrawn is not accepted for long.
+        """
+        if self._keys is None or fresh_seconds < self._clock() - self._keys[0]:
             self._keys = self._clock(), await self._get((await self.configuration()).jwks)
         return self._keys[1]
 

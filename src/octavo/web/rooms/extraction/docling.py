@@ -27,7 +27,7 @@ from octavo.web.context.intake import read_body
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.http.problems import describe_validation_errors
-from octavo.web.rooms.extraction.stateless import page_markdown, read_text, without_pictures
+from octavo.web.rooms.extraction.stateless import page_markdown, read_text, take_slot, without_pictures
 
 # Not in the API reference: the protocol belongs to another project.
 router = APIRouter(prefix="/v1/convert", include_in_schema=False)
@@ -95,8 +95,9 @@ async def convert_file(
 ) -> dict[str, Any]:
     """Return the text of a file in a multipart form."""
     begun = time.monotonic()
-    form = await FormReader(content_type, request.stream()).read()
-    extracted = await read_text(request, services, caller, form.filename, form.file)
+    async with take_slot(services, caller):
+        form = await FormReader(content_type, request.stream()).read()
+        extracted = await read_text(request, services, caller, form.filename, form.file)
     lists = {name: values for name, values in form.repeated.items() if name in LISTS}
     return describe(extracted, form.filename, parse_options(form.fields | lists), begun)
 
@@ -105,10 +106,12 @@ async def convert_file(
 async def convert_source(request: Request, services: ServicesOf, caller: KeyCaller) -> dict[str, Any]:
     """Return the text of a file that the request contains in base64, or that is fetched from a public address."""
     begun = time.monotonic()
-    wanted = await read_body(request, SourceRequest, MOST_SOURCE_BYTES, BadInput)
-    (source,) = wanted.sources
-    filename, body = await open_source(services, source)
-    extracted = await read_text(request, services, caller, filename, in_parts(body))
+    # The slot is taken before the body is read, because the body and the fetched file are held in memory.
+    async with take_slot(services, caller):
+        wanted = await read_body(request, SourceRequest, MOST_SOURCE_BYTES, BadInput)
+        (source,) = wanted.sources
+        filename, body = await open_source(services, source)
+        extracted = await read_text(request, services, caller, filename, in_parts(body))
     return describe(extracted, filename, wanted.options, begun)
 
 

@@ -12,7 +12,7 @@ from octavo.intake.upload_rows import clean_filename
 from octavo.web.context.callers import KeyCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.parameters import read_name
-from octavo.web.rooms.extraction.stateless import page_markdown, read_text, without_pictures
+from octavo.web.rooms.extraction.stateless import page_markdown, read_text, take_slot, without_pictures
 
 # Not in the API reference: the protocol belongs to another project.
 router = APIRouter(include_in_schema=False)
@@ -24,7 +24,8 @@ async def process(
 ) -> list[dict[str, Any]]:
     """Return the text of a file: one entry for each page that has text, or one entry if the file has no pages."""
     filename = clean_filename(read_name(x_filename))
-    extracted = await read_text(request, services, caller, filename, request.stream())
+    async with take_slot(services, caller):
+        extracted = await read_text(request, services, caller, filename, request.stream())
     entries = as_entries(extracted, filename)
     if not entries:
         raise Empty("No extractable text.")

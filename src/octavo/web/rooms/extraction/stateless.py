@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncIterable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from fastapi import Request
@@ -28,17 +29,23 @@ PARALLEL, MOST_WAITING, BUSY_SECONDS = 4, 40, 5.0
 MOST_PER_OWNER = 8
 
 
+def take_slot(services: Services, caller: Caller) -> AbstractAsyncContextManager[None]:
+    """Count a file of this account while it is received, fetched and read. Raises `TooFast` if there are too many."""
+    return services.limits.slots.hold(f"extractions {caller.owner_id}", MOST_PER_OWNER, TooFast(BUSY_SECONDS))
+
+
 async def read_text(
     request: Request, services: Services, caller: Caller, filename: str, body: AsyncIterable[bytes]
 ) -> Extracted:
-    """Receive a file of limited size and return its text. Raises the errors of `FileReader.read`."""
+    """Receive a file of limited size and return its text. Raises the errors of `FileReader.read`.
+
+    The caller must hold a slot (see `take_slot`).
+    """
     limits = intake_limits(services.settings, anonymous=caller.is_anonymous)
-    key, full = f"extractions {caller.owner_id}", TooFast(BUSY_SECONDS)
-    async with services.limits.slots.hold(key, MOST_PER_OWNER, full):
-        with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
-            path = Path(folder, "file")
-            await _save(path, early_limited(request, limits, body), limits.upload_bytes)
-            return await while_connected(request, _read(services, path, clean_filename(filename)))
+    with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+        path = Path(folder, "file")
+        await _save(path, early_limited(request, limits, body), limits.upload_bytes)
+        return await while_connected(request, _read(services, path, clean_filename(filename)))
 
 
 async def _save(path: Path, body: AsyncIterable[bytes], most: int) -> None:

@@ -23,6 +23,7 @@ from octavo.records.documents import Document
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.page_pictures import FigureRequest, PageRequest
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import Cursor
 from octavo.web.markdown.render import Block, render_plain, render_window
 from octavo.web.markdown.windows import make_plan
 from octavo.web.shell.templates import back_to, render
@@ -54,17 +55,21 @@ async def _open(connection: Connection, caller: Caller | None, token: str) -> Op
 
 
 @router.get("")
-async def first_page(request: Request, services: ServicesOf, caller: OptionalCaller, token: Token) -> Response:
+async def first_page(
+    request: Request, services: ServicesOf, caller: OptionalCaller, token: Token, cursor: Cursor = None
+) -> Response:
     """Show the documents of a collection, or open the document."""
     try:
         async with services.database.connection() as connection:
             opened = await _open(connection, caller, token)
-            documents = await shared_documents(connection, opened)
+            page = await shared_documents(connection, opened, cursor)
     except SignInFirst:
         return back_to(f"/sign-in?{urlencode({'next': f'/shared/{token}'})}")
     if opened.document_id:
         return back_to(f"/shared/{token}/{opened.document_id}")
-    return _render(request, "shared_collection.html", name=opened.collection, documents=documents, token=token)
+    more = f"/shared/{token}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
+    values = {"name": opened.collection, "documents": page.items, "more": more, "token": token}
+    return _render(request, "shared_collection.html", **values)
 
 
 @router.get("/{document}")
