@@ -48,7 +48,8 @@ ACCEPTED = ["2xx", "401", "403", "404", "409", "429"]
 CHECKED_FURTHER = {
     "422": [
         *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters", "GET /api/v1/events"),
-        "GET /api/v1/admin/users",
+        *("GET /api/v1/admin/users", "GET /api/v1/audit", "GET /api/v1/audit/csv"),
+        "POST /api/v1/shares",  # whether it is a document or a collection
         *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
         *("GET /api/v1/documents/{document}/pages", "GET /api/v1/documents/{document}/figures"),
         *("GET /api/v1/documents/{document}/connections", "GET /api/v1/documents/{document}/children"),
@@ -223,6 +224,9 @@ class World:
             "provider": lambda: "compatible",
             "source": self.source,
             "field": lambda: self.alone("fields", {"name": "Project", "type": "text"}),
+            "invitation": lambda: self.alone("invitations", {"email": "eve@example.org"}),
+            "session": lambda: str(uuid4()),  # a key has none
+            "share": lambda: self.alone("shares", {"document_id": self.kept["document"]}),
             "rule": lambda: self.alone("rules", {"name": "Bays", "when": {"kind": "x"}, "then": {"tags": ["bay"]}}),
         }
         return makers[name]()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -187,15 +188,20 @@ def temporary_folders(config: pytest.Config) -> Any:  # noqa: ANN401 - a part of
     return getattr(config, "_tmp_path_factory")  # noqa: B009
 
 
+def own_captured_files(manager: Any) -> None:  # noqa: ANN401 - a part of pytest without a public name
+    """Write captured output to files of this process. The objects stay: imported modules may hold them."""
+    for capture in (manager._global_capturing.out, manager._global_capturing.err):
+        if capture is not None:
+            with tempfile.TemporaryFile(buffering=0) as own:
+                os.dup2(own.fileno(), capture.tmpfile.fileno())
+
+
 def become_own(config: pytest.Config, connection: Connection[Message, int | None], folder: object) -> Messages:
     """Own temporary files, captured output and random numbers; nothing is printed here."""
     random.seed()
     plugins: Any = config.pluginmanager
     plugins.unregister(name="terminalreporter")
-    capture = plugins.getplugin("capturemanager")
-    capture.stop_global_capturing()
-    capture.start_global_capturing()
-    capture.suspend_global_capture()
+    own_captured_files(plugins.getplugin("capturemanager"))
     factory = temporary_folders(config)
     factory._given_basetemp, factory._basetemp = folder, None
     messages = Messages(config, connection)

@@ -49,7 +49,8 @@ DOCUMENTS = """
 CHUNKS = """
     SELECT d.filename, c.index, c.content, c.char_start, c.char_end, c.page_from, c.heading_path, c.word_count,
            c.themes, c.tone, c.importance, c.summary, c.made_by, c.boxes, e.vector::text AS vector,
-           w.words::text AS words, ARRAY(SELECT (k.concept, k.importance)::text FROM chunk_concepts k
+           ts_delete(w.words, owner_mark(d.owner_id))::text AS words,
+           ARRAY(SELECT (k.concept, k.importance)::text FROM chunk_concepts k
                  WHERE k.chunk_id = c.id ORDER BY 1) AS concepts
     FROM chunks c JOIN documents d ON d.id = c.document_id JOIN chunk_embeddings e ON e.chunk_id = c.id
     JOIN chunk_words w ON w.chunk_id = c.id

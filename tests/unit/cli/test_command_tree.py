@@ -10,7 +10,7 @@ import typer
 from octavo.cli.app import app
 
 # They run until somebody ends them.
-LASTING = {"up", "web", "worker", "mcp"}
+LASTING = {"up", "web", "worker", "mcp", "lmtp"}
 
 
 def commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - the library's own kinds

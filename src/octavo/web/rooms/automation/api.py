@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.analyse.prompts import find_prompts
-from octavo.convert.mappings.stored_mappings import find_mapping
 from octavo.core.pagination import Page
 from octavo.database import Connection
 from octavo.jobs.views import DEFAULT_LIMIT
@@ -144,6 +143,8 @@ async def check_actions(connection: Connection, owner: UUID, then: RuleThen) -> 
     if then.analyse:
         await find_prompts(connection, owner, then.analyse)
     if then.convert:
+        from octavo.convert.mappings.stored_mappings import find_mapping
+
         await find_mapping(connection, owner, then.convert)
 
 
