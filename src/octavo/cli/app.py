@@ -413,7 +413,7 @@ def install(shell: Which = None, as_json: AsJson = False) -> None:
     typer.echo(f"Completion for {wanted} is written to {path}.")
     if wanted in STARTUP_FILES:
         typer.echo(f"{STARTUP_FILES[wanted]} loads it.")
-    return typer.echo(f"New terminals have it. In this one, run: {load}")
+    return typer.echo(f"Completion works in new terminals. To enable it in this one, run: {load}")
 
 
 def detect_shell() -> Shell:

@@ -122,7 +122,7 @@ def add_rule(
 
 
 def read_when(given: Sequence[str]) -> dict[str, Any]:
-    """Read conditions such as `kind=invoice` in the form of the API."""
+    """Convert conditions such as `kind=invoice` to the format of the API."""
     names = {"text", "kind", "sender", "source", "tag"}
     made: dict[str, Any] = {}
     for name, value in map(_pair, given):
@@ -145,7 +145,7 @@ def _amount(name: str, value: str) -> str | float:
 
 
 def read_then(given: Sequence[str]) -> dict[str, Any]:
-    """Read actions such as `tag=paid` in the form of the API."""
+    """Convert actions such as `tag=paid` to the format of the API."""
     made: dict[str, Any] = {}
     for name, value in map(_pair, given):
         if name == "tag":

@@ -65,7 +65,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_for_this_machine(values: dict[str, Any]) -> bool:
-    """Return the default of what is allowed only if nobody else can connect."""
+    """Return the default of settings that allow something only if no other machine can connect."""
     return is_loopback(values.get("host", ""))
 
 

@@ -181,7 +181,7 @@ def _matches(kept: str, password: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VisitorUsage:
-    """What visitors without an account store, all together."""
+    """The storage that all visitors without an account use together."""
 
     owners: int
     bytes: int

@@ -39,7 +39,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may do: limited by the scope of the API key or session, and by the person's role."""
+    """The permissions of a caller, limited by the scope of the API key or session and by the person's role."""
 
     role: str
     scope: KeyScope
@@ -71,7 +71,7 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class UserAccount:
-    """An account, its members, and what it stores, including the trash. `spent_usd` is the model cost of this month."""
+    """An account with its members and its storage use, including the trash. `spent_usd` is this month's model cost."""
 
     owner_id: UUID
     kind: Literal["local", "user"]
