@@ -1,4 +1,4 @@
-"""`octavo fields` and `octavo rules`: documents that sort themselves."""
+"""`octavo fields` and `octavo rules`: custom fields of documents, and rules that sort documents."""
 
 from __future__ import annotations
 

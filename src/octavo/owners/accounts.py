@@ -32,7 +32,7 @@ ACCESS = load_queries("access")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A person's account. `password_hash` is None if the person signs in with a provider only."""
+    """A person's account. `password_hash` is None if the person signs in only with a provider."""
 
     id: UUID
     email: str
@@ -86,7 +86,7 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
 
 
 async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
-    """Open a session for a person who has proved who they are. Returns the secret of the session."""
+    """Open a session for a person whose identity was verified. Returns the secret of the session."""
     owner_id = await first_owner(connection, user_id)
     await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)
     return await open_session(connection, owner_id, user_id, replacing=replacing)

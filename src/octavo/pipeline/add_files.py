@@ -154,7 +154,7 @@ class SourceIntake:
         return True
 
     async def _announce(self, file: WaitingFile) -> ReadFile | None:
-        """Begin to read a file. Returns None if the source was paused or deleted."""
+        """Start reading a file. Returns None if the source was paused or deleted."""
         document = file.document if self.reader.makes_versions and self.source.options.changed == "version" else None
         async with self.run.tools.database.connection() as connection:
             values = {"source": self.source.id, "document": document}

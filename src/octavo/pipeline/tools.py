@@ -37,7 +37,7 @@ class Tools:
 
     @property
     def connections(self) -> Connections:
-        """What sources need to reach other servers."""
+        """The resources that sources need to connect to other servers."""
         return Connections(self.own_settings, self.fetch, self.database)
 
     @property

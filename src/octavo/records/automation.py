@@ -137,16 +137,16 @@ class SourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a source adds, and what it does with files after they were added. Which options apply depends on the kind.
+    """The files that a source adds, and how it handles added files. Which options apply depends on the kind of source.
 
     Folders, S3 and WebDAV: `subfolders`: `ignore` skips sub-folders, `plain` adds their files, `collections` also uses
     the first sub-folder as the collection, and `tags` uses all sub-folders as tags. `changed`: a changed file becomes a
     new `version` of its document, or a `new` document. Folders: `after`: `keep` files where they are, or `move` them to
     the sub-folder `added`.
 
-    Mailboxes: `after`: `keep` mails as they are, mark them as `seen`, or `move` them to the mailbox `move_to`. Only
-    mails whose sender contains `sender` and whose subject contains `subject` are added, and with `attachments` only
-    mails that have attachments.
+    Mailboxes: `after`: `keep` emails as they are, mark them as `seen`, or `move` them to the mailbox `move_to`. Only
+    emails whose sender contains `sender` and whose subject contains `subject` are added, and with `attachments` only
+    emails that have attachments.
     """
 
     subfolders: Subfolders = "plain"

@@ -95,7 +95,7 @@ async def _show(
 
 @router.post("/second-factor")
 async def begin(request: Request, services: ServicesOf, frame: SettingsFrame, person: PersonId) -> Response:
-    """Make a secret for an authenticator app. It is required after it was confirmed with a code."""
+    """Create a secret for an authenticator app. Codes are required once the secret has been confirmed with a code."""
     try:
         sealed = KeySeal(services.own_settings).seal(second_factor.new_secret()).token
     except NoSecretKey as error:

@@ -44,7 +44,7 @@ async def invite(
 async def mail_reset_link(request: Request, services: Services, email: str) -> None:
     """Send a link for a new password if there is an account with this address.
 
-    Runs after the response, so that nobody can tell from its time whether there is such an account.
+    Runs after the response, so that the response time does not reveal whether there is such an account.
     """
     if services.settings.smtp_url is None:
         return

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What the provider publishes about itself."""
+    """The published configuration of the provider."""
 
     authorization: str
     token: str
@@ -113,7 +113,7 @@ class Provider:
             raise ProviderRefused(error.title) from None
 
     async def _read_keys(self, fresh_seconds: float) -> Json:
-        """Return the keys. With `fresh_seconds`, they are read again unless that happened within this time."""
+        """Return the keys. With `fresh_seconds`, they are read again if they are older than this."""
         if self._keys is None or 0 < fresh_seconds < self._clock() - self._keys[0]:
             self._keys = self._clock(), await self._get((await self.configuration()).jwks)
         return self._keys[1]

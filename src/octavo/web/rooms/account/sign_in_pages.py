@@ -113,7 +113,7 @@ async def send_code(
     code: Field = "",
     back: Field = "/",
 ) -> Response:
-    """Sign in with a code of the second factor, after the password was right."""
+    """Complete a sign-in with a code of the second factor, after the correct password."""
     try:
         await accounts.complete_sign_in(request, services, caller, token, code)
         return back_to(local_path(back))
