@@ -110,7 +110,7 @@ def run_id(out: str) -> UUID:
 
 
 async def find_owner(connection: Connection, named: str | None) -> UUID:
-    """Return the id of the local owner, of the account with this e-mail address, or of the owner with this id."""
+    """Return the id of the local owner, of the account with this email address, or of the owner with this id."""
     if named is None:
         return await local_owner(connection)
     try:

@@ -104,7 +104,7 @@ def add_rule(
             "be repeated.",
         ),
     ],
-    enabled: Annotated[bool, typer.Option("--enabled", help="Run it on each new document from now on.")] = False,
+    enabled: Annotated[bool, typer.Option("--enabled", help="Run the rule on each new document from now on.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,

@@ -98,7 +98,7 @@ def run(
 def load(
     out: Out,
     owner: Annotated[
-        str | None, typer.Option(help="E-mail address or id of the account. Default: the local owner.")
+        str | None, typer.Option(help="Email address or id of the account. Default: the local owner.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from octavo.records.account import Invitation, NewInvitation, ResetLink, UserAccount
 
 app = typer.Typer(help="List users, invite people, and create links for setting a new password.", no_args_is_help=True)
-Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the person.")]
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="Email address of the person.")]
 
 
 class Role(StrEnum):

@@ -172,10 +172,10 @@ class Restoring:
         )
 
     async def edit(self, *, whole: bool) -> None:
-        """Restore the facts, tags, collection, highlights and notes that people set. If `whole` is true, restore the
-        others, too.
+        """Restore the facts, tags, collection, highlights and notes that people set. If `whole` is true, also restore
+        all other facts and tags.
 
-        Otherwise, the document is processed again, which finds the other facts and tags.
+        If it is false, the document is processed again, which finds these other facts and tags.
         """
         record = self.record
         facts = [one for one in record.facts if whole or one.made_by == "person"]

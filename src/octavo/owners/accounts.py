@@ -1,4 +1,4 @@
-"""User accounts with an e-mail address and a password.
+"""User accounts with an email address and a password.
 
 Passwords are hashed with argon2id. This is slow, so it happens in threads before a transaction starts, and functions
 with a connection take hashes instead of passwords. At most two passwords are hashed in parallel, because each takes 64

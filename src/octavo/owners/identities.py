@@ -1,6 +1,6 @@
 """Signs people in by the identity that an OpenID Connect provider has confirmed.
 
-A person is found by issuer and subject. An e-mail address alone never gives access to an existing account, because it
+A person is found by issuer and subject. An email address alone never gives access to an existing account, because it
 is not certain that the account belongs to the same person.
 """
 
@@ -97,12 +97,12 @@ async def _new_person(connection: Connection, identity: Identity, *, may_create:
     if not may_create and identity.role is None:
         raise ProviderRefused("You have no account here. Ask the administrator for one.")
     if identity.email is None:
-        raise ProviderRefused("The provider did not confirm your e-mail address.")
+        raise ProviderRefused("The provider did not confirm your email address.")
     try:
         user_id = await insert_user(connection, identity.email, None)
     except EmailTaken:
         raise ProviderRefused(
-            "An account with your e-mail address already exists. Sign in with its password, and connect the provider "
+            "An account with your email address already exists. Sign in with its password, and connect the provider "
             "in Settings, Account."
         ) from None
     await _insert_identity(connection, identity, user_id)

@@ -1,7 +1,7 @@
 """Threads: questions, their follow-up questions, and the answers. They belong to an account.
 
-A turn is stored before its question is answered, and its answer in one statement afterwards. If the process is killed
-in between, the turn stays unfinished, and the rest of the thread is complete.
+A turn is stored before its question is answered, and its answer is stored afterwards, in one SQL statement. If the
+process is killed in between, the turn stays unfinished, and the rest of the thread is complete.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ async def _save(connection: Connection, query: bytes, values: Row) -> None:
             await connection.execute(query, values)
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name in {"sources_address", "sources_mail_address"}:
-            raise BadSource("This source already exists.") from None
+            raise BadSource("This source is already watched.") from None
         raise NameTaken(values["name"]) from None
 
 

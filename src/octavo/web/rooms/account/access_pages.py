@@ -41,7 +41,7 @@ async def invite(
         raise NotAllowed
     wanted, wrong = read_form(NewInvitationRequest, {"email": email, "role": role}, {})
     if wanted is None:
-        said = {"invite": "Enter a valid e-mail address." if "email" in wrong else "Choose a role."}
+        said = {"invite": "Enter a valid email address." if "email" in wrong else "Choose a role."}
         return await show_account(request, services, frame, 422, wrong=said, invite_email=email)
     days = wanted.expires_in_days
     made = await people.invite(request, services, frame.caller, wanted.email, wanted.role, days)

@@ -121,7 +121,7 @@ async def _show_reset(
 @router.post("/reset-password/link")
 async def ask_for_link(request: Request, services: ServicesOf, tasks: BackgroundTasks, email: Field = "") -> Response:
     """Send a link by mail. The response is the same whether or not there is an account with this address."""
-    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": "Enter a valid e-mail address."})
+    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": "Enter a valid email address."})
     status = 422
     if wanted:
         try:

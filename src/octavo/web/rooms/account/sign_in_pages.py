@@ -22,7 +22,7 @@ from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 Field = Annotated[str, Form(max_length=2000)]
-WRONG = {"email": "Enter a valid e-mail address.", "password": "This password is too long."}
+WRONG = {"email": "Enter a valid email address.", "password": "This password is too long."}
 
 
 @router.get("/sign-in")
