@@ -95,7 +95,7 @@ def home(place: Place, stage: Stage, request: pytest.FixtureRequest) -> Home:
 
 
 def fill_in(page: Page, email: str, verb: str) -> None:
-    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Email").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
     page.locator("form").get_by_role("button", name=verb).click()
 

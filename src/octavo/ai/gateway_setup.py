@@ -158,7 +158,7 @@ class LiveModels:
 
 
 class LiveGateway(Gateway):
-    """A gateway that always uses the model settings in force."""
+    """A gateway that always uses the current model settings."""
 
     def __init__(self, models: LiveModels) -> None:
         local = Model(LOCAL)

@@ -126,7 +126,7 @@ async def check_address(url: str, settings: Settings) -> None:
 
 
 async def find_servers() -> list[ModelServer]:
-    """Return the model servers that answer on well-known ports of this machine."""
+    """Return the model servers that respond on well-known ports of this machine."""
     async with httpx.AsyncClient(timeout=SEARCH_SECONDS, trust_env=False, follow_redirects=False) as client:
         found = await asyncio.gather(*(_ask_server(client, port, name) for port, name in LOCAL_SERVERS.items()))
     return [one for one in found if one]

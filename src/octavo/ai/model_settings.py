@@ -211,7 +211,7 @@ def has_fixed_price(base: Settings, model: object) -> bool:
 
 
 def apply(base: Settings, stored: StoredSettings) -> Settings:
-    """Return the settings in force: the stored ones, except for those that `base` defines.
+    """Return the settings that apply: the stored ones, except for those that `base` defines.
 
     Providers whose required values are missing, and tasks that use such a provider, are left out.
     """
@@ -257,9 +257,10 @@ def _task_models(groups: Mapping[str, str], usable: Iterable[str]) -> Iterable[s
 def change_provider(
     base: Settings, stored: StoredSettings, name: RemoteProvider, changes: Mapping[str, JSON]
 ) -> StoredSettings:
-    """Return the stored settings with a provider's changed values, and with the provider in use.
+    """Return the stored settings with the changed values of a provider, which is then in use.
 
-    `changes` contains values by their names in `VALUES`. None restores the default, and None as a key deletes the key.
+    `changes` maps names in `VALUES` to new values. None restores the default; for the API key, it deletes the stored
+    key.
     """
     for value in changes:
         refuse_fixed(base, f"{name}_{value}")
@@ -314,7 +315,7 @@ def refuse_fixed(base: Settings, name: str) -> None:
 
 
 def describe(base: Settings, stored: StoredSettings, *, admin: bool) -> ModelsInForce:
-    """Describe the settings in force, without costs. Addresses and the ends of keys are for administrators only."""
+    """Describe the current settings, without costs. Addresses and the ends of keys are for administrators only."""
     current, problem = apply(base, stored), None
     try:
         chain = model_chain(current)

@@ -1,7 +1,8 @@
 """Reads one file for a bulk run: text, chunks, facts, title, summary, tags and vectors, without a database.
 
-The same functions as in the pipeline are called, with the provider `local` only. A file that cannot be read is a row
-with an error, so that it never stops its shard. Only an outage of the storage does, so that no file is lost.
+The same functions as in the pipeline are called, with the provider `local` only. If a file cannot be read, its row
+contains the error, and the other files of the shard are still read. Only an outage of the storage stops a shard, so
+that no file is lost.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ async def read_file(tools: BulkTools, file: PlannedFile) -> FileRow:
 
 
 def _stop_if_not_copied(error: Exception, row: FileRow) -> None:
-    """Raise the error if the file could not be copied now, but perhaps later. A copied file is never lost."""
+    """Raise the error if the file has not been copied yet and a later attempt may succeed, so that no file is lost."""
     is_outage = (
         RETRY_RULES[error.error_class] is not None if isinstance(error, OctavoError) else isinstance(error, OSError)
     )

@@ -1,7 +1,7 @@
 """Loads the results of a bulk run into the database and the storage, one transaction for each shard.
 
-A content that the owner already has is skipped, no matter how it was added, so loading again changes nothing. Files
-that need the job queue, or could not be read, become ordinary uploads, whose jobs report what is wrong.
+Content that the owner already has is skipped, no matter how it was added, so loading again changes nothing. Files that
+need the job queue, or could not be read, become ordinary uploads, whose jobs report the errors.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class NotRead(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What `load` did.
+    """The result of `load`, as numbers of files.
 
-    `added` documents are complete, `queued` are processed by workers, `known` contents existed before, and `failed`
-    files could not even be copied, for the reason that `octavo bulk status` shows.
+    `added` documents are complete, `queued` ones will be processed by workers, `known` ones already existed, and
+    `failed` files could not be copied; `octavo bulk status` shows the reasons.
     """
 
     added: int = 0
@@ -110,7 +110,7 @@ def run_id(out: str) -> UUID:
 
 
 async def find_owner(connection: Connection, named: str | None) -> UUID:
-    """Return the id of the local owner, of the account with this e-mail address, or of the owner with this id."""
+    """Return the id of the local owner, of the account with this email address, or of the owner with this id."""
     if named is None:
         return await local_owner(connection)
     try:

@@ -201,7 +201,7 @@ class Plan:
 
 
 async def make_plan(out: Bucket, source: str, settings: Settings) -> Plan:
-    """List the files and write the manifest. If there is one of the same source, it is used as it is."""
+    """List the files and write the manifest. If there already is a manifest of the same source, it is reused."""
     if known := await find_plan(out):
         if known.source != source:
             raise BadInput(f"These results belong to {known.source}. Choose another folder for the results.")

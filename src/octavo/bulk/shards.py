@@ -67,7 +67,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is. `errors` shows the first files that could not be read, each with its reason."""
+    """The progress of a run. `errors` lists the first files that could not be read, each with the reason."""
 
     source: str
     files: int

@@ -237,10 +237,10 @@ def worker(
 @app.command()
 def lmtp(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to listen. Anybody who can connect can deliver mails.")
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on. Anybody who can connect can deliver emails.")
     ] = "127.0.0.1:8024",
 ) -> None:
-    """Take mails from a mail server by LMTP, and add them as documents. See `octavo sources add lmtp`."""
+    """Receive emails from a mail server by LMTP, and add them as documents. See `octavo sources add lmtp`."""
     from octavo.ops.lmtp import parse_place, serve_mails
 
     asyncio.run(serve_mails(begin("lmtp", None), *parse_place(listen)))
@@ -413,7 +413,7 @@ def install(shell: Which = None, as_json: AsJson = False) -> None:
     typer.echo(f"Completion for {wanted} is written to {path}.")
     if wanted in STARTUP_FILES:
         typer.echo(f"{STARTUP_FILES[wanted]} loads it.")
-    return typer.echo(f"New terminals have it. In this one, run: {load}")
+    return typer.echo(f"Completion works in new terminals. To enable it in this one, run: {load}")
 
 
 def detect_shell() -> Shell:

@@ -1,4 +1,4 @@
-"""`octavo fields` and `octavo rules`: documents that sort themselves."""
+"""`octavo fields` and `octavo rules`: custom fields of documents, and rules that sort documents."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def add_rule(
             "be repeated.",
         ),
     ],
-    enabled: Annotated[bool, typer.Option("--enabled", help="Run it on each new document from now on.")] = False,
+    enabled: Annotated[bool, typer.Option("--enabled", help="Run the rule on each new document from now on.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -122,7 +122,7 @@ def add_rule(
 
 
 def read_when(given: Sequence[str]) -> dict[str, Any]:
-    """Read conditions such as `kind=invoice` in the form of the API."""
+    """Convert conditions such as `kind=invoice` to the format of the API."""
     names = {"text", "kind", "sender", "source", "tag"}
     made: dict[str, Any] = {}
     for name, value in map(_pair, given):
@@ -145,7 +145,7 @@ def _amount(name: str, value: str) -> str | float:
 
 
 def read_then(given: Sequence[str]) -> dict[str, Any]:
-    """Read actions such as `tag=paid` in the form of the API."""
+    """Convert actions such as `tag=paid` to the format of the API."""
     made: dict[str, Any] = {}
     for name, value in map(_pair, given):
         if name == "tag":

@@ -64,10 +64,10 @@ def run(
     out: Out,
     engine: Annotated[Engine, typer.Option(help="Run on this machine, or on a Ray cluster.")] = Engine.LOCAL,
     address: Annotated[
-        str | None, typer.Option(help="Address of the Ray cluster, such as 10.0.0.1:6379. Default: found by Ray.")
+        str | None, typer.Option(help="Address of the Ray cluster, such as 10.0.0.1:6379. Default: detected by Ray.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Shards that are read at the same time. Default: one per CPU.")
+        int | None, typer.Option(min=1, help="Number of shards read in parallel. Default: one per CPU.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,7 +98,7 @@ def run(
 def load(
     out: Out,
     owner: Annotated[
-        str | None, typer.Option(help="E-mail address or id of the account. Default: the local owner.")
+        str | None, typer.Option(help="Email address or id of the account. Default: the local owner.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -439,7 +439,7 @@ def servers(server: Server = None, key: Key = None, as_json: AsJson = False) -> 
     if as_json:
         return print_items(found)
     if not found:
-        return typer.echo("No model server answers on that machine.")
+        return typer.echo("No model server was found on that machine.")
     console = open_console()
     rows = [[one.name, one.url, ", ".join(one.models)] for one in found]
     return print_on(console, make_table(console, ["SERVER", "URL", "MODELS"], rows, flexible=(2,)))

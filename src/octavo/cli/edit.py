@@ -266,7 +266,9 @@ def set_collection(
     keep_days: Annotated[
         int | None,
         typer.Option(
-            min=0, max=MOST_DAYS, help="Move documents to the trash so many days after their last change; 0: never."
+            min=0,
+            max=MOST_DAYS,
+            help="Number of days after their last change when documents are moved to the trash; 0: never.",
         ),
     ] = None,
     server: Server = None,

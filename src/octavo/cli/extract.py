@@ -209,7 +209,7 @@ def describe_lack(extracted: Extracted) -> str | None:
 
 
 class Content(StrEnum):
-    """What `octavo get` returns."""
+    """The content that `octavo get` can return."""
 
     MARKDOWN = "markdown"
     SOURCE = "source"
@@ -275,7 +275,7 @@ def get(
 
 
 def print_file(path: Path) -> None:
-    """Copy a file to standard output. It is complete: a pipe never gets the beginning of a failed download."""
+    """Copy a downloaded file to standard output. It is complete, so a pipe never receives part of a failed download."""
     with path.open("rb") as file:
         shutil.copyfileobj(file, sys.stdout.buffer)
     sys.stdout.buffer.flush()
@@ -297,7 +297,7 @@ async def save(client: Client, document: Document, content: Content, out: Path) 
 
 
 def file_name(document: Document, content: Content) -> str:
-    """Return a name for a local file. The name of the document comes from elsewhere, so folders in it are dropped."""
+    """Return a name for a local file. The name of the document is not trusted, so folders in it are dropped."""
     name = clean(document.filename.replace("\\", "/").rsplit("/", 1)[-1]).lstrip(".") or str(document.id)
     endings = {Content.MARKDOWN: ".md", Content.JSON: ".json", Content.EXPORT: ".zip"}
     ending = endings.get(content, "")

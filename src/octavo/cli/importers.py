@@ -1,8 +1,8 @@
 """Reads the exports of other programs for `octavo import`: paperless-ngx, folders of files, and mbox files.
 
-Each document becomes a record of an export without a result, so it is processed like a new document, and what the other
-program knew about it counts as set by a person. The id of the record depends on the source, so that a second import
-finds the document.
+Each document becomes an export record without results, so it is processed like a new document. Its values from the
+other program, such as title and tags, are treated as if a person had set them. The id of the record depends on the
+source, so that a second import finds the existing document.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_LABEL = 200
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What another program knows about a document."""
+    """The values that another program has stored for a document."""
 
     title: str | None = None
     day: date | None = None

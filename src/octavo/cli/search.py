@@ -1,6 +1,6 @@
 """`octavo search` finds passages in documents. `octavo ask` answers a question from them and prints the sources.
 
-`octavo threads` lists the questions that can be continued, `octavo highlights` the passages that were highlighted.
+`octavo threads` lists the threads that can be continued, and `octavo highlights` lists highlighted passages.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ async def read_answer(parts: AsyncGenerator[AnswerPart], *, quiet: bool) -> AskR
 
 
 async def find_thread(client: Client, part: str | None) -> UUID:
-    """Return the id of the thread that the user named; without a name, of the most recent thread."""
+    """Return the id of the thread that the user named or, without a name, of the most recent thread."""
 
     async def look_up(typed: str) -> dict[UUID, str]:
         found = (await client.list_threads(limit=MOST_THREADS)).items
@@ -307,7 +307,9 @@ def highlights(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """List highlighted passages and notes: of one document in the order of its text, or of all, newest first."""
+    """List highlighted passages and notes: those of one document in text order, or those of all documents, newest
+    first.
+    """
     if document and q:
         raise BadInput("Use either a document id or --q.")
 

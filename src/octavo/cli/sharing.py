@@ -1,4 +1,4 @@
-"""`octavo shares` and `octavo audit`: links to documents and collections, and what people did."""
+"""`octavo shares` and `octavo audit`: links that share documents and collections, and the log of actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a link with which others can read a document or a collection. It is shown only once."""
+    """Create a link that lets others read a document or a collection. It is shown only once."""
     if (document is None) == (collection is None):
         raise BadInput("Name a document, or a collection with --collection.")
 
@@ -114,7 +114,7 @@ def audit(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what people and programs did for your account, newest first."""
+    """List the actions of people and programs in your account, newest first."""
     first, last = since.date() if since else None, until.date() if until else None
 
     async def export(client: Client) -> bytes:

@@ -74,7 +74,7 @@ def add_folder(  # noqa: PLR0917 - each is an option of the command
         After, typer.Option(help="Keep added files where they are, or move them to the sub-folder `added`.")
     ] = After.KEEP,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=2, max=86400, help="Seconds between two looks at the folder.")] = 10,
+    every: Annotated[int, typer.Option(min=2, max=86400, help="Seconds between two checks of the folder.")] = 10,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -97,23 +97,25 @@ def add_mailbox(  # noqa: PLR0917 - each is an option of the command
     ] = "-",  # noqa: S107
     name: Name = None,
     after: Annotated[
-        AfterMail, typer.Option(help="Keep added mails as they are, mark them as seen, or move them.")
+        AfterMail, typer.Option(help="Keep added emails as they are, mark them as seen, or move them.")
     ] = AfterMail.KEEP,
-    move_to: Annotated[str | None, typer.Option(help="Mailbox to which added mails are moved.")] = None,
-    sender: Annotated[str | None, typer.Option(help="Only mails whose sender contains this.")] = None,
-    subject: Annotated[str | None, typer.Option(help="Only mails whose subject contains this.")] = None,
-    attachments: Annotated[bool, typer.Option("--attachments", help="Only mails with attachments.")] = False,
+    move_to: Annotated[str | None, typer.Option(help="Mailbox to which added emails are moved.")] = None,
+    sender: Annotated[str | None, typer.Option(help="Only emails whose sender contains this.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only emails whose subject contains this.")] = None,
+    attachments: Annotated[bool, typer.Option("--attachments", help="Only emails with attachments.")] = False,
     token_url: Annotated[str | None, typer.Option(help="OAuth: URL that returns access tokens.")] = None,
     client_id: Annotated[str | None, typer.Option(help="OAuth: client id.")] = None,
     client_secret: Annotated[
         str | None, typer.Option(help="OAuth: client secret. With -, you are prompted for it.")
     ] = None,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two looks.")] = 60,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 60,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a mailbox: each mail becomes a document, with its attachments below it. No mail is ever deleted."""
+    """Watch a mailbox. Each email becomes a document, and its attachments become documents below it. No email is
+    ever deleted.
+    """
     options: dict[str, Any] = {"after": after.value, "attachments": attachments}
     options |= _given(move_to=move_to, sender=sender, subject=subject)
     more = {"options": options, "every_seconds": every, "name": name, "user": user, "token_url": token_url}
@@ -134,7 +136,7 @@ def add_bucket(  # noqa: PLR0917 - each is an option of the command
     name: Name = None,
     subfolders: SubfolderOption = Subfolders.PLAIN,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two looks.")] = 300,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 300,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -154,7 +156,7 @@ def add_dav(  # noqa: PLR0917 - each is an option of the command
     name: Name = None,
     subfolders: SubfolderOption = Subfolders.PLAIN,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two looks.")] = 300,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 300,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -170,7 +172,7 @@ def add_dav(  # noqa: PLR0917 - each is an option of the command
 def add_feed(
     address: Annotated[str, typer.Argument(metavar="URL", help="Address of an RSS or Atom feed.")],
     name: Name = None,
-    every: Annotated[int, typer.Option(min=60, max=86400, help="Seconds between two looks.")] = 900,
+    every: Annotated[int, typer.Option(min=60, max=86400, help="Seconds between two checks.")] = 900,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -186,7 +188,7 @@ def add_address(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a mail address. A mail server delivers its mails to `octavo lmtp`, and each becomes a document."""
+    """Add a mail address. A mail server delivers its emails to `octavo lmtp`, and each email becomes a document."""
     _add("lmtp", name, {}, Target(server, key), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""`octavo export` and `octavo import`: take a library along, and add it to another one."""
+"""`octavo export` and `octavo import`: export a library to a folder, and import it into another library."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Folders(StrEnum):
 @app.command()
 def export(
     folder: Annotated[
-        Path, typer.Argument(metavar="PATH", help="New or empty folder, or that of an interrupted export.")
+        Path, typer.Argument(metavar="PATH", help="A new or empty folder, or the folder of an interrupted export.")
     ],
     collection: Annotated[str | None, typer.Option(help="Export only the documents of this collection.")] = None,
     where: Annotated[
@@ -151,7 +151,7 @@ def count_documents(folder: Path) -> int:
 
 
 def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
-    """Store what is exported, so that an interrupted export is only continued with the same documents."""
+    """Store the options of the export, so that an interrupted export is continued only with the same documents."""
     chosen = folder / SELECTION
     if chosen.exists():
         if json.loads(chosen.read_text()) != dict(wanted):
@@ -163,7 +163,7 @@ def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
 
 
 def last_batch(folder: Path) -> str | None:
-    """Return the last complete batch, and remove what was written after it."""
+    """Return the last complete batch, and remove files that were written after it."""
     from octavo.records.exports import KINDS
 
     complete = {kind: sorted(folder.glob(f"{kind}/*.sha256")) for kind in KINDS}
@@ -204,7 +204,7 @@ def write_all(pipe: IO[bytes], part: bytes) -> None:
 
 
 def unpack(stream: IO[bytes], folder: Path) -> None:
-    """Write the files of a tar file. A file has its name only when it is complete."""
+    """Unpack the files of a tar file. A file gets its final name when it is complete."""
     with stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             path = safe_path(folder, member.name)
@@ -220,7 +220,7 @@ def unpack(stream: IO[bytes], folder: Path) -> None:
 
 
 def safe_path(folder: Path, name: str) -> Path:
-    """Return the path of a file in an export. Names that lead elsewhere are refused."""
+    """Return the path of a file in an export. Raises an error if the name points outside the folder."""
     path = PurePosixPath(name)
     unsafe = path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name or not path.parts
     if unsafe or any(part.endswith(":") for part in path.parts):
@@ -245,7 +245,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class Imported:
-    """What an import has done so far. `failed` contains a line for each document or batch that was refused."""
+    """The results of an import so far. `failed` contains a line for each document or batch that was refused."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     failed: list[str] = field(default_factory=list[str])
@@ -259,10 +259,12 @@ def import_(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of an export, folder of files, or mbox file.")],
     source: Annotated[
         Source | None,
-        typer.Option("--from", help="Format; detected if it is left out. A folder of files must be named."),
+        typer.Option(
+            "--from", help="Format of the source. Default: detected. For a folder of files, this option is required."
+        ),
     ] = None,
     folders: Annotated[
-        Folders, typer.Option(help="With --from folder: what sub-folders become.")
+        Folders, typer.Option(help="With --from folder: how sub-folders are imported.")
     ] = Folders.COLLECTIONS,
     server: Server = None,
     key: Key = None,
@@ -318,7 +320,7 @@ def detect(path: Path) -> Source:
 
 
 async def import_export(client: Client, folder: Path) -> Imported:
-    """Import an export. Everything that exists is left as it is, so an interrupted import can be run again."""
+    """Import an export. Existing records are not changed, so an interrupted import can be run again."""
     from octavo.records.exports import FORMAT, KINDS
 
     about = (folder / MANIFEST).read_bytes()
@@ -382,7 +384,7 @@ async def find_new(client: Client, records: Sequence[dict[str, Any]], done: Impo
 
 
 async def find_known(client: Client, records: Sequence[Mapping[str, Any]], done: Imported) -> set[UUID]:
-    """Return and count the documents that exist, also in the trash."""
+    """Return the documents that already exist, including those in the trash, and count them."""
     known = await client.find_known([as_origin(record) for record in records]) if records else KnownDocuments({})
     done.counts["exists"] += len(known.items)
     done.counts["trashed"] += len(known.trashed)
@@ -415,7 +417,7 @@ async def send_record(client: Client, folder: Path, record: dict[str, Any], impo
 
 
 def check_fatal(error: OctavoError) -> None:
-    """Raise errors that every other document would have, too."""
+    """Raise the error if it would also affect every other document."""
     if error.code in FATAL:
         raise error
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from octavo.core.pagination import Page
     from octavo.records.account import Invitation, NewInvitation, ResetLink, UserAccount
 
-app = typer.Typer(help="List users, invite people, and make links that set a new password.", no_args_is_help=True)
-Email = Annotated[str, typer.Argument(metavar="EMAIL", help="E-mail address of the person.")]
+app = typer.Typer(help="List users, invite people, and create links for setting a new password.", no_args_is_help=True)
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="Email address of the person.")]
 
 
 class Role(StrEnum):
@@ -103,7 +103,7 @@ def reset_link(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a link with which a person sets a new password. Only administrators can do this."""
+    """Print a link that lets a person set a new password. Only administrators can do this."""
 
     async def run(client: Client) -> ResetLink:
         return await client.make_reset_link(email, clear_second_factor=clear_second_factor)

@@ -138,7 +138,7 @@ class AccountCalls(Calls):
 
     @Call
     async def make_reset_link(self, email: str, *, clear_second_factor: bool = False) -> ResetLink:
-        """Create a link with which a person sets a new password (administrators only)."""
+        """Create a link that lets a person set a new password (administrators only)."""
         body = {"email": email, "clear_second_factor": clear_second_factor}
         return await self._post(ResetLink, "/admin/reset-links", body, repeat=Repeat.NEVER)
 
@@ -163,7 +163,7 @@ class AccountCalls(Calls):
         expires_in_days: int | None = None,
         sign_in: bool = False,
     ) -> NewShare:
-        """Share a document or a collection by a link, for reading. The link is returned only once."""
+        """Create a link that lets others read a document or a collection. The link is returned only once."""
         things = given(
             document_id=str(document) if document else None, collection_id=str(collection) if collection else None
         )
@@ -185,7 +185,7 @@ class AccountCalls(Calls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> Page[AuditEntry]:
-        """List what people and programs did for your account, newest first (owners only)."""
+        """List the actions of people and programs in your account, newest first (owners only)."""
         wanted = given(person=person, action=action, since=since, until=until)
         return await self._list(AuditEntry, "/audit", **wanted, cursor=cursor, limit=limit)
 

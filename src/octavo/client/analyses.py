@@ -125,7 +125,7 @@ class AnalysisCalls(Calls):
 
     @Call
     async def cancel(self, analysis: UUID) -> Analysis:
-        """Stop an analysis, under the name that jobs have for it."""
+        """Stop an analysis. This is the same as `stop`, under the name that is used for jobs."""
         return await self._post(Analysis, f"/analyses/{analysis}/cancel", repeat=Repeat.NEVER)
 
     @Call

@@ -29,7 +29,8 @@ class AllCalls(UploadCalls, DocumentCalls, SearchCalls, JobCalls, AccountCalls, 
 class Client(AllCalls):
     """A client for one server. It acts for the account that the API key or the session belongs to.
 
-    `hint` is shown to users if the server is unreachable. `http` replaces the network, for example in one process.
+    `hint` is shown to users if the server is unreachable. `http` replaces the network transport, for example to call an
+    application in the same process.
     """
 
     def __init__(

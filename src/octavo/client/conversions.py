@@ -174,7 +174,7 @@ class ConversionCalls(Calls):
 
     @Call
     async def model_checks(self) -> bytes:
-        """Return where models and rules disagreed, as JSON Lines."""
+        """Return the models' answers for missing values, and the values that were accepted from them, as JSON Lines."""
         return await self._read("/model-checks")
 
     # Mappings ------------------------------------------------------------------------------------------------------

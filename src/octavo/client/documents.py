@@ -82,7 +82,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def show_document(self, document: UUID, *, trashed: bool = False) -> Document:
-        """Return a document. `trashed`: also if it is in the trash."""
+        """Return a document. If `trashed` is true, look for it in the trash instead."""
         return await self._get(Document, f"/documents/{document}", trashed=trashed or None)
 
     @Call
@@ -227,7 +227,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def read_markdown(self, document: UUID, *, most_bytes: int = MOST_TEXT_BYTES, plain: bool = False) -> str:
-        """Return the text of a document as Markdown. Of a longer text, only the first `most_bytes` bytes are read.
+        """Return the text of a document as Markdown. At most the first `most_bytes` bytes are read.
 
         `plain`: the text as it was extracted, without the changes of a model.
         """
@@ -262,7 +262,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def document_picture(self, document: UUID) -> bytes:
-        """Return the picture of a document that is one, such as a photo."""
+        """Return the picture of a document that is itself a picture, such as a photo."""
         return await self._read(f"/documents/{document}/picture")
 
     @Call
@@ -325,7 +325,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def keep_position(self, document: UUID, start: int) -> None:
-        """Keep the reading position, as a character position in the Markdown."""
+        """Save the reading position, as a character position in the Markdown."""
         await self._transport.call(Request("PUT", f"/documents/{document}/position", json={"start": start}))
 
     # Highlights ----------------------------------------------------------------------------------------------------

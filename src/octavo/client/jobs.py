@@ -195,7 +195,7 @@ class JobCalls(Calls):
 
     @Call
     async def is_alive(self) -> bool:
-        """Whether the web server answers."""
+        """Whether the web server responds."""
         return bool(await self._get(dict[str, str], "/healthz"))
 
     @Call

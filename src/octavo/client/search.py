@@ -203,7 +203,7 @@ class SearchCalls(Calls):
 async def stream_answer(
     transport: Transport, body: Mapping[str, object]
 ) -> AsyncGenerator[tuple[type[AnswerPart], Any]]:
-    """Yield each part of an answer as a pair: its record type and its data. The last part is the sources.
+    """Yield each part of an answer as a pair: its record type and its data. The last part contains the sources.
 
     A broken stream is not retried, because answers cost money.
     """

@@ -106,7 +106,7 @@ class Damaged(OctavoError):
 
 
 class Repeat(Enum):
-    """Whether a request can be sent again if its answer was lost."""
+    """Whether a request can be sent again if its response was lost."""
 
     SAFE = "twice has the same effect as once"
     KEY = "the server recognises the second request by its Idempotency-Key"
@@ -142,7 +142,7 @@ class Request:
         return replace(self, headers={**self.headers, IDEMPOTENCY_KEY: str(uuid4())})
 
     def from_byte(self, start: int, etag: str | None) -> Request:
-        """Return the request for the rest of a file that is partly downloaded. Without an ETag, the whole file."""
+        """Return the request for the rest of a partly downloaded file or, without an ETag, for the whole file."""
         more = {"accept-encoding": "identity"}
         if start and etag:
             more |= {"range": f"bytes={start}-", "if-range": etag}
@@ -206,7 +206,7 @@ class Transport:
                 raise read_problem(response)
 
     async def save(self, request: Request, to: Path, on_progress: OnProgress | None = None) -> int:
-        """Write a response to a file, and return its size. The file appears when it is complete.
+        """Write a response to a file, and return its size. The file gets its final name when it is complete.
 
         After a broken connection, the download is resumed where it stopped. If the server does not support that, it
         starts again. `on_progress` is called with the number of bytes received so far.

@@ -68,7 +68,7 @@ class ContentFilters:
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions(ContentFilters):
-    """What an export contains. Without filters, it contains all documents.
+    """The options of an export. Without filters, it contains all documents.
 
     `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
     """
@@ -287,7 +287,7 @@ class UploadCalls(Calls):
 
     @Call
     async def download_upload(self, upload: UUID, to: Path) -> int:
-        """Download the content of an upload that was not accepted, or not yet. Returns its size."""
+        """Download the content of an upload that was refused or is not finalised yet. Returns its size."""
         return await self._save(to, f"/uploads/{upload}/content")
 
     # Exports and imports of a library -------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ class UploadCalls(Calls):
 
     @Call
     async def find_known(self, documents: Sequence[Mapping[str, object]]) -> KnownDocuments:
-        """Return those documents of an export that the account has already, also in the trash."""
+        """Return the documents of an export that the account already has, including those in the trash."""
         body = {"documents": [dict(one) for one in documents]}
         return await self._post(KnownDocuments, "/import/known", body, repeat=Repeat.SAFE)
 

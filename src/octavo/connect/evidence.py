@@ -86,7 +86,7 @@ class SentenceCache:
         return self._names[chunk.id]
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
-        """Whether contradictions can be found in the chunk. It must be in English."""
+        """Whether contradictions can be found in the chunk, because it is in English."""
         if chunk.id not in self._supported:
             may_be = primary_language(chunk.language) in {None, ENGLISH}
             self._supported[chunk.id] = may_be and confirm_language(chunk.content, ENGLISH) == ENGLISH

@@ -1,4 +1,4 @@
-"""What this process counts and times. `ops/metrics.py` adds the values of all processes, and reports them.
+"""The counters and timers of this process. `ops/metrics.py` adds up the values of all processes and reports them.
 
 Labels have few different values: names that Octavo defines, never ids or text from people.
 """
@@ -53,7 +53,7 @@ AI_CALLS = Histogram(
     registry=REGISTRY,
 )
 AI_CACHE_HITS = Counter(
-    "octavo_ai_cache_hits", "Model calls that were answered with a stored answer.", ("purpose",), registry=REGISTRY
+    "octavo_ai_cache_hits", "Model calls for which a stored answer was reused.", ("purpose",), registry=REGISTRY
 )
 AI_COST = Counter(
     "octavo_ai_cost_usd", "Cost of model calls in US dollars.", ("provider", "purpose"), registry=REGISTRY

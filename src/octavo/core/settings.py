@@ -65,7 +65,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_for_this_machine(values: dict[str, Any]) -> bool:
-    """Return the default of what is allowed only if nobody else can connect."""
+    """Return the default of settings that allow something only if no other machine can connect."""
     return is_loopback(values.get("host", ""))
 
 
@@ -300,7 +300,7 @@ class Settings(BaseSettings):
     oidc_trust_email: Annotated[
         bool,
         Field(
-            description="Accept e-mail addresses that the provider does not mark as verified. Enable this only if "
+            description="Accept email addresses that the provider does not mark as verified. Enable this only if "
             "people cannot choose their address at the provider."
         ),
     ] = False
@@ -426,7 +426,7 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum number of wrong passwords for one e-mail address from one IP address within 15 "
+            description="Maximum number of wrong passwords for one email address from one IP address within 15 "
             "minutes.",
         ),
     ] = 10
@@ -434,7 +434,7 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum number of wrong passwords from one IP address within 15 minutes, for all e-mail "
+            description="Maximum number of wrong passwords from one IP address within 15 minutes, for all email "
             "addresses together.",
         ),
     ] = 100
@@ -442,7 +442,7 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=1,
-            description="Maximum number of wrong passwords for one e-mail address within 15 minutes, from all IP "
+            description="Maximum number of wrong passwords for one email address within 15 minutes, from all IP "
             "addresses together. Above this number, signing in to the account is slowed down.",
         ),
     ] = 50

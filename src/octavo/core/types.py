@@ -27,7 +27,7 @@ class Extraction(StrEnum):
 
 
 class Lane(StrEnum):
-    """The two lanes of the queue. Bulk jobs run after interactive jobs, but never stop for them completely."""
+    """The two lanes of the queue. Bulk jobs run after interactive jobs, but are never blocked by them completely."""
 
     INTERACTIVE = "interactive"
     BULK = "bulk"

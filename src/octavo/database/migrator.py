@@ -1,7 +1,7 @@
 """Migrates a database to the schema of this version with numbered SQL files.
 
-Each file is applied once, in a transaction. A migration with a line such as `-- compatible-from: 40` leaves everything
-in place that the code uses which knows the migrations up to 40. Processes with such code go on working, and can start.
+Each file is applied once, in a transaction. A migration with a line such as `-- compatible-from: 40` does not break
+processes that know only the migrations up to 40. Such processes keep running, and can also be started.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Migration:
 
     @property
     def compatible_from(self) -> int | None:
-        """The newest migration that a process must know to work with this one. None if all must know this one."""
+        """The number of the newest migration that a process must know to work with this one. None if it must know this
+        one.
+        """
         found = COMPATIBLE_FROM.search(self.statements)
         return int(found["number"]) if found else None
 
@@ -57,7 +59,7 @@ class AppliedMigration:
     compatible_from: int | None = None
 
     def works_with(self, newest_known: int) -> bool:
-        """Whether a process works with this migration that knows only the migrations up to `newest_known`."""
+        """Whether a process that knows only the migrations up to `newest_known` can work with this migration."""
         return self.number <= newest_known or (self.compatible_from or self.number) <= newest_known
 
 

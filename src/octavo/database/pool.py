@@ -48,7 +48,7 @@ DATA_EXCEPTION = "22"
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The caller of the request that a task handles, how the caller signed in, and with which browser."""
+    """The caller of the request that a task handles, with the sign-in method and the browser of the caller."""
 
     id: UUID | None
     via: str = ""
@@ -63,7 +63,7 @@ ACT_AS = (
 
 
 def act_as(actor: Actor | None) -> None:
-    """Record the events and sessions of all later transactions of this task as those of this caller."""
+    """Attribute the events and sessions of all later transactions of this task to this caller."""
     _actor.set(actor)
 
 

@@ -49,30 +49,32 @@ _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
 _INCOMPLETE = "incomplete"
 _SENTENCES: Mapping[str, str] = {
-    _UNDESCRIBED: "{thing} can be read, but its description failed{code}.",
-    "document.completed": "{thing} is ready.",
-    "document.failed": "{thing} could not be processed{code}.",
+    _UNDESCRIBED: "{subject} can be read, but its description failed{code}.",
+    "document.completed": "{subject} is ready.",
+    "document.failed": "{subject} could not be processed{code}.",
     "document.rejected": "A file was rejected{code}.",
     "job.completed": "A job is complete.",
     "job.failed": "A job failed{code}.",
-    "job.dead_letter": "{thing} failed for good after several attempts{code}.",
-    "analysis.completed": "The analysis of {thing} is complete.",
-    _INCOMPLETE: "The analysis of {thing} is complete, but some parts of the document have no answer.",
-    "analysis.failed": "The analysis of {thing} failed{code}.",
-    "analysis.stalled": "The analysis of {thing} has made no progress for several minutes{reason}.",
-    "analysis.abandoned": "The analysis of {thing} was abandoned after two days without progress{code}.",
-    "conversion.completed": "{thing} was converted.",
-    "conversion.needs_review": "{thing} was converted and needs review{reason}.",
-    "conversion.failed": "{thing} could not be converted{reason}{code}.",
+    "job.dead_letter": "{subject} failed for good after several attempts{code}.",
+    "analysis.completed": "The analysis of {subject} is complete.",
+    _INCOMPLETE: "The analysis of {subject} is complete, but some parts of the document have no answer.",
+    "analysis.failed": "The analysis of {subject} failed{code}.",
+    "analysis.stalled": "The analysis of {subject} has made no progress for several minutes{reason}.",
+    "analysis.abandoned": "The analysis of {subject} was abandoned after two days without progress{code}.",
+    "conversion.completed": "{subject} was converted.",
+    "conversion.needs_review": "{subject} was converted and needs review{reason}.",
+    "conversion.failed": "{subject} could not be converted{reason}{code}.",
     "conversion.batch": "A batch of conversions is done{reason}.",
     "conversion.deleted": "A conversion was deleted.",
-    "conversion.downloaded": "The result of {thing} was downloaded.",
-    "conversion.expired": "{thing}: files of its conversion expired and were deleted.",
-    "document.expired": "{thing} expired and was deleted.",
+    "conversion.downloaded": "The result of {subject} was downloaded.",
+    "conversion.expired": "{subject}: files of its conversion expired and were deleted.",
+    "document.expired": "{subject} expired and was deleted.",
     "document.abandoned": "An upload was never finished.",
     "import.progress": "Import{reason}.",
     "import.completed": "Import finished{reason}.",
-    FAILING: "Deliveries to {thing} have failed for more than a week. Check that the address is correct and reachable.",
+    FAILING: (
+        "Deliveries to {subject} have failed for more than a week. Check that the address is correct and reachable."
+    ),
     TEST: "This is a test. Deliveries to this address work.",
 }
 
@@ -123,10 +125,10 @@ def describe(about: Subject, *, public_url: str | None = None, for_administrator
     event_type = _UNDESCRIBED if about.is_undescribed else about.type
     if event_type == "analysis.completed" and about.error_code:
         event_type = _INCOMPLETE
-    pattern = _SENTENCES.get(event_type, f"{{thing}}: {event_type.partition('.')[2]}.")
+    pattern = _SENTENCES.get(event_type, f"{{subject}}: {event_type.partition('.')[2]}.")
     code = f" ({about.error_code})" if about.error_code else ""
     reason = f": {about.reason.rstrip('.')}" if about.reason else ""
-    sentence = pattern.format(thing=_name(about), code=code, reason=reason)
+    sentence = pattern.format(subject=_name(about), code=code, reason=reason)
     title = f"Octavo: {sentence.rstrip('.')}"
     if for_administrator:
         sentence = " ".join((sentence, *_names(about)))

@@ -70,7 +70,7 @@ class Items:
     columns: frozenset[str] = frozenset()
 
     def evidence(self, row: Item) -> frozenset[str]:
-        """Return the names of the evidence that the cells of a row are correct, such as `sum` or `product`."""
+        """Return the evidence for the cells of a row, as names such as `sum` or `product`."""
         signs = {
             "sum": self.is_sum_printed,
             "product": row.has_product,

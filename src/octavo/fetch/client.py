@@ -198,7 +198,9 @@ class GuardedClient:
             return await self._exchange(method, parse_url(url), body, headers, limits)
 
     async def download(self, url: str, headers: Mapping[str, str], limits: FetchLimits) -> AsyncGenerator[bytes]:
-        """Yield the body of a file while it arrives. Redirects are not followed. Other statuses than 200 are errors."""
+        """Yield the body of a file while it arrives. Redirects are not followed. Any status other than 200 is an
+        error.
+        """
         target = parse_url(url)
         address = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
         sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers, "Accept-Encoding": "identity"}
@@ -214,7 +216,9 @@ class GuardedClient:
                 yield chunk
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Return the addresses of a server for a connection without HTTP. Private ones are refused as usual."""
+        """Return the addresses of a server for a connection without HTTP. Private addresses are refused, as for
+        HTTP.
+        """
         return await self._backend.checked_addresses(host, port)
 
     async def _exchange(
@@ -255,7 +259,7 @@ async def _named_errors() -> AsyncGenerator[None]:
 
 
 class UnexpectedStatus(Exception):
-    """The server returned another status than expected. The caller knows what it means."""
+    """The server returned an unexpected status. The caller decides what it means."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)

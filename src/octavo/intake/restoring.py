@@ -1,8 +1,8 @@
 """Restores documents and other records from an export, each in one transaction.
 
-A restored record gets an id that is derived from the account and from its id in the export. So restoring it again finds
-it, and two accounts can restore the same export. Everything in an export is untrusted: records are checked before they
-come here, files by their checksum, and ids that they refer to only ever find records of the same account.
+A restored record gets an id that is derived from the account and from its id in the export. So a record that is
+restored again is found, and two accounts can restore the same export. Everything in an export is untrusted: callers
+check the records, files are checked by their checksum, and references find only records of the same account.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def derived_id(owner: UUID, origin: UUID) -> UUID:
 
 
 async def known_documents(connection: Connection, owner: UUID, origins: Sequence[Origin]) -> KnownDocuments:
-    """Return which of these documents exist in the account, also in the trash, by their ids in the export."""
+    """Return the documents that exist in the account, including those in the trash, by their ids in the export."""
     given = [
         {"origin": str(one.id), "id": str(derived_id(owner, one.id)), "sha256": one.sha256, "copy": bool(one.copy_of)}
         for one in origins
@@ -80,12 +80,12 @@ class StoredFile:
 
 
 def has_result(record: DocumentRecord) -> bool:
-    """Whether the result of processing can be taken over. Otherwise the document is processed again."""
+    """Whether the exported result of processing can be used. Otherwise, the document is processed again."""
     return record.status == "completed" and (record.text_ready or record.quality in {"stored_only", "empty"})
 
 
 def check_texts(wanted: DocumentImport) -> dict[tuple[str, int], bytes]:
-    """Return the texts of a document by kind and revision, if they are those whose checksums the record contains."""
+    """Return the texts of a document by kind and revision, after comparing them with the checksums in the record."""
     record, found = wanted.record, dict[tuple[str, int], bytes]()
     for file in record.files:
         if file.kind in TEXT_FILES:
@@ -172,9 +172,10 @@ class Restoring:
         )
 
     async def edit(self, *, whole: bool) -> None:
-        """Restore what people set: facts, tags, collection, highlights and notes; and everything else if `whole`.
+        """Restore the facts, tags, collection, highlights and notes that people set. If `whole` is true, also restore
+        all other facts and tags.
 
-        A document that is processed again gets other facts and tags from its processing.
+        If it is false, the document is processed again, which finds these other facts and tags.
         """
         record = self.record
         facts = [one for one in record.facts if whole or one.made_by == "person"]
@@ -262,7 +263,7 @@ def _as_chunk(one: ChunkRecord, text: str) -> dict[str, Any]:
 
 
 async def restore_records(connection: Connection, owner: UUID, given: RecordsImport) -> Restored:
-    """Restore records of any kind. Records that exist are not changed."""
+    """Restore records of any kind. Existing records are not changed."""
     total = sum(len(getattr(given, name)) for name in type(given).model_fields)
     added = 0
     simple = ("collections", "fields", "rules", "verdicts", "weights", "views", "prompts")
@@ -360,7 +361,9 @@ async def _as_threads(connection: Connection, owner: UUID, records: Sequence[Thr
 
 
 async def _as_analyses(connection: Connection, owner: UUID, records: Sequence[AnalysisRecord]) -> list[dict[str, Any]]:
-    """Return the analyses whose documents exist. One that was running when it was exported is stopped."""
+    """Return the analyses whose documents exist. Analyses that were running when they were exported become stopped
+    ones.
+    """
     origins = [Origin(id=one.document_id, sha256=one.sha256) for one in records]
     known = (await known_documents(connection, owner, origins)).items
     found: list[dict[str, Any]] = []

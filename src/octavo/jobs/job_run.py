@@ -136,7 +136,7 @@ class Run(Generic[Tools]):
         return await _flag(connection, QUERIES.hold_lease, self._lease())
 
     async def note_progress(self, connection: Connection) -> None:
-        """Record that the job got further, in the transaction in which it did. For jobs without stages.
+        """Record that the job has made progress, in the same transaction as the progress. For jobs without stages.
 
         Earlier failures, and workers that were killed before, then no longer count against the job.
         """

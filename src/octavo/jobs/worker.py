@@ -175,7 +175,7 @@ class Worker(Generic[Tools]):
         """Provide a database connection for claiming jobs and reporting finished ones.
 
         A busy worker has a separate connection for this, because a connection from the pool would be checked each time.
-        An idle worker uses the pool, and so needs two connections only: this one, and the one that listens.
+        An idle worker uses the pool, so it needs only two connections: this one, and the one that listens.
         """
         try:
             if self._exchange_connection is None and self._slots.is_empty:
@@ -230,7 +230,7 @@ class Worker(Generic[Tools]):
             await self._disconnect()
 
     def _stir(self) -> None:
-        """Make the worker look for jobs, check the clock, and call its chores, because something has happened."""
+        """Wake the worker after an event, so that it looks for jobs, checks the clock and runs its background tasks."""
         self._wake.set()
         self._delayed.set()
         self._stirs += 1
@@ -353,7 +353,8 @@ class Worker(Generic[Tools]):
     async def _keep_time(self) -> None:
         """Return the jobs of dead workers to the queue, release delayed jobs, and start schedules, when they are due.
 
-        Every worker does this, so no worker is needed for it. Row locks ensure that only one starts a schedule.
+        Every worker does this, so no dedicated worker is needed. Row locks ensure that only one worker starts a
+        schedule.
         """
         takeover_from, pause = 0.0, TIME_SECONDS
         while True:
@@ -372,7 +373,7 @@ class Worker(Generic[Tools]):
                     pause = await self._pass_time(connection, taking_over=time.monotonic() >= takeover_from)
 
     async def _pass_time(self, connection: Connection, *, taking_over: bool) -> float:
-        """Make all changes that are due. Returns the seconds until the next one is.
+        """Make all changes that are due. Returns the number of seconds until the next change is due.
 
         A worker with jobs checks the clock often, so that it notices if its machine was suspended.
         """

@@ -36,7 +36,9 @@ HANGING_SECONDS = 120.0
 
 
 class DueIn(float):
-    """The seconds after which a chore is repeated, even if nothing happens. It is repeated sooner if something does."""
+    """The number of seconds after which a background task is repeated, even if nothing happens. It is repeated sooner
+    after an event.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +302,7 @@ class ClaimStart:
 
 
 class LaneClaims:
-    """What the next claim takes from each lane: where it starts, and whether a bulk job comes first.
+    """How the next claim takes jobs from each lane: where it starts, and whether a bulk job comes first.
 
     Interactive jobs come first. So that the bulk lane always advances, one bulk job is claimed first after `BULK_TURN`
     interactive jobs.

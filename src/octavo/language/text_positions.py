@@ -1,6 +1,6 @@
 """Finds quotes and words in a text, and returns their positions.
 
-White space never counts. A quote must otherwise be verbatim, words that a person searches for need not be.
+White space is ignored. Apart from that, a quote must be verbatim, but words that a person searches for need not be.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _verbatim(quote: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What identifies a passage: its quote, the text around it, and its last position."""
+    """The data that identifies a passage: its quote, the text around it, and its last position."""
 
     quote: str
     text_before: str = ""
@@ -73,8 +73,8 @@ class Anchor:
 class QuoteFinder:
     """The Markdown of a document, prepared for finding many quotes in it.
 
-    A quote that is not found as it is, is compared by its letters and digits without Markdown, because people copy it
-    from a page without Markdown.
+    If a quote is not found unchanged, only its letters and digits are compared, without Markdown, because people copy
+    quotes from pages that do not show Markdown.
     """
 
     def __init__(self, text: str) -> None:
@@ -85,7 +85,9 @@ class QuoteFinder:
         return SqueezedText(_without_markup(self.text), _LETTERS)
 
     def find(self, anchor: Anchor) -> Span | None:
-        """Find the occurrence of a quote that fits best: whole words, the same text around it, the same position."""
+        """Find the best occurrence of a quote: preferably whole words, with the same text around it, at the same
+        position.
+        """
         found = list(islice(self._find_verbatim(anchor.quote), MOST_OCCURRENCES)) or [
             self._with_last_marks(one, anchor.quote)
             for one in islice(self._letters.find_all(_without_markup(anchor.quote)), MOST_OCCURRENCES)
@@ -147,7 +149,7 @@ def _letters(text: str) -> str:
 
 
 def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
-    """Return how many characters at the beginning are the same."""
+    """Return the number of characters at the beginning that are the same in both texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -182,7 +184,7 @@ def _any_form(character: str) -> str:
 
 @cache
 def _forms() -> defaultdict[str, frozenset[str]]:
-    """Return the characters that count as the same, by the character without accents."""
+    """Map each character without accents to all characters that are treated as the same."""
     found = defaultdict[str, frozenset[str]](frozenset)
     for one in (chr(code) for codes in _ACCENTED for code in codes):
         found[_base(one)] |= {one}

@@ -32,7 +32,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The documents that were chosen: by their ids, or by filters."""
+    """The documents to act on, selected by their ids or by filters."""
 
     ids: frozenset[UUID]
     filters: Filters | None
@@ -88,7 +88,9 @@ class BulkAction:
     on_changed: OnChanged | None = field(default=None, kw_only=True)
 
     async def run(self, documents: Collection[UUID]) -> BulkResult:
-        """Act on these documents. An error in the first batch is raised, because nothing was changed then."""
+        """Apply the action to these documents. An error in the first batch is raised, because nothing has been changed
+        yet.
+        """
         changed = 0
         wanted = sorted(documents)
         for batch in [wanted] if self.on_changed else in_batches(wanted):
@@ -141,9 +143,8 @@ def in_batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
 async def undo_change(database: Database, owner: UUID, change: UUID) -> int:
     """Restore the values that documents had before a change. Returns the number of restored documents.
 
-    A value that was changed again since stays as it is.
-    A document for which the change was undone before is not changed again, so repeating this is safe. Raises `NotFound`
-    if there is no such change, or if it is too old.
+    A value that was changed again in the meantime is not restored. A document for which the change was undone before is
+    not changed again, so repeating this is safe. Raises `NotFound` if there is no such change, or if it is too old.
     """
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.changed_documents, {"owner": owner, "change": change})
@@ -166,7 +167,7 @@ async def _restore_deleted(connection: Connection, owner: UUID, change: UUID, do
 
 
 async def _restore_values(connection: Connection, owner: UUID, change: UUID, documents: Sequence[UUID]) -> int:
-    """Restore the earlier values of the fields that the change edited, also of documents in the trash."""
+    """Restore the earlier values of the fields that the change edited, including those of documents in the trash."""
     present = await find_present(connection, owner, documents, trashed=None)
     held = await lock_documents(connection, owner, present, trashed=None)
     undone = await _mark_undone(connection, change, [one.id for one in held])

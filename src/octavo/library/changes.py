@@ -76,7 +76,7 @@ class Edit:
 
     @property
     def said(self) -> dict[str, str | None]:
-        """The facts that the edit states."""
+        """The facts that the edit sets or removes."""
         named = {FOLLOWED[name]: _as_text(getattr(self, name)) for name in self.fields if name in FOLLOWED}
         return named | dict(self.facts)
 

@@ -52,6 +52,6 @@ class NothingBefore(BadInput):
 
 
 class BadPlace(BadInput):
-    """Invalid place to resume an export. Start the export again."""
+    """Invalid position for resuming an export. Start the export again."""
 
     code = "INVALID_RESUME"

@@ -1,8 +1,8 @@
 """Exports a library, or some of its documents, as a stream that can be unpacked with `tar`.
 
 The unpacked folder can be read without Octavo: original files, Markdown with figures, pages with links, and JSON Lines.
-Records are read in batches with one query each, and files are passed on in small parts, so memory use does not grow
-with the library. A batch ends with a file of checksums. An interrupted export continues after the last complete batch.
+Records are read in batches with one query each, and files are streamed in small parts, so memory use does not grow with
+the library. A batch ends with a file of checksums. An interrupted export continues after the last complete batch.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Export:
         batch.lines.append(_line(record))
 
     async def _file(self, batch: Batch, file: Row, path: str) -> AsyncGenerator[bytes]:
-        """Pass on a stored file. A file that is missing in the storage is left out, and has no path."""
+        """Yield the content of a stored file. A file that is missing in the storage is left out, and has no path."""
         try:
             stream = await self.bucket.stream(file["key"])
         except ObjectMissing:
@@ -235,7 +235,7 @@ def _line(record: object) -> bytes:
 
 
 def _forget_keys(record: Row) -> None:
-    """Remove what means nothing outside this installation, and files that are missing in the storage."""
+    """Remove storage keys, which are meaningless in other installations, and files that are missing in the storage."""
     if "files" in record:
         record["files"] = [
             {name: one[name] for name in one if name != "key"} for one in record["files"] if "path" in one
@@ -291,7 +291,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def safe_name(filename: str) -> str:
-    """Return a file name that every file system accepts, at most 90 bytes long, with its ending."""
+    """Return a file name that every file system accepts: at most 90 bytes long, and with its extension."""
     name = _UNSAFE.sub("_", filename).strip(" .") or "file"
     stem, dot, ending = name.rpartition(".")
     if not dot or len(ending) > 10:  # noqa: PLR2004 - longer than the ending of a file

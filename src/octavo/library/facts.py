@@ -114,7 +114,9 @@ async def save_facts(
 
 
 async def compose_titles(connection: Connection, documents: Sequence[UUID], changed: Collection[str]) -> None:
-    """Compose the titles of documents again whose facts with these names have changed. Other titles stay."""
+    """Recompose the titles that were composed from facts, if facts with the names in `changed` are part of them. Other
+    titles are not changed.
+    """
     if not {*COMPOSED, "kind"}.intersection(changed):
         return
     found = await chosen_facts(connection, documents, (*COMPOSED, "kind"))
@@ -127,7 +129,9 @@ async def compose_titles(connection: Connection, documents: Sequence[UUID], chan
 
 
 def _as_values(facts: Mapping[str, FactView]) -> tuple[str, dict[str, str]]:
-    """Return the kind and the values for a composed title. Dates, amounts and currencies are normalised."""
+    """Return the document's kind, and the values from which its title is composed. Dates, amounts and currencies are
+    normalised.
+    """
     exact = {name: one.value if name in {"number", "sender"} else one.normalized or "" for name, one in facts.items()}
     return exact.pop("kind", ""), exact
 

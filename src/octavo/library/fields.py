@@ -1,4 +1,5 @@
-"""Custom fields: what an owner records about documents beside the facts, such as a project or a cost centre.
+"""Custom fields: values that an owner records about documents in addition to the facts, such as a project or a cost
+centre.
 
 Values are stored as text in one form for each type, so that they can be compared: 42.5, 2026-11-15, 12.50 EUR.
 """
@@ -59,7 +60,7 @@ async def add_field(
 async def edit_field(
     connection: Connection, owner: UUID, field: UUID, *, name: str | None = None, choices: Sequence[str] | None = None
 ) -> FieldView:
-    """Rename a field, or replace its choices. Values that are no longer a choice stay until they are changed."""
+    """Rename a field, or replace its choices. Values that are no longer allowed are kept until they are changed."""
     known = await show_field(connection, owner, field)
     kept = _clean_choices(known.type, choices) if choices is not None else None
     values = {"id": field, "owner": owner, "name": _clean_name(name) if name is not None else None, "choices": kept}

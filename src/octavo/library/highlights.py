@@ -1,4 +1,4 @@
-"""What a person leaves in a document: highlights, notes and the reading position.
+"""The highlights and notes that people add to documents, and their reading positions.
 
 A highlight is stored with its quote and the text around the quote. So its position can be found again when the document
 is processed again or has a new version. If the new text does not contain the quote, the highlight is kept and marked as
@@ -179,7 +179,7 @@ def _one_line(text: str) -> str:
 
 
 async def read_position(connection: Connection, owner: UUID, document: UUID, user: UUID | None) -> int | None:
-    """Return the character where a person stopped reading; None if the person did not start."""
+    """Return the character position where a person stopped reading; None if the person has not started."""
     rows = await fetch_rows(connection, QUERIES.position, {"owner": owner, "document": document, "user": user})
     return rows[0]["start"] if rows else None
 

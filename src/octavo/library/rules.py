@@ -1,8 +1,8 @@
-"""Rules: when a document matches conditions, then add tags and set its collection, title and custom fields.
+"""Rules: if a document matches conditions, a rule adds tags and sets the collection, title and custom fields.
 
 A rule can be tried, which changes nothing. Applying it changes documents in batches, like an action on many documents,
-and can be undone for a week. Enabled rules run on each new document in their order; the first rule that sets a value
-wins.
+and can be undone for a week. Enabled rules run on each new document, one after the other; the first rule that sets a
+value wins.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def edit_rule(
     enabled: bool | None = None,
     position: int | None = None,
 ) -> RuleView:
-    """Change a rule. Documents that it changed before stay as they are."""
+    """Change a rule. Documents that it has already changed stay as they are."""
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
     known = await show_rule(connection, owner, rule)
     await _check(connection, owner, when or known.when, then or known.then)
@@ -185,7 +185,7 @@ async def find_matching(
 
 
 def phrase_pattern(text: str) -> str:
-    """Return the regular expression, for PostgreSQL, of a phrase of whole words. Case and line breaks do not matter."""
+    """Return a PostgreSQL regular expression that finds a phrase as whole words, ignoring case and line breaks."""
     words = text.split()
     phrase = _BETWEEN.join(_ASCII_PUNCTUATION.sub(r"\\\g<0>", word) for word in words)
     before = "(?<![[:alnum:]])" if _is_spaced(words[0][0]) else ""
@@ -199,9 +199,9 @@ def _is_spaced(character: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What a rule changes in one document. `targets` are the values that it sets, such as `collection`.
+    """The changes that a rule makes to one document. `targets` are the values that it sets, such as `collection`.
 
-    `blocked` are values that an earlier rule set. `left_out` are tags for which the document has no room.
+    `blocked` are values that an earlier rule has set. `left_out` are tags beyond the maximum number of tags.
     """
 
     document: Row
@@ -250,7 +250,9 @@ def _missing_tags(document: Row, then: RuleThen) -> list[str]:
 
 
 def settled_values(document: Row) -> frozenset[str]:
-    """Return the values of a new version that rules leave alone, because the version before or a person set them."""
+    """Return the values of a new version that rules do not change, because they were set by a person or in the
+    previous version.
+    """
     if not document["is_version"]:
         return frozenset()
     flags = {"collection": document["collection"], "title": document["has_title"], "tags": document["has_tags"]}
@@ -287,7 +289,7 @@ def fill_title(pattern: str, document: Mapping[str, Any]) -> str:
 
 
 def has_title(pattern: str, document: Mapping[str, Any]) -> bool:
-    """Whether the title already is what a pattern with `{title}` makes of a title, so that it must not grow again."""
+    """Whether a pattern with `{title}` was already applied to the title, so that it must not be applied again."""
     if "{title}" not in pattern:
         return False
     before, *rest = (re.escape(part) for part in fill_title(pattern, {**document, "title": _MARK}).split(_MARK))
@@ -296,7 +298,7 @@ def has_title(pattern: str, document: Mapping[str, Any]) -> bool:
 
 
 async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> RuleThen:
-    """Return the actions with the values of fields as they are stored. Fields that no longer exist are left out."""
+    """Return the actions with the values of fields in their stored form. Fields that no longer exist are left out."""
     fields: dict[str, str] = {}
     for name, text in (then.fields or {}).items():
         try:
@@ -406,7 +408,8 @@ async def _edit_group(
 async def run_enabled_rules(
     connection: Connection, owner: UUID, document: UUID, on_match: OnMatch | None = None
 ) -> int:
-    """Run all enabled rules on one document, in their order. Returns the number of rules that changed it.
+    """Run all enabled rules on one document, in the order of their positions. Returns the number of rules that changed
+    it.
 
     `on_match` is called for each rule that matches. It returns problems, which are logged.
 
@@ -455,7 +458,9 @@ async def list_runs(
 async def undo_rule(
     database: Database, owner: UUID, rule: UUID, run: UUID | None = None, *, on_done: OnDone | None = None
 ) -> RuleRun:
-    """Restore the values that documents had before a run: the given one, or the last one that is not undone."""
+    """Undo a run by restoring the earlier values of its documents: the given run, or the last one that has not been
+    undone.
+    """
     async with database.connection() as connection:
         await show_rule(connection, owner, rule)
         rows = await fetch_rows(connection, QUERIES.run_to_undo, {"owner": owner, "rule": rule, "run": run})

@@ -1,4 +1,4 @@
-"""Shares: links with which others read one document or one collection, and nothing else."""
+"""Shares: links that let others read one document or one collection, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class ShareRefused(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class OpenShare:
-    """What a link shows: a document or the collection with this name. `sign_in`: only to people with an account."""
+    """The content of a link: a document or the collection with this name. `sign_in`: only people with an account can
+    open it.
+    """
 
     id: UUID
     owner_id: UUID
@@ -93,7 +95,7 @@ async def shared_documents(connection: Connection, opened: OpenShare, cursor: st
 
 
 async def shared_document(connection: Connection, opened: OpenShare, document: UUID) -> Document:
-    """Return a document that a link shows. All others are not found."""
+    """Return a document that a link shows. Raises `NotFound` for all other documents."""
     if not await fetch_rows(connection, QUERIES.shows, {"share": opened.id, "document": document}):
         raise NotFound
     found = await find_documents(connection, opened.owner_id, [document])

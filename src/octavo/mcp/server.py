@@ -175,7 +175,7 @@ async def list_newest(client: Client, cursor: str | None) -> types.ListResources
 
 
 async def read_address(client: Client, uri: str) -> str:
-    """Return the text at the address of a document or page."""
+    """Return the text of the document or page that a resource URI names."""
     found = _ADDRESS.fullmatch(uri)
     if not found:
         raise NotFound

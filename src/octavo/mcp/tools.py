@@ -133,10 +133,10 @@ async def search(client: Client, wanted: SearchArguments) -> str:
 class ReadArguments(Arguments):
     document_id: DocumentId
     page: Annotated[int | None, Field(ge=1, le=1_000_000, description="Page to read, counted from 1.")] = None
-    last_page: Annotated[int | None, Field(ge=1, le=1_000_000, description="Last page, to read several.")] = None
+    last_page: Annotated[int | None, Field(ge=1, le=1_000_000, description="Last page of a range.")] = None
     chunk_id: Annotated[UUID | None, Field(description="Chunk to read, from a hit of `search`.")] = None
     first_chunk: Annotated[Position | None, Field(description="First chunk of a range, counted from 0.")] = None
-    last_chunk: Annotated[Position | None, Field(description="Last chunk of a range, included.")] = None
+    last_chunk: Annotated[Position | None, Field(description="Last chunk of a range (inclusive).")] = None
     cursor: Cursor = None
 
     @model_validator(mode="after")

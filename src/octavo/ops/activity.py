@@ -1,4 +1,4 @@
-"""What the installation does now: for `octavo top`, the operations page and programs."""
+"""The current activity of the installation, for `octavo top`, the operations page and programs."""
 
 from __future__ import annotations
 

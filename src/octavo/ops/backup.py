@@ -462,6 +462,6 @@ def _named_failures(path: Path) -> Generator[None]:
     except OSError as error:
         raise NotPossibleHere(f"{path} cannot be used: {error.strerror}.") from error
     except (psycopg.IntegrityError, psycopg.DataError) as error:
-        raise DamagedBackup(f"The database refused a row: {explain(error)}") from error
+        raise DamagedBackup(f"The database rejected a row: {explain(error)}") from error
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(f"{explain(error)} Run the command again.") from error

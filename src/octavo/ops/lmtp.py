@@ -1,7 +1,7 @@
-"""Takes mails from a mail server by LMTP (RFC 2033), and adds each as a document.
+"""Receives emails from a mail server by LMTP (RFC 2033), and adds each as a document.
 
-A mail is accepted only after its document was committed. If this process is killed, the mail server delivers the mail
-again, and the intake recognises a mail that it already has by its content.
+An email is accepted only after its document has been committed. If this process is killed, the mail server delivers the
+email again, and the intake recognises existing emails by their content.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class MailAddress:
 
 
 class MailIntake:
-    """Answers the commands of a mail server. The names of the methods are those of aiosmtpd."""
+    """Responds to the commands of a mail server. aiosmtpd defines the names of the methods."""
 
     def __init__(self, database: Database, intake: Intake, limits: IntakeLimits) -> None:
         self._database = database
@@ -143,7 +143,7 @@ async def listen(handler: MailIntake, host: str, port: int, most_bytes: int) -> 
 
 
 async def serve_mails(settings: Settings, host: str, port: int) -> None:
-    """Take mails until stopped."""
+    """Receive emails until stopped."""
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

@@ -1,4 +1,4 @@
-"""Metrics in the Prometheus format: the state of the queue, and what all processes have counted.
+"""Metrics in the Prometheus format: the state of the queue, and the counts of all processes.
 
 Each process counts in memory (`core/instruments.py`) and adds its counts to the database every few seconds. So any web
 process reports the sum for all web processes and workers on all machines, and workers need no port. A process that is
@@ -220,7 +220,7 @@ async def _read_times(connection: Connection) -> list[Metric]:
 
 
 async def _read_totals(connection: Connection) -> list[Metric]:
-    """Read what all processes have counted. Metrics of another version of Octavo are left out."""
+    """Read the counts of all processes. Metrics of another version of Octavo are left out."""
     samples: dict[str, list[Row]] = {}
     for row in await fetch_rows(connection, QUERIES.totals, {}):
         samples.setdefault(row["name"], []).append(row)

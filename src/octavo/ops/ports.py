@@ -1,4 +1,4 @@
-"""Opens the port of the web server. Loads little, so that the port is open soon after the command started."""
+"""Opens the port of the web server. Imports little, so that the port is open soon after the command has started."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FIRST_DESCRIPTOR = 3
 
 
 def open_early(host: str, port: int) -> socket.socket | None:
-    """Open the port now, if that is possible. Clients then wait for the start of the server and are not refused.
+    """Open the port early, if possible, so that clients wait until the server has started instead of being refused.
 
-    Returns None if the port is in use or cannot be opened; `listen` then tries longer and explains why.
+    Returns None if the port is in use or cannot be opened; `listen` then tries for longer and reports the reason.
     """
     inherited = inherited_listener()
     if inherited:
@@ -53,8 +53,8 @@ def inherited_listener() -> socket.socket | None:
 def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
-    `before` is what an earlier `octavo up` recorded before it was killed. Its processes may still use the port, so
-    opening the port is retried for longer while any of them exists.
+    `before` is the record of an earlier `octavo up` that was killed. Its processes may still use the port, so opening
+    the port is retried for longer while any of them exists.
     """
     began = time.monotonic()
     while True:

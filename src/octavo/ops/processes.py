@@ -146,14 +146,14 @@ class RecordFile:
         temporary.replace(self._path)
 
     def read(self) -> UpRecord | None:
-        """Return what the running supervisor has recorded.
+        """Return the record of the running supervisor.
 
         Returns None if no supervisor is running, or if it has not written its file yet.
         """
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:
-        """Return what an earlier supervisor recorded before it was killed, or None. Call this after `claim`."""
+        """Return the record of an earlier supervisor that was killed, or None. Call this after `claim`."""
         return self._load()
 
     def _load(self) -> UpRecord | None:

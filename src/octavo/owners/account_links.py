@@ -1,4 +1,4 @@
-"""One-time links that set a new password, and sign-ins that wait for the code of the second factor."""
+"""One-time links for setting a new password, and sign-ins that wait for the code of the second factor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinkedPerson:
 async def make_reset_token(connection: Connection, account: Account, *, clears: bool = False) -> tuple[str, datetime]:
     """Create the token of a link that sets a new password. Earlier links of this person stop working.
 
-    `clears`: whether the link also removes the second factor. Returns the token, and when it expires.
+    `clears`: whether the link also removes the second factor. Returns the token and its expiry time.
     """
     made = await _insert(connection, "password", account.id, RESET_SECONDS, clears=clears)
     await record(connection, account.owner_id, "account.reset_link", account.id, clears=str(clears).lower())
@@ -37,7 +37,7 @@ async def make_reset_token(connection: Connection, account: Account, *, clears: 
 
 
 async def make_reset_token_for(connection: Connection, email: str, *, clears: bool = False) -> tuple[str, datetime]:
-    """For administrators: create a link for the person with this address."""
+    """Create a link for the person with this address. Only for administrators."""
     account = await find_account(connection, email)
     if account is None:
         raise NotFound("There is no account with this address.")
@@ -45,12 +45,12 @@ async def make_reset_token_for(connection: Connection, email: str, *, clears: bo
 
 
 async def make_code_token(connection: Connection, user_id: UUID) -> str:
-    """Create the token of a sign-in whose password was right, and which waits for a code."""
+    """Create the token of a sign-in that waits for a code after the correct password."""
     return (await _insert(connection, "code", user_id, CODE_SECONDS))[0]
 
 
 async def find_person(connection: Connection, purpose: Purpose, token: str) -> LinkedPerson:
-    """Return the person of a link. This does not use the link."""
+    """Return the person to whom a link belongs. The link stays valid."""
     values = {"token_hash": hash_token(token), "purpose": purpose}
     rows = await fetch_rows(connection, QUERIES.find_account_link, values)
     if not rows:

@@ -1,4 +1,4 @@
-"""User accounts with an e-mail address and a password.
+"""User accounts with an email address and a password.
 
 Passwords are hashed with argon2id. This is slow, so it happens in threads before a transaction starts, and functions
 with a connection take hashes instead of passwords. At most two passwords are hashed in parallel, because each takes 64
@@ -32,7 +32,7 @@ ACCESS = load_queries("access")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A person's account. `password_hash` is None if the person signs in with a provider only."""
+    """A person's account. `password_hash` is None if the person signs in only with a provider."""
 
     id: UUID
     email: str
@@ -86,7 +86,7 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
 
 
 async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
-    """Open a session for a person who has proved who they are. Returns the secret of the session."""
+    """Open a session for a person whose identity was verified. Returns the secret of the session."""
     owner_id = await first_owner(connection, user_id)
     await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)
     return await open_session(connection, owner_id, user_id, replacing=replacing)
@@ -181,7 +181,7 @@ def _matches(kept: str, password: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VisitorUsage:
-    """What visitors without an account store, all together."""
+    """The storage that all visitors without an account use together."""
 
     owners: int
     bytes: int

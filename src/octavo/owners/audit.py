@@ -1,4 +1,4 @@
-"""Records what people do as events, and lists it for the audit page."""
+"""Records the actions of people as events, and lists them for the audit page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def record(
 ) -> None:
     """Record an action in the transaction of the change. `thing` is the id of the person or object.
 
-    The actor is the caller of the request, unless it is given. Details must not contain secrets or addresses.
+    The actor is the caller of the request, unless another one is passed. Details must not contain secrets or addresses.
     """
     values = {"owner": owner_id, "kind": kind, "process": thing, "detail": Jsonb(detail), "actor": actor}
     await connection.execute(QUERIES.record, values)
@@ -38,7 +38,7 @@ async def record(
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Selects actions: of one person, of one kind, and from `since` to before `until`."""
+    """Selects actions by person, by kind, and by time, from `since` up to `until` (exclusive)."""
 
     person: UUID | None = None
     action: str | None = None
@@ -49,7 +49,7 @@ class AuditFilter:
 async def list_actions(
     connection: Connection, owner_id: UUID, wanted: AuditFilter, *, cursor: str | None = None, limit: int = 50
 ) -> Page[AuditEntry]:
-    """List what people and programs did for an account, newest first."""
+    """List the actions of people and programs in an account, newest first."""
     before = parse_cursor(cursor) if cursor else None
     values = {**asdict(wanted), "owner": owner_id, "most": limit + 1}
     values |= {"before_epoch": before.epoch if before else None, "before_id": before.id if before else None}

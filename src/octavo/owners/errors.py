@@ -30,7 +30,7 @@ class IdentityTaken(BadInput):
 
 
 class LastSignIn(BadInput):
-    """Without this, you could no longer sign in. Set a password first."""
+    """This is your only way to sign in. Set a password first."""
 
     code = "LAST_SIGN_IN"
     error_class = ErrorClass.PERMANENT
@@ -46,7 +46,7 @@ class LinkRefused(BadInput):
 
 
 class CodeRequired(BadInput):
-    """Enter the code of your authenticator app."""
+    """Enter the code from your authenticator app."""
 
     code = "SECOND_FACTOR_REQUIRED"
     error_class = ErrorClass.PERMANENT

@@ -1,7 +1,7 @@
 """Checks the ID tokens of an OpenID Connect provider, and reads identities and roles from their claims. Pure functions.
 
-Only signatures with asymmetric keys are accepted. Otherwise, a token without a signature, or one that is signed with
-the public key as if it were a shared secret, could pass as the provider's.
+Only signatures with asymmetric keys are accepted. Otherwise, a forged token could be accepted: one without a signature,
+or one signed with the public key as if it were a shared secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class UnknownSigningKey(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the token of one sign-in must contain. `algorithms` are those that the provider announces."""
+    """The values that the token of one sign-in must contain. `algorithms` are those that the provider announces."""
 
     issuer: str
     client_id: str
@@ -46,7 +46,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as the provider knows them. `email` is None if there is no verified address."""
+    """A person's identity at the provider. `email` is None if there is no verified address."""
 
     issuer: str
     subject: str
@@ -140,7 +140,7 @@ def read_identity(claims: Claims, settings: Settings) -> Identity:
 
 
 def role_from_claims(claims: Claims, settings: Settings) -> Role | None:
-    """Return the highest role that the claims give, or None. A name with dots leads into nested claims."""
+    """Return the highest role that the claims give, or None. A claim name with dots refers to a nested claim."""
     if not settings.oidc_roles_claim:
         return None
     found: object = claims

@@ -1,7 +1,7 @@
 """Signs people in by the identity that an OpenID Connect provider has confirmed.
 
-A person is found by issuer and subject. An address is never enough to reach an existing account, because nobody has
-checked that the account with this address belongs to the same person.
+A person is found by issuer and subject. An email address alone never gives access to an existing account, because it
+is not certain that the account belongs to the same person.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ SECONDS_AT_PROVIDER = 600
 
 @dataclass(frozen=True, slots=True)
 class ProviderSignIn:
-    """A browser that is sent to the provider. `state` goes to the provider, `browser` into a cookie."""
+    """A sign-in for which the browser is sent to the provider. `state` is sent to the provider, and `browser` is
+    stored in a cookie.
+    """
 
     state: str
     browser: str
@@ -39,7 +41,9 @@ class ProviderSignIn:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedSignIn:
-    """A browser that came back. `user_id` is the person who connects an identity; None to sign in."""
+    """A sign-in for which the browser has returned from the provider. `user_id` is the person who connects an
+    identity; None for a sign-in.
+    """
 
     nonce: str
     verifier: str
@@ -57,7 +61,7 @@ async def begin_sign_in(connection: Connection, back: str, user_id: UUID | None 
 
 
 async def take_sign_in(connection: Connection, state: str, browser: str) -> ReturnedSignIn:
-    """Return the sign-in with this state. Each can be taken once, and only by the browser that began it."""
+    """Return the sign-in with this state. Each can be used only once, and only by the browser that started it."""
     values = {"state_hash": hash_token(state), "browser_hash": hash_token(browser)}
     rows = await fetch_rows(connection, QUERIES.take_provider_sign_in, values)
     if not rows:
@@ -93,12 +97,12 @@ async def _new_person(connection: Connection, identity: Identity, *, may_create:
     if not may_create and identity.role is None:
         raise ProviderRefused("You have no account here. Ask the administrator for one.")
     if identity.email is None:
-        raise ProviderRefused("The provider did not confirm your e-mail address.")
+        raise ProviderRefused("The provider did not confirm your email address.")
     try:
         user_id = await insert_user(connection, identity.email, None)
     except EmailTaken:
         raise ProviderRefused(
-            "An account with your e-mail address already exists. Sign in with its password, and connect the provider "
+            "An account with your email address already exists. Sign in with its password, and connect the provider "
             "in Settings, Account."
         ) from None
     await _insert_identity(connection, identity, user_id)
@@ -126,7 +130,7 @@ async def list_identities(connection: Connection, user_id: UUID) -> list[Connect
 
 
 async def disconnect_identities(connection: Connection, user_id: UUID, owner_id: UUID) -> None:
-    """Delete the identities of a person, who must have a password to sign in with."""
+    """Delete the identities of a person. The person must have a password to sign in with."""
     if not await list_identities(connection, user_id):
         return
     cursor = await connection.execute(QUERIES.delete_identities, {"user": user_id})
@@ -136,7 +140,7 @@ async def disconnect_identities(connection: Connection, user_id: UUID, owner_id:
 
 
 async def apply_role(connection: Connection, user_id: UUID, identity: Identity) -> UUID | None:
-    """Give the person the role from the claims in the account of this installation, or take it away.
+    """Grant or revoke the person's role in the account of this installation, as the claims define it.
 
     Returns this account if the person has a role in it. Roles that people granted are kept if the claims grant none.
     """

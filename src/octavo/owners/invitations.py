@@ -1,4 +1,4 @@
-"""Invitations: one-time links with which people become members of an account."""
+"""Invitations: one-time links that make people members of an account."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def find_step(secret: str, code: str, now: datetime) -> int | None:
 
 
 def app_link(secret: str, email: str, issuer: str = "Octavo") -> str:
-    """Return the link with which authenticator apps add the secret."""
+    """Return the link that adds the secret to an authenticator app."""
     query = urlencode({"secret": secret, "issuer": issuer, "digits": DIGITS, "period": STEP_SECONDS}, quote_via=quote)
     return f"otpauth://totp/{quote(f'{issuer}:{email}')}?{query}"
 
@@ -117,7 +117,7 @@ async def disable(connection: Connection, user_id: UUID, owner_id: UUID, code: s
 
 
 async def use_any_code(connection: Connection, user_id: UUID, code: str, reveal: Reveal) -> None:
-    """Use a code of the app or a recovery code. Raises `WrongCode`."""
+    """Use a code from the app or a recovery code. Raises `WrongCode`."""
     if len(_plain(code)) == DIGITS:
         return await _use_code(connection, user_id, code, reveal)
     values = {"user": user_id, "code_hash": hash_token(_plain(code))}

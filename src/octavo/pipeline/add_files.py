@@ -1,4 +1,4 @@
-"""Job kind that adds the files of a source which have stopped changing, each in one transaction.
+"""Job kind that adds those files of a source that have stopped changing, each in one transaction.
 
 The transaction that creates a document also records the file as added, so a killed job continues with the next file
 and adds none twice. Files go through the same intake as uploads.
@@ -89,7 +89,7 @@ class SourceIntake:
     async def add_all(self) -> int:
         """Add files until none is left, the quota is used up, or the source is paused. Each file is tried once.
 
-        Files that could not be read do not delay the others. Raises the first of their errors at the end.
+        Files that cannot be read do not delay the others; the first of their errors is raised at the end.
         """
         tried, unread, last = 0, list[OctavoError](), None
         while waiting := await self._waiting(last):
@@ -154,7 +154,7 @@ class SourceIntake:
         return True
 
     async def _announce(self, file: WaitingFile) -> ReadFile | None:
-        """Begin to read a file. Returns None if the source was paused or deleted."""
+        """Start reading a file. Returns None if the source was paused or deleted."""
         document = file.document if self.reader.makes_versions and self.source.options.changed == "version" else None
         async with self.run.tools.database.connection() as connection:
             values = {"source": self.source.id, "document": document}

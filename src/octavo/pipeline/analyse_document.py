@@ -55,7 +55,7 @@ def sends_files(tools: Tools, analysed: AnalysedDocument) -> bool:
 
 
 def name_of(pages: Segment) -> str:
-    """Return the kind of artifact as which a segment's file (a range of pages) is stored.
+    """Return the artifact kind under which the file of a segment (a range of pages) is stored.
 
     The database function `segment_file` must return the same name.
     """

@@ -128,7 +128,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedSource:
-    """The downloaded target of a link. `kind` is the kind of artifact as which it is stored."""
+    """The downloaded target of a link. `kind` is the kind of the stored artifact."""
 
     kind: str
     body: bytes

@@ -1,4 +1,4 @@
-"""Starts what rules ask for when they match a new document: analyses and conversions."""
+"""Starts the analyses and conversions that rules define for new documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from octavo.records.automation import RuleView
 async def start_actions(connection: Connection, owner: UUID, document: UUID, rule: RuleView) -> list[str]:
     """Start the analysis and the conversion of a rule. Returns the reasons why something could not be started.
 
-    A prompt or a mapping may have been deleted since the rule was saved. The document is processed all the same.
+    A prompt or a mapping may have been deleted since the rule was saved. The document is processed anyway.
     """
     then, wanted = rule.then, dict[str, Callable[[], Awaitable[object]]]()
     if then.analyse:

@@ -97,7 +97,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
 
 
 async def _remove_orphans(run: Run[Tools]) -> int:
-    """Delete objects without a database row. Comes last and in parts, because a large bucket takes long to list."""
+    """Delete objects without a database row. Runs last and in parts, because listing a large bucket takes long."""
     finished = [one for one in await run.finished_outputs({ORPHANS}) if isinstance(one, dict)]
     after = max(finished, key=lambda one: int(str(one["part"])), default={"part": 0, "last": ""})
     sweep = ObjectSweep(run.tools.database, run.tools.bucket, UNFINISHED_SECONDS, str(after["last"]))

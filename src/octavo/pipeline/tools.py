@@ -17,7 +17,9 @@ from octavo.storage import Bucket
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """`own_settings` are the settings of the process. If there are `models`, the model settings come from them."""
+    """The resources of one worker. `own_settings` are the settings of the process. If `models` is set, it provides the
+    model settings.
+    """
 
     own_settings: Settings
     database: Database
@@ -30,12 +32,12 @@ class Tools:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force. The model settings can change while the process runs."""
+        """The current settings. The model settings can change while the process runs."""
         return self.models.settings if self.models else self.own_settings
 
     @property
     def connections(self) -> Connections:
-        """What sources need to reach other servers."""
+        """The resources that sources need to connect to other servers."""
         return Connections(self.own_settings, self.fetch, self.database)
 
     @property

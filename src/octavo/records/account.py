@@ -39,7 +39,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may do: limited by the scope of the API key or session, and by the person's role."""
+    """The permissions of a caller, limited by the scope of the API key or session and by the person's role."""
 
     role: str
     scope: KeyScope
@@ -71,7 +71,7 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class UserAccount:
-    """An account, its members, and what it stores, including the trash. `spent_usd` is the model cost of this month."""
+    """An account with its members and its storage use, including the trash. `spent_usd` is this month's model cost."""
 
     owner_id: UUID
     kind: Literal["local", "user"]
@@ -102,7 +102,7 @@ class ConnectedIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """A browser that is signed in. `browser` is the name that it sent; `current` marks the one that asks."""
+    """A browser that is signed in. `browser` is its name; `current` is true for the browser that sent the request."""
 
     id: UUID
     browser: str | None
@@ -132,7 +132,7 @@ class NewInvitation(Invitation):
 
 @dataclass(frozen=True, slots=True)
 class ResetLink:
-    """A link with which a person sets a new password. It works once."""
+    """A link that lets a person set a new password. It works once."""
 
     link: str = field(repr=False)
     expires_at: datetime
@@ -140,7 +140,7 @@ class ResetLink:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A link with which others read a document or a collection. `sign_in`: only people with an account can open it."""
+    """A link that lets others read a document or a collection. `sign_in`: only people with an account can open it."""
 
     id: UUID
     document_id: UUID | None
@@ -165,7 +165,7 @@ class AuditEntry:
     """An action of a person or program.
 
     `actor` is the person's address, `administrator` for this machine's administrator, and null for a visitor without
-    an account. `via`: with a session or an API key. `thing` is the current name of what was changed, if it still
+    an account. `via`: with a session or an API key. `thing` is the current name of the changed person or object, if it still
     exists.
     """
 

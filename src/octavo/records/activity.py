@@ -1,4 +1,4 @@
-"""Record types for what an installation does now: its queue, workers, stage times and costs."""
+"""Record types for the current activity of an installation: its queue, workers, stage times and costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class KindActivity:
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """How long a stage took in the jobs of the last hour, with all its parts. `jobs` is the number of these jobs."""
+    """The duration of a stage, including all its parts, in the jobs of the last hour. `jobs` is the number of these
+    jobs.
+    """
 
     kind: str
     stage: str
@@ -49,7 +51,7 @@ class SourceCost:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What models cost. `budget_usd` is the monthly budget for all owners. Answers are those of the last hour."""
+    """The cost of models. `budget_usd` is the monthly budget for all owners; the answers are those of the last hour."""
 
     month_usd: float
     budget_usd: float
@@ -60,7 +62,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What an installation does now. Only kinds with unfinished or recent jobs are listed."""
+    """The current activity of an installation. Only kinds with unfinished or recent jobs are listed."""
 
     at: datetime
     kinds: list[KindActivity]

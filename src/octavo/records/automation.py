@@ -40,8 +40,8 @@ class AmountRange:
 class RuleWhen:
     """The conditions of a rule. A document must match all of them.
 
-    `text` is a phrase of whole words in the text. `kind`, `tag` and `source` must be equal, and `sender` must be
-    contained. `field` contains values of custom fields; null means any value.
+    `text` is a phrase of whole words in the text. `kind`, `tag` and `source` must match exactly; `sender` can be a part
+    of the sender's name. `field` contains values of custom fields; null means any value.
     """
 
     text: str | None = None
@@ -137,15 +137,16 @@ class SourceCounts:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a source adds, and what it does with files after they were added. Which options apply depends on the kind.
+    """The files that a source adds, and how it handles added files. Which options apply depends on the kind of source.
 
-    Folders, S3 and WebDAV: `subfolders`: `ignore` them, or add their files `plain`, with the first sub-folder as their
-    collection, or with all sub-folders as tags. `changed`: a changed file becomes a new `version` of its document, or a
-    `new` document. Folders: `after`: `keep` files where they are, or `move` them to the sub-folder `added`.
+    Folders, S3 and WebDAV: `subfolders`: `ignore` skips sub-folders, `plain` adds their files, `collections` also uses
+    the first sub-folder as the collection, and `tags` uses all sub-folders as tags. `changed`: a changed file becomes a
+    new `version` of its document, or a `new` document. Folders: `after`: `keep` files where they are, or `move` them to
+    the sub-folder `added`.
 
-    Mailboxes: `after`: `keep` mails as they are, mark them as `seen`, or `move` them to the mailbox `move_to`. Only
-    mails whose sender contains `sender` and whose subject contains `subject` are added, and with `attachments` only
-    mails that have attachments.
+    Mailboxes: `after`: `keep` emails as they are, mark them as `seen`, or `move` them to the mailbox `move_to`. Only
+    emails whose sender contains `sender` and whose subject contains `subject` are added, and with `attachments` only
+    emails that have attachments.
     """
 
     subfolders: Subfolders = "plain"
@@ -193,7 +194,7 @@ class SourceView:
 
 @dataclass(frozen=True, slots=True)
 class FailedFile:
-    """A file of a source that could not be added, and why."""
+    """A file of a source that could not be added, and the reason."""
 
     path: str
     error: str

@@ -259,7 +259,9 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
-    """Where you stopped reading: a character position in the document's Markdown, and its page if there are pages."""
+    """The position where you stopped reading, as a character position in the document's Markdown, and its page if there
+    are pages.
+    """
 
     start: int
     page: int | None
@@ -283,7 +285,7 @@ class TextMatch:
 
 @dataclass(frozen=True, slots=True)
 class TextMatches:
-    """Matches in the order of the text. `total` is the number of all matches, and at most 10,000."""
+    """Matches in text order. `total` is the number of all matches, counted up to 10,000."""
 
     items: list[TextMatch]
     next_cursor: str | None
@@ -378,7 +380,7 @@ class Outcome:
     """The result of an upload.
 
     `state` is `uploaded`, or `deduplicated` if the existing document `document_id` has the same content. `duplicate` is
-    true if the upload had already been finalized, and this is the same result again.
+    true if the upload had already been finalized; the earlier result is then returned again.
     """
 
     state: str
@@ -499,7 +501,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The result of restoring records: how many are new, and how many existed already or refer to missing documents."""
+    """The result of restoring records: how many are new, and how many were skipped because they already exist or refer
+    to missing documents.
+    """
 
     added: int
     skipped: int
@@ -507,7 +511,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class RestoredDocument:
-    """The document that a record was restored as. `state` is `exists` if it was there before."""
+    """The result of restoring a document. `state` is `exists` if the document already existed."""
 
     document_id: UUID
     state: Literal["restored", "added", "exists"]
@@ -515,7 +519,7 @@ class RestoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """The documents that exist, by their id in the export. `trashed` lists the ids of those that are in the trash."""
+    """The documents that already exist, by their id in the export. `trashed` lists the ids of those in the trash."""
 
     items: dict[UUID, UUID]
     trashed: list[UUID] = field(default_factory=list[UUID])

@@ -1,7 +1,7 @@
 """The records of an export, one for each line of its JSON Lines files.
 
-An export may come from anywhere, so an import checks every record against these types. Unknown fields are ignored: they
-come from a newer version.
+An export may come from anywhere, so an import checks every record against these types. Unknown fields are ignored,
+because they come from a newer version.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Exported(BaseModel):
 
 
 class FileRecord(Exported):
-    """A file of a document or a conversion. `path` is its place in the export."""
+    """A file of a document or a conversion. `path` is its path in the export."""
 
     kind: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
     revision: Count = 0
@@ -91,7 +91,7 @@ class HighlightRecord(Exported):
 
 
 class DocumentRecord(Exported):
-    """A document. `id`, `duplicate_of` and `family_id` are the ids that it had where it was exported."""
+    """A document. `id`, `duplicate_of` and `family_id` are ids of the installation from which it was exported."""
 
     id: UUID
     title: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
@@ -348,7 +348,7 @@ class ThreadScope(Exported):
 
 
 class ThreadRecord(Exported):
-    """A thread. `documents` has the SHA-256 of each document that it refers to, by its id."""
+    """A thread. `documents` maps the id of each document that it refers to, to the document's SHA-256."""
 
     id: UUID
     title: Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]

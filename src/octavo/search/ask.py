@@ -91,7 +91,7 @@ class Understood:
 async def understand(
     gateway: Gateway, owner: UUID, question: str, earlier: Sequence[EarlierTurn], sources: Sequence[UUID]
 ) -> Understood:
-    """Add to a follow-up question what it leaves out. `sources` are the documents cited by the last answer.
+    """Add the words that a follow-up question leaves out. `sources` are the documents cited by the last answer.
 
     Without a model, and if the model fails, rules do this.
     """
@@ -112,7 +112,8 @@ async def resolve_scope(
 ) -> Filters:
     """Return the filters for a scope. Raises `NotFound` if a collection or a document does not exist.
 
-    If the scope is not new, documents that were deleted since are left out. Raises `BadInput` if no document remains.
+    If the scope is not new, documents that have been deleted in the meantime are left out. Raises `BadInput` if no
+    document remains.
     """
     if scope.query is not None:
         return await _limit_to_query(database, gateway, owner, scope.query)
@@ -132,7 +133,9 @@ async def resolve_scope(
 
 
 async def _limit_to_query(database: Database, gateway: Gateway, owner: UUID, query: str) -> Filters:
-    """Operators such as `type:invoice` are applied to the search. Other words select the documents that match best."""
+    """Limit the filters to the documents that match a query. Operators such as `type:invoice` become filters; other
+    words select the documents that match best.
+    """
     parsed = parse_query(query)
     options = SearchOptions("text", MOST_SELECTED if parsed.words else 1, most_of_one=1)
     drafts = await find_drafts(database, gateway, owner, query, options)
@@ -179,7 +182,9 @@ async def find_sources(
 
 
 def _own_words(asked: str | None) -> str | None:
-    """Return the question if it has words to search for: "And how much is the deposit?", but not "And why?"."""
+    """Return the question if it has words to search for, as in "And how much is the deposit?", or None, as for "And
+    why?".
+    """
     words = [word for word in WORD.findall(asked or "") if word.lower() not in STOPWORDS["en"] | _EMPTY_WORDS]
     return asked if words else None
 
@@ -191,7 +196,7 @@ def _among(preferred: Sequence[UUID], filters: Filters) -> list[UUID]:
 async def _find_chunks(
     database: Database, gateway: Gateway, owner: UUID, searches: Sequence[tuple[str, Filters]]
 ) -> dict[UUID, HitDraft]:
-    """Do several searches, and merge the hits: the first hit of each, then the second of each."""
+    """Run several searches and merge their hits: the first hit of each search, then the second of each, and so on."""
     found: list[list[HitDraft]] = []
     for question, filters in searches:
         # A question has no query syntax: its quotation marks and hyphens are plain text.

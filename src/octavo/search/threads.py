@@ -1,7 +1,7 @@
 """Threads: questions, their follow-up questions, and the answers. They belong to an account.
 
-A turn is stored before its question is answered, and its answer in one statement afterwards. If the process is killed
-in between, the turn stays unfinished and the thread is complete in every other respect.
+A turn is stored before its question is answered, and its answer is stored afterwards, in one SQL statement. If the
+process is killed in between, the turn stays unfinished, and the rest of the thread is complete.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ async def finish_turn(connection: Connection, turn: StartedTurn, answer: Answer,
 
 
 async def fail_turn(connection: Connection, turn: StartedTurn, error: OctavoError) -> None:
-    """Store why a question was not answered."""
+    """Store the reason why a question was not answered."""
     problem = Jsonb({"code": error.code, "message": error.line})
     await connection.execute(QUERIES.fail_turn, {"id": turn.id, "attempt": turn.attempt, "error": problem})
 

@@ -79,10 +79,10 @@ async def test_an_address_alone_never_opens_an_account(house: House, provider: O
     browser = await guest(house)
     answer = await browser.get(await provider.visit(await begin(browser), "mallory"))
     is_page(answer, 403)
-    assert "An account with your e-mail address already exists." in words(answer)
+    assert "An account with your email address already exists." in words(answer)
     provider.set_claims("mallory", email="new@example.org", email_verified=False)
     answer = await browser.get(await provider.visit(await begin(browser), "mallory"))
-    assert "The provider did not confirm your e-mail address." in words(answer)
+    assert "The provider did not confirm your email address." in words(answer)
     assert "octavo_session" not in browser.cookies
     assert await house.rows("SELECT email FROM users") == [("ada@example.org",)]
 

@@ -41,14 +41,14 @@ async def test_an_administrator_watches_a_mailbox(open_house: OpenHouse) -> None
     house = await open_house(secret_key="of this installation, long enough")
     browser = await administrator(house)
     is_page(form := await browser.get(f"{SOURCES}?kind=imap"))
-    assert "Only mails with attachments" in words(form)
+    assert "Only emails with attachments" in words(form)
     box = {"kind": "imap", "path": "imaps://mail.example.org/Scans", "user": "ann", "password": "correct horse"}
     for changed, reason in (
         ({"path": "mail.example.org"}, "such as imaps://"),
         ({"path": "imap://mail.example.org/Scans"}, "only with TLS"),
         ({"path": "imaps://192.168.1.7/Scans"}, "Private addresses are blocked"),
         ({"user": ""}, "Enter the user"),
-        ({"after": "move"}, "to which mails are moved"),
+        ({"after": "move"}, "to which emails are moved"),
         ({"subfolders": "tags"}, "does not apply"),
     ):
         is_page(answer := await browser.post(SOURCES, data=box | changed), 422)

@@ -127,7 +127,7 @@ async def test_people_are_added_given_a_role_and_removed(house: House) -> None:
     ("given", "status", "said"),
     [
         ({"email": "nobody@example.org"}, 404, "There is no account with this address."),
-        ({"email": "nobody"}, 422, "Enter a valid e-mail address."),
+        ({"email": "nobody"}, 422, "Enter a valid email address."),
         ({"email": ADA}, 409, "This person is already a member."),
     ],
     ids=["unknown", "no address", "twice"],

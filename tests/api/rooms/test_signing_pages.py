@@ -54,7 +54,7 @@ async def test_signing_up_shows_the_documents_that_will_be_moved(house: House) -
 @pytest.mark.parametrize(
     ("given", "status", "said", "field"),
     [
-        ({"email": "ada", "password": PASSWORD}, 422, "Enter a valid e-mail address.", "email"),
+        ({"email": "ada", "password": PASSWORD}, 422, "Enter a valid email address.", "email"),
         (
             {"email": "new@example.org", "password": "short"},
             422,
@@ -63,7 +63,7 @@ async def test_signing_up_shows_the_documents_that_will_be_moved(house: House) -
         ),
         (ADA, 409, "An account with this address already exists. Sign in instead.", "email"),
         ({"email": "a@b", "password": "x" * 1500}, 422, "This password is too long.", "password"),
-        ({}, 422, "Enter a valid e-mail address.", "email"),
+        ({}, 422, "Enter a valid email address.", "email"),
     ],
     ids=["no address", "short", "taken", "long", "nothing"],
 )

@@ -42,7 +42,7 @@ def test_an_administrator_sets_up_a_provider_without_scripts(place: Place, open_
 
 def set_up(page: Page) -> None:
     page.get_by_role("button", name="Look for servers").click()
-    expect(page.get_by_text("No model server answers on this machine.")).to_be_visible()
+    expect(page.get_by_text("No model server was found on this machine.")).to_be_visible()
     provider = page.locator("#compatible")
     provider.locator("summary").click()
     provider.get_by_label("Model").fill("qwen3:8b")

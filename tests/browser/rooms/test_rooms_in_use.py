@@ -23,7 +23,7 @@ def test_a_visitor_signs_up_and_keeps_everything_then_signs_in_elsewhere(
         page.get_by_text("Number of documents from this browser that will be moved to your account: 1")
     ).to_be_visible()
     email = f"{uuid4().hex}@example.org"
-    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Email").fill(email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Create account").click()
     expect(page.get_by_role("heading", name=email)).to_be_visible()
@@ -31,7 +31,7 @@ def test_a_visitor_signs_up_and_keeps_everything_then_signs_in_elsewhere(
     other.watch.expect("401")
     other.goto("/sign-in")
     elsewhere = other.page
-    elsewhere.get_by_label("E-mail").fill(email)
+    elsewhere.get_by_label("Email").fill(email)
     elsewhere.get_by_label("Password").fill("not this one")
     elsewhere.keyboard.press("Enter")
     expect(elsewhere.get_by_text("Wrong email address or password.")).to_be_visible()

@@ -135,7 +135,7 @@ def test_completion_shows_and_installs_the_script_of_a_shell(shell: str, home: P
     file = home / FILES[shell]
     assert file.read_text().strip() == shown.stdout.strip()
     assert f"written to {file}." in installed.stdout
-    assert "In this one, run: " in installed.stdout
+    assert "To enable it in this one, run: " in installed.stdout
 
 
 def test_installing_completion_keeps_the_startup_file_and_adds_one_line_to_it(home: Path) -> None:

@@ -323,7 +323,7 @@ async def test_a_drive_that_does_not_answer_a_move_is_reported(
     try:
         for _ in range(2):  # no second thread waits
             await watched.look()
-            assert (await watched.view()).error == "The folder did not answer in time."
+            assert (await watched.view()).error == "The folder did not respond in time."
     finally:
         answer.set()
 

@@ -65,7 +65,9 @@ class StreamedChoice(BaseModel):
 
 
 class CompletionChunk(BaseModel):
-    """An event of a streamed answer. The last one with choices has the finish reason; usage may follow."""
+    """An event of a streamed answer. The last event with choices contains the finish reason. Another event with the
+    token usage may follow.
+    """
 
     choices: list[StreamedChoice] = []
     usage: Counts | None = None

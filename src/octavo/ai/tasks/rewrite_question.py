@@ -1,7 +1,7 @@
 """Task: rewrite a follow-up question such as "And how much is the deposit?" so that it can be searched for alone.
 
-Without a model, rules carry over what the follow-up question leaves out: the subject of the previous question, a name,
-a time, or a source of the previous answer. The rules know English, and the most common German forms.
+Without a model, rules add the words that the follow-up question leaves out: the subject of the previous question, a
+name, a time, or a source of the previous answer. The rules know English, and the most common German forms.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ _PRONOUN = _compile(r"it|this|that|they|them|these|those|he|she|i|you|we|there")
 class _Asked:
     """A question without its first "And" or "What about".
 
-    `is_part`: what remains is not a whole question. `is_about`: it began with "What about".
+    `is_part` is true if the rest is not a complete question. `is_about` is true if it began with "What about".
     """
 
     text: str
@@ -205,7 +205,7 @@ def _by_item(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_question_word(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Ask the previous question with another question word: "Why?"."""
+    """Ask the previous question with another question word, for a question such as "Why?"."""
     match = _BARE.fullmatch(asked.text)
     if not match:
         return None
@@ -222,7 +222,7 @@ def _by_question_word(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion |
 
 
 def _by_time(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace the time of the previous question: "And in 2023?"."""
+    """Replace the time in the previous question, for a question such as "And in 2023?"."""
     match = re.fullmatch(rf"(?:(?:{_CASE_WORD}) )?(?:the )?(?P<time>{_TIME})", asked.text, re.IGNORECASE)
     if not match or not asked.is_part:
         return None
@@ -233,7 +233,9 @@ def _by_time(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_case(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace the words after the same preposition in the previous question: "And for the vans?"."""
+    """Replace the words after the same preposition in the previous question, for a question such as "And for the
+    vans?".
+    """
     match = _CASE.fullmatch(asked.text)
     if not match or not asked.is_part:
         return None
@@ -244,7 +246,7 @@ def _by_case(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace the last name in the previous question: "What about Norway?"."""
+    """Replace the last name in the previous question, for a question such as "What about Norway?"."""
     wanted = re.fullmatch(rf"(?:the )?(?P<name>{_NAME})(?:['\u2019]s)?", asked.text)
     previous = _plain(before.question)
     names = list(_NAMES.finditer(previous))
@@ -254,7 +256,7 @@ def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_thing(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Ask the same about another thing: "What about the crane?"."""
+    """Ask the previous question about another object, for a question such as "What about the crane?"."""
     wanted = _THING.fullmatch(asked.text)
     if not wanted or not asked.is_about or _PROPERTIES.fullmatch(wanted["noun"]):
         return None
@@ -264,7 +266,7 @@ def _by_thing(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _last_thing(before: EarlierTurn) -> str:
-    """Return the last thing with an article in the previous question: "the van lease"."""
+    """Return the last noun phrase with an article in the previous question, such as "the van lease"."""
     case = _case(before).partition(" ")[2]
     if re.match(rf"(?:{_DETERMINER})\b", case, re.IGNORECASE):
         return case
@@ -274,7 +276,7 @@ def _last_thing(before: EarlierTurn) -> str:
 
 
 def _by_pronoun(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace a pronoun with the person, thing or place that it means."""
+    """Replace a pronoun with the person, object or place that it refers to."""
     for pattern, find in ((_HE, _person), (_THEY, _things), (_IT, _thing), (_THERE, _place)):
         match = pattern.search(asked.text)
         meant = find(before, match[0].lower()) if match else ""
@@ -301,7 +303,7 @@ _RULES: Sequence[Callable[[_Asked, EarlierTurn], RewrittenQuestion | None]] = (
 
 
 def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
-    """Add the subject of the previous question: "And how much is the deposit?"."""
+    """Add the subject of the previous question to a question such as "And how much is the deposit?"."""
     if asked.is_part:
         return _finish(_in_place(asked.text, before))
     case, subject = _case(before), _subject(before)
@@ -313,7 +315,9 @@ def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
 
 
 def _in_place(thing: str, before: EarlierTurn) -> str:
-    """Put a thing in the place of the thing that the previous question asked for: "And the deposit?"."""
+    """Replace the object that the previous question asked for with another one, for a question such as "And the
+    deposit?".
+    """
     previous = _plain(before.question)
     place = _last_case(previous)
     start, end = previous[:place].strip(), previous[place:]
@@ -339,13 +343,17 @@ def _at_same_time(text: str, before: EarlierTurn) -> str:
 
 
 def _last_case(question: str) -> int:
-    """Return where the last phrase with a preposition begins, or 0. Times do not count."""
+    """Return the position of the last phrase that begins with a preposition, or 0. Phrases that name a time are
+    skipped.
+    """
     found = _compile(rf"(?<=\w )(?:{_CASE_WORD}|{_GERMAN}) (?!(?:{_TIME}|the end)\b)\w").finditer(question)
     return max((one.start() for one in found), default=0)
 
 
 def _case(before: EarlierTurn) -> str:
-    """Return the last phrase with a preposition, without a time and without the verb at the end of the question."""
+    """Return the last phrase of the previous question that begins with a preposition. Times, and a verb at the end, are
+    left out.
+    """
     question = _AT_TIME.sub("", _plain(before.question))
     place = _last_case(question)
     case, start = question[place:] if place else "", question[:place].lower().split()
@@ -358,7 +366,7 @@ def _case(before: EarlierTurn) -> str:
 
 
 def _subject(before: EarlierTurn) -> str:
-    """Return the thing that the previous question is about. If it names none, the title of the first source."""
+    """Return the subject of the previous question or, if it names none, the title of the first source."""
     if owner := _OWNER.search(_plain(before.question)):
         return owner["name"]
     found = _case(before).partition(" ")[2] or _main_thing(_AT_TIME.sub("", _plain(before.question)))
@@ -368,7 +376,7 @@ def _subject(before: EarlierTurn) -> str:
 
 
 def _main_thing(question: str) -> str:
-    """Return the thing after the first verb: "the crane lease" in "When does the crane lease end"."""
+    """Return the noun phrase after the first verb, such as "the crane lease" in "When does the crane lease end"."""
     match = re.search(rf"\b(?P<verb>{_AUXILIARY})\b (?P<what>.+)", question, re.IGNORECASE)
     words = (match["what"] if match else question).split()
     if not match or _PRONOUN.fullmatch(words[0]) or " to " in question:
@@ -384,7 +392,9 @@ def _without_verb(words: Sequence[str]) -> str:
 
 
 def _thing(before: EarlierTurn, pronoun: str) -> str:
-    """Return what "it" means: the answer to a question for a thing, or else the subject of the question."""
+    """Return the words that "it" refers to: a short answer to the previous question, or else the subject of that
+    question.
+    """
     answer = before.answer.strip()
     asks_thing = re.match(r"(?:what|which)\b", before.question, re.IGNORECASE)
     is_thing = 0 < len(answer.split()) <= _MANY and not re.search(r"\d", answer)
@@ -392,7 +402,7 @@ def _thing(before: EarlierTurn, pronoun: str) -> str:
 
 
 def _things(before: EarlierTurn, _pronoun: str) -> str:
-    """Return the first things that the previous question names: "the vans"."""
+    """Return the first plural noun phrase in the previous question, such as "the vans"."""
     match = _PLURAL.search(_plain(before.question))
     return match[0] if match else ""
 

@@ -87,14 +87,14 @@ def _has_false_span(table: Table) -> bool:
 
 
 def _divides(row: Sequence[str], places: range) -> bool:
-    """Whether a row has several texts at the given places. In a row with a label, they must not all be numbers."""
+    """Whether a row has texts in several of the given columns. If the row has a label, they must not all be numbers."""
     texts = [row[place] for place in places if row[place]]
     return len(texts) > 1 and not (row[0] and 0 not in places and all(map(is_figure, texts)))
 
 
 def _has_false_header(table: Table) -> bool:
-    """Whether the first row is probably not a header: it has a label with its value, a sentence, or an empty place
-    after its first heading.
+    """Whether the first row is probably not a header: it has a label with its value, a sentence, or an empty cell after
+    its first heading.
     """
     if any(_LABEL_AND_VALUE.fullmatch(text) or len(text.split()) > PROSE for text in table.grid[0]):
         return True
@@ -159,9 +159,9 @@ def _is_shifted(table: Table) -> bool:
 
 
 def _is_ragged(table: Table) -> bool:
-    """Whether two rows of a table without drawn lines have the same number of figures, but one or more columns apart.
+    """Whether two rows of a table without drawn lines have the same number of figures, but shifted to other columns.
 
-    They probably belong to the same columns and are printed at different places.
+    The figures probably belong to the same columns, although they are not aligned.
     """
     if table.confidence >= _RULED_TABLE:
         return False
@@ -190,7 +190,7 @@ def _has_mixed_cell(column: Sequence[str]) -> bool:
 def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
     """Whether a formula was probably read as text.
 
-    In a page with mathematical fonts, a paragraph has only a few letters, or a large symbol, such as a sum or a high
+    On a page with mathematical fonts, a paragraph has only a few letters, or a large symbol, such as a sum or a high
     bracket, is outside the pictures.
     """
     fonts = {font for font in {run.font for run in page.runs} if _MATH_FONT.search(font.lower())}

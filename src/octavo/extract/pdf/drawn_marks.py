@@ -114,7 +114,9 @@ def _bullets(runs: Sequence[TextRun], dots: Sequence[Box]) -> Iterator[TextRun]:
 
 
 def _text_beside(box: Box, runs: Sequence[TextRun]) -> TextRun | None:
-    """Return the text that begins to the right of a dot, or None if there is none or if text is also before it."""
+    """Return the text that begins to the right of a dot. None if there is none, or if there is also text to the left
+    of the dot.
+    """
     middle = (box.top + box.bottom) / 2
     level = [run for run in runs if run.box.top < middle < run.box.bottom]
     after = min((run for run in level if run.box.left > box.right - _SAME_PLACE), default=None, key=_left)

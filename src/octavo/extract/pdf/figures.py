@@ -402,7 +402,7 @@ def _are_highlights(group: Sequence[Box], curved: set[Box], runs: Sequence[TextR
 
 
 def _is_behind(box: Box, word: Word) -> bool:
-    """Whether a box is behind a word, or a part of it, and about as high."""
+    """Whether a box is behind a word or a part of the word, and about as high as the word."""
     is_level = box.top <= (word.top + word.bottom) / 2 <= box.bottom
     high = word.bottom - word.top
     return is_level and word.left < box.right and box.left < word.right and _height(box) < _HIGHLIGHT * high

@@ -279,7 +279,7 @@ def signs_of(font: str) -> dict[int, str] | None:
 
 @cache
 def is_phonetic(font: str) -> bool:
-    """Whether a font draws phonetic symbols in the places of letters, so that its letters have another meaning."""
+    """Whether a font draws phonetic symbols instead of letters, so that the extracted letters are wrong."""
     return _PHONETIC_FONT.match(font.lower()) is not None
 
 

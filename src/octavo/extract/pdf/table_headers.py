@@ -31,7 +31,7 @@ def rows_of(table: Table) -> Sequence[Sequence[str]]:
 
 
 def _places(table: Table) -> list[list[Cell | None]]:
-    """Return the cell at each place of the grid. A cell that covers several places is at all of them."""
+    """Map each position in the grid to its cell. A cell that covers several positions is returned for all of them."""
     width = max(sum(cell.columns for cell in row) for row in table.rows)
     taken: dict[tuple[int, int], Cell] = {}
     for top, row in enumerate(table.rows):

@@ -465,7 +465,9 @@ def _are_currencies(column: Sequence[str], amounts: Sequence[str]) -> bool:
 
 
 def _with_signs(row: Sequence[Cell], signs: Sequence[int]) -> Iterator[Cell]:
-    """Yield the cells of a row without the columns of signs. A sign is written before the text of the next cell."""
+    """Yield the cells of a row without the columns of currency signs. Each sign is written before the text of the next
+    cell.
+    """
     left, sign = 0, None
     for cell in row:
         places = range(left, left + cell.columns)

@@ -1,4 +1,4 @@
-"""What readers need to reach other servers, and the encrypted secrets of sources."""
+"""The resources that readers need to connect to other servers, and the encrypted secrets of sources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Connections:
         return open_secret(self.settings, source.secret)
 
     async def replace_password(self, source: Source, secret: SourceSecret, password: str) -> None:
-        """Store a new refresh token, unless somebody has changed the secret meanwhile."""
+        """Store a new refresh token, unless somebody has changed the secret in the meantime."""
         new = seal_secret(self.settings, SourceSecret(password, secret.client_secret))
         async with self.database.transaction() as connection:
             values = {"source": source.id, "old": source.secret, "new": new}
@@ -58,6 +58,6 @@ def open_secret(settings: Settings, sealed: str | None) -> SourceSecret:
 
 
 def seal_secret(settings: Settings, secret: SourceSecret) -> str:
-    """Encrypt the secrets of a source, as API keys of models are encrypted."""
+    """Encrypt the secrets of a source, in the same way as the API keys of model providers."""
     given = {"password": secret.password, "client_secret": secret.client_secret}
     return KeySeal(settings).seal(json.dumps(given)).token

@@ -62,7 +62,9 @@ async def edit_source(
     password: str | None = None,
     client_secret: str | None = None,
 ) -> SourceView:
-    """Change a source. Its address and its user cannot be changed, so that a password is never sent elsewhere."""
+    """Change a source. Its address and its user cannot be changed, so that a password is never sent to another
+    server.
+    """
     found = await show_source(connection, owner, source)
     if options:
         _check_edit(found, options)
@@ -78,7 +80,7 @@ async def edit_source(
 async def _changed_secret(
     connection: Connection, settings: Settings, found: SourceView, password: str | None, client_secret: str | None
 ) -> SourceSecret | None:
-    """Return the new secrets of a source, or None if they do not change. A part that is not given stays as it is."""
+    """Return the new secrets of a source, or None if they do not change. Parts that are not passed are not changed."""
     if password is None and client_secret is None:
         return None
     if not found.access.user:
@@ -128,7 +130,7 @@ async def _save(connection: Connection, query: bytes, values: Row) -> None:
             await connection.execute(query, values)
     except psycopg.errors.UniqueViolation as error:
         if error.diag.constraint_name in {"sources_address", "sources_mail_address"}:
-            raise BadSource("This place is already watched.") from None
+            raise BadSource("This source is already watched.") from None
         raise NameTaken(values["name"]) from None
 
 

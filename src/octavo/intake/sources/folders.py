@@ -159,7 +159,7 @@ def _open_folders(folder: Path, names: Sequence[str], *, create: bool = False) -
 
 
 def move_added(folder: Path, files: Iterable[SeenFile]) -> list[SeenFile]:
-    """Move files to the sub-folder of added files, unless they changed. A file there is never replaced.
+    """Move files to the sub-folder for added files, unless they have changed. No file there is replaced.
 
     Returns the files that are no longer there. A file that cannot be moved stays, and is tried again.
     """

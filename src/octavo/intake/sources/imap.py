@@ -1,6 +1,6 @@
 """A connection to an IMAP server. The calls block, so they are made in threads.
 
-What the server sends is not trusted: lines and literals are limited, and mails are read in parts.
+Data from the server is not trusted: lines and literals are limited in length, and emails are read in parts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where to connect. `addresses` are the checked addresses of the host. Without a context, TLS is not used."""
+    """The server to connect to. `addresses` are the checked addresses of the host. Without a TLS context, TLS is not
+    used.
+    """
 
     host: str
     port: int
@@ -103,12 +105,12 @@ class Mailbox:
             raise
 
     def close(self) -> None:
-        """Close the connection without a farewell, which the server might not answer."""
+        """Close the connection without LOGOUT, because the server might not respond to it."""
         with suppress(OSError):
             self._connection.shutdown()
 
     def search(self, after: int, most: int) -> tuple[list[int], int]:
-        """Return the UIDs after a UID, and the UID up to which all are known."""
+        """Return the UIDs after a UID, and the last UID that is now known."""
         found: list[int] = []
         end = after
         while end < self.next_uid - 1 and len(found) < most:
@@ -121,7 +123,9 @@ class Mailbox:
         return found, end
 
     def summaries(self, uids: Sequence[int], *, headers: bool, structure: bool) -> Iterator[MailSummary]:
-        """Return the sizes of mails, and if wanted their senders and subjects, and whether they have attachments."""
+        """Return the sizes of emails and, if requested, their senders and subjects and whether they have
+        attachments.
+        """
         more = ([_HEADERS] if headers else []) + (["BODYSTRUCTURE"] if structure else [])
         wanted = " ".join(["UID RFC822.SIZE", *more])
         for start in range(0, len(uids), BATCH):
@@ -148,11 +152,13 @@ class Mailbox:
             self._uid("STORE", _uid_set(uids[start : start + BATCH]), "+FLAGS.SILENT", r"(\Seen)")
 
     def move(self, uids: Sequence[int], name: str) -> None:
-        """Move mails to another mailbox, which is created if it does not exist. Nothing is ever copied and deleted."""
+        """Move emails to another mailbox, which is created if it does not exist. Emails are never moved by copying
+        and deleting them.
+        """
         target = _quoted(encode_name(name))
         with named_errors():
             if "MOVE" not in _capabilities(self._connection):
-                raise BadSource("This mail server cannot move mails. Mark them as seen instead.")
+                raise BadSource("This mail server cannot move emails. Mark them as seen instead.")
             self._connection.create(target)  # refused if it exists
         for start in range(0, len(uids), BATCH):
             self._uid("MOVE", _uid_set(uids[start : start + BATCH]), target)
@@ -167,13 +173,13 @@ class Mailbox:
 
 @contextmanager
 def named_errors() -> Generator[None]:
-    """Raise Octavo's errors instead of those of the library, also if the server answers nonsense."""
+    """Raise Octavo's errors instead of those of the library, even if the server sends nonsense."""
     try:
         yield
     except (imaplib.IMAP4.abort, OSError) as error:
         raise _lost(error) from None
     except (imaplib.IMAP4.error, ValueError, LookupError):
-        raise BadSource("The mail server gave an answer that Octavo does not understand.") from None
+        raise BadSource("The mail server sent a response that Octavo does not understand.") from None
 
 
 def _opened(place: ServerAddress) -> _Connection:
@@ -210,12 +216,12 @@ def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int,
         numbers = [connection.response(code)[1] for code in ("UIDVALIDITY", "UIDNEXT")]
     validity, next_uid = (int(one[-1]) if one and one[-1] and one[-1].isdigit() else None for one in numbers)
     if validity is None or next_uid is None:
-        raise BadSource("This mail server does not number its mails (UIDVALIDITY and UIDNEXT).")
+        raise BadSource("This mail server does not number its emails (UIDVALIDITY and UIDNEXT).")
     return validity, next_uid
 
 
 def _capabilities(connection: _Connection) -> Sequence[str]:
-    """Servers have more capabilities after the sign-in."""
+    """Return the capabilities after signing in, because servers then have more of them."""
     status, answer = connection.capability()
     return str(answer[-1], "ascii", "replace").upper().split() if status == "OK" and answer[-1] else ()
 

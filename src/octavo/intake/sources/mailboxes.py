@@ -1,8 +1,8 @@
-"""Mailboxes on IMAP servers. Each mail is added as a file, so that its attachments become documents, too.
+"""Mailboxes on IMAP servers. Each email is added as a file, so that its attachments become documents, too.
 
-A mail is identified by the UIDVALIDITY of its mailbox and its UID, which the server never uses again. The position is
-the last UID that was seen, and is saved together with the rows of the mails. So each mail is added exactly once, no
-matter when a connection or a process ends.
+An email is identified by the UIDVALIDITY of its mailbox and its UID, which the server never uses again. The position is
+the last UID that was seen, and is saved together with the rows of the emails. So each email is added exactly once, no
+matter when a connection is lost or a process is killed.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class MailboxReader:
 
         def read(mailbox: Mailbox) -> bytes:
             if mailbox.validity != validity:
-                raise MailGone("The server has numbered its mails again. This mail is added under its new number.")
+                raise MailGone("The server has numbered its emails again. This email is added under its new number.")
             return mailbox.read_part(uid, offset)
 
         return await self._call(read)

@@ -1,4 +1,4 @@
-"""Access tokens for mail servers, got with a refresh token (OAuth 2, RFC 6749 section 6)."""
+"""Requests access tokens for mail servers with a refresh token (OAuth 2, RFC 6749 section 6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """What the token server needs."""
+    """The parameters of a request to the token server."""
 
     url: str
     client_id: str
@@ -34,7 +34,7 @@ class TokenRequest:
 async def access_token(
     fetch: GuardedClient, request: TokenRequest, on_rotation: Callable[[str], Awaitable[None]]
 ) -> str:
-    """Return an access token. If the server replaces the refresh token, `on_rotation` gets the new one."""
+    """Return an access token. If the server replaces the refresh token, `on_rotation` is called with the new one."""
     token, until = _TOKENS.get(request, ("", 0.0))
     if time.monotonic() < until:
         return token
@@ -52,7 +52,7 @@ async def access_token(
 
 
 def forget_token(request: TokenRequest) -> None:
-    """The mail server refused the token, so that the next call gets another one."""
+    """Drop a token that the mail server refused, so that the next call requests another one."""
     _TOKENS.pop(request, None)
 
 

@@ -1,4 +1,4 @@
-"""Checks the addresses and options of new sources. Nothing is connected here."""
+"""Checks the addresses and options of new sources, without connecting to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ INTERVALS: dict[SourceKind, tuple[int, int]] = {
     "s3": (300, 10),
     "webdav": (300, 10),
     "rss": (900, 60),
-    "lmtp": (86_400, 86_400),  # mails are delivered, so nothing is looked at
+    "lmtp": (86_400, 86_400),  # emails are delivered, so nothing is looked at
 }
 _FILES = frozenset({"subfolders", "changed"})
 OPTIONS: dict[SourceKind, frozenset[str]] = {
@@ -51,7 +51,7 @@ _LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class SourcePlan:
-    """A source to add, as somebody described it. `options` contains only what was given."""
+    """A source to add, as a user described it. `options` contains only the options that were set."""
 
     kind: SourceKind
     path: str
@@ -73,7 +73,7 @@ class Place:
 
 
 async def check_plan(settings: Settings, plan: SourcePlan) -> Place:
-    """Check a source that somebody wants to add. Raises `BadSource`, or another `BadInput`."""
+    """Check a source before it is added. Raises `BadSource`, or another `BadInput`."""
     _refuse_others("option", set(plan.options), OPTIONS[plan.kind], plan.kind)
     given = {name for name, value in asdict(plan.access).items() if value}
     _refuse_others("value", given, _ACCESS[plan.kind], plan.kind)
@@ -91,7 +91,7 @@ def check_options(kind: SourceKind, options: dict[str, Any]) -> SourceOptions:
     if kind == "folder" and made.after == "seen":
         raise BadSource("after: a folder can keep or move files.")
     if kind == "imap" and made.after == "move" and not made.move_to:
-        raise BadSource("move_to: enter the mailbox to which mails are moved.")
+        raise BadSource("move_to: enter the mailbox to which emails are moved.")
     return made
 
 

@@ -27,13 +27,13 @@ _REMOTE_READERS: dict[SourceKind, Callable[[Source, Connections], Reader]] = {
 
 
 def open_reader(connections: Connections, source: Source) -> Reader:
-    """Return the reader of a source. Nothing is connected yet."""
+    """Return the reader of a source, without connecting yet."""
     if source.kind == "folder":
         return FolderReader(source)
     return _REMOTE_READERS[source.kind](source, connections)
 
 
 def source_watches(connections: Connections) -> list[SourceWatch]:
-    """Return the chores that look at sources. A slow server does not delay looks at folders."""
+    """Return the background tasks that check sources. A slow server does not delay the checks of folders."""
     opening = partial(open_reader, connections)
     return [SourceWatch(LOCAL, opening), SourceWatch(tuple(_REMOTE_READERS), opening)]

@@ -1,7 +1,7 @@
-"""What all kinds of sources have in common: the files that were seen, and how they are read.
+"""Types that all kinds of sources share: the files that were found, and the interface for reading them.
 
-A look lists the files or mails of a source. A job reads those that are new. Both use a reader, which knows how to talk
-to one kind of source.
+A check lists the files or emails of a source. A job reads the new ones. Both use a reader, which implements access to
+one kind of source.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SeenFile:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The files that were seen.
+    """The result of a check: the files that were found.
 
     If `complete` is true, these are all files of the source. Otherwise, these are the files since the last `position`.
     """
@@ -92,7 +92,7 @@ class Reader(Protocol):
         ...
 
     async def read(self, file: SeenFile) -> ReadFile:
-        """Begin to read a file. Raises `FileChanged` if it is not the file that was seen."""
+        """Begin to read a file. Raises `FileChanged` if the file has changed since it was found."""
         ...
 
     def parents(self, file: SeenFile) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Reader(Protocol):
         ...
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Move or mark files that have been added. Returns those for which nothing more is to be done."""
+        """Move or mark files that have been added. Returns the files that are finished."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Looks at sources, records their files, and queues the jobs that add them."""
+"""Checks sources, records their files, and queues the jobs that add them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OpenReader = Callable[[Source], Reader]
 
 @dataclass(frozen=True, slots=True)
 class SourceWatch:
-    """A chore of a worker: looks at sources of some kinds when they are due."""
+    """A background task of a worker: checks the sources of some kinds when they are due."""
 
     kinds: Sequence[SourceKind]
     open_reader: OpenReader
@@ -102,7 +102,9 @@ async def _record_files(connection: Connection, source: Source, look: Look, file
 
 
 async def _finish_added(database: Database, source: Source, reader: Reader) -> None:
-    """Move or mark what has been added. Done here and not by the job, so that nothing is forgotten after a kill."""
+    """Move or mark the files that have been added. This is not done by the job, so that no file is forgotten if the
+    job is killed.
+    """
     async with database.connection() as connection:
         values = {"source": source.id, "most": MOST_FINISHED}
         rows = await fetch_rows(connection, QUERIES.unfinished_files, values)

@@ -118,11 +118,11 @@ def _explain(status: int) -> OctavoError:
 
 
 def read_entries(body: bytes, base: str) -> Iterator[DavEntry]:
-    """Read the answer to PROPFIND. Entries outside the folder of the source are left out."""
+    """Read the response to PROPFIND. Entries outside the folder of the source are left out."""
     try:
         root = parse(body)
     except BadInput:
-        raise BadSource("The answer of the server is not WebDAV.") from None
+        raise BadSource("The server's response is not WebDAV.") from None
     for response in root.iter(f"{_DAV}response"):
         path = _relative(_text(response, "href"), base)
         if path and all(map(is_wanted, PurePosixPath(path).parts)):

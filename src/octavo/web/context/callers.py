@@ -78,7 +78,7 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
 
 
 def _act_as(request: Request, caller: Caller | None) -> None:
-    """Record what this request does as actions of its caller."""
+    """Attribute the actions of this request to its caller."""
     browser = "".join(one for one in request.headers.get("user-agent", "") if one.isprintable())[:BROWSER_CHARACTERS]
     act_as(Actor((caller.user_id or caller.owner_id) if caller else None, caller.via if caller else "", browser))
 

@@ -1,14 +1,14 @@
-"""Repeats the answer to a request that a client sends again with the same Idempotency-Key header.
+"""Repeats the response to a request that a client sends again with the same Idempotency-Key header.
 
-The answer is stored in the transaction that makes the new thing. If the process is killed before the commit, neither
+The response is stored in the transaction that creates the new data. If the process is killed before the commit, neither
 exists, and the repeated request runs as if it were the first. If it is killed after the commit, the repeated request
-gets the stored answer. So nothing is made twice.
+gets the stored response. So nothing is created twice.
 
-Only successful answers are stored. After an error nothing was made, and the client can use the key again.
+Only successful responses are stored. After an error nothing was created, and the client can use the key again.
 
 Bodies are compared by their checksum, which is computed while the body is read, so that large files are never held in
-memory. Answers can contain secrets, such as a new API key. They are therefore stored encrypted with the value of the
-header, of which the database has only a hash.
+memory. Responses can contain secrets, such as a new API key. They are therefore encrypted with the value of the header,
+of which the database stores only a hash.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class KeyInUse(BadInput):
 
 
 class AnswerTooLong(BadInput):
-    """This request was already completed. Its answer is too long to be repeated."""
+    """This request was already completed. Its response is too long to be repeated."""
 
     code = "IDEMPOTENCY_ANSWER_TOO_LONG"
     status = 409
 
 
 class Repeated(Exception):
-    """The stored answer to an earlier request with the same key."""
+    """Raised to return the stored response to an earlier request with the same key."""
 
     def __init__(self, status: int, answer: bytes) -> None:
         super().__init__(status)
@@ -71,7 +71,7 @@ class Repeated(Exception):
 
 
 async def answer_again(request: Request, repeated: Exception) -> Response:
-    """Send the stored answer. The exception handler for `Repeated`."""
+    """Send the stored response. This is the exception handler for `Repeated`."""
     del request
     if not isinstance(repeated, Repeated):
         raise TypeError("not a stored answer")
@@ -105,7 +105,7 @@ class Fingerprint:
         self._count(text[:cut])
 
     def digest(self) -> bytes:
-        """Return the checksum of the whole request. No more can be added."""
+        """Return the checksum of the whole request. After this, nothing more can be added to it."""
         self._count(self._rest)
         self._rest = b""
         return self._digest.digest()
@@ -126,7 +126,7 @@ def fingerprint_of(request: Request, caller: Caller, key: str) -> Fingerprint:
 
 
 def seal(data: bytes, key: str, salt: bytes) -> bytes:
-    """Encrypt or decrypt an answer: combine it with a key stream that is derived from the header and a random salt."""
+    """Encrypt or decrypt a response: combine it with a key stream that is derived from the header and a random salt."""
     stream = hashlib.shake_256(b"answer\n" + salt + key.encode()).digest(len(data))
     return (int.from_bytes(data) ^ int.from_bytes(stream)).to_bytes(len(data))
 
@@ -160,7 +160,7 @@ class Idempotency:
             pass
 
     async def keep(self, connection: Connection, value: Value) -> Value:
-        """Store the answer of this request in the transaction that makes it. Returns `value`.
+        """Store the response of this request, in the transaction that creates the data. Returns `value`.
 
         Raises `KeyInUse`, which ends the transaction, if another request with this key was faster.
         """
@@ -180,12 +180,12 @@ class Idempotency:
         return value
 
     async def find(self, connection: Connection) -> Row | None:
-        """Find the stored answer to an earlier request with this key."""
+        """Find the stored response to an earlier request with this key."""
         found = await fetch_rows(connection, QUERIES.find_answer, self._place())
         return found[0] if found else None
 
     async def repeat(self, stored: Row) -> NoReturn:
-        """Raise `Repeated` with the stored answer, or `KeyReused` if this request differs from the earlier one.
+        """Raise `Repeated` with the stored response, or `KeyReused` if this request differs from the earlier one.
 
         A body that is longer than the earlier one is not read to its end.
         """
@@ -205,7 +205,7 @@ class Idempotency:
 
 
 def serialise(request: Request, value: object) -> tuple[int, bytes]:
-    """Return the status and the body with which the route of this request answers."""
+    """Return the status and the body that the route of this request returns."""
     route = _route_of(request)
     if route.response_field is None:
         raise TypeError("only routes with a declared answer can be repeated")
@@ -224,14 +224,14 @@ async def idempotency_of(
             max_length=255,
             pattern=r"^[\x20-\x7e]+$",
             description="A random value that identifies this request, such as a UUID. If you send the request again "
-            "with the same value, you get the first answer again for 24 hours, and nothing is made twice.",
+            "with the same value within 24 hours, you get the same response, and nothing is created twice.",
             examples=["5f1c7f3e-9f5b-4c3a-8a55-0d6f2b1f9a10"],
         ),
     ] = None,
 ) -> AsyncGenerator[Idempotency]:
-    """Repeat the answer if the key was used before. Otherwise, run the route, and refuse parallel requests meanwhile.
+    """Repeat the stored response if the key was used before. Otherwise, run the route, and refuse parallel requests.
 
-    Callers that cannot write are never given a stored answer. The route refuses them.
+    Callers without write access never get a stored response, because the route refuses them.
     """
     # A visitor whose session was opened for this request.
     known: Caller | None = caller or getattr(request.state, "caller", None)

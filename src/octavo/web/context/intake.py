@@ -1,5 +1,5 @@
-"""What routes that add files need: the intake service, its limits, a check that the caller can use models, and the
-bodies of requests that restore an export.
+"""Dependencies of routes that add files: the intake service, its limits, a check that the caller can use models, and
+the bodies of requests that restore an export.
 """
 
 from __future__ import annotations

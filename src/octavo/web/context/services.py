@@ -40,7 +40,7 @@ class Services:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force. An administrator can change the model settings while the process runs."""
+        """The current settings. An administrator can change the model settings while the process runs."""
         return self.models.settings
 
     def shared(self, make: Callable[[Services], Service]) -> Service:

@@ -69,7 +69,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What is left of a rate limit, for the headers RateLimit-Policy and RateLimit (an IETF draft).
+    """The remaining calls of a rate limit, for the headers RateLimit-Policy and RateLimit (an IETF draft).
 
     `left` may be a little too low, because other web processes have taken calls in advance.
     """
@@ -125,7 +125,7 @@ class Allowances:
         lease.calls -= 1
 
     def quota(self, name: str, key: str, allowance: Allowance) -> Quota:
-        """Return what is left of a rate limit, without asking the database."""
+        """Return the remaining calls of a rate limit, without querying the database."""
         lease, now = self._lease_of(key), self._clock()
         filled = lease.left + (now - lease.seen_at) * allowance.size / allowance.seconds
         left = 0 if lease.empty_until > now else min(allowance.size, int(lease.calls + filled))
@@ -291,7 +291,7 @@ class Limits:
             await self.allowances.take(key, allowance)
 
     def quotas(self, caller: Caller | None, address: str) -> list[Quota]:
-        """Return what is left of the rate limits that apply to this caller."""
+        """Return the remaining calls of the rate limits that apply to this caller."""
         return [self.allowances.quota(*one) for one in self._applied(caller, address)]
 
     def _applied(self, caller: Caller | None, address: str) -> list[tuple[str, str, Allowance]]:

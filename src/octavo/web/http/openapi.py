@@ -1,4 +1,5 @@
-"""The OpenAPI description of the API: what FastAPI derives from the routes, completed so that programs can rely on it.
+"""The OpenAPI description of the API. FastAPI derives it from the routes, and this module adds the details that
+programs need.
 
 Each operation has an id such as `list_documents`, made from its method and path, so that it stays the same when a
 function is renamed. Errors refer to one schema. Every field and parameter has a description and an example: from the
@@ -142,7 +143,9 @@ def _is_list(route: APIRoute) -> bool:
 
 
 def describe_api(app: FastAPI, extra: Iterable[type[BaseModel]]) -> Callable[[], Schema]:
-    """Return the function that makes the OpenAPI description, once. `extra`: types that routes refer to by name."""
+    """Return a function that builds the OpenAPI description on its first call and caches it. `extra`: types that routes
+    refer to by name.
+    """
 
     @cache
     def describe() -> Schema:
@@ -226,7 +229,7 @@ def _declare_refusals(operation: Schema) -> None:
 
 
 def _declare_etags(methods: Schema) -> None:
-    """Declare the ETag header where the thing at a path can be edited with If-Match."""
+    """Declare the ETag header for each path whose record can be edited with If-Match."""
     taken = [one["name"].lower() for one in methods.get("patch", {}).get("parameters", ())]
     if "if-match" not in taken:
         return
@@ -302,8 +305,8 @@ def _webhook(event: str) -> Schema:
             "content": {"application/json": {"schema": {"$ref": REF + event_name(event)}}},
         },
         "responses": {
-            "2XX": {"description": "Accepted. Any other answer is retried or recorded as a failure."},
-            "410": {"description": "Stop: the recipient is paused."},
+            "2XX": {"description": "Accepted. Any other response is retried or recorded as a failure."},
+            "410": {"description": "The recipient is paused and gets no more events."},
         },
     }
 

@@ -96,7 +96,7 @@ IfMatch = Annotated[
     str | None,
     Header(
         max_length=1000,
-        description="Change it only if it still has this ETag, which GET returns. Otherwise the answer is 412.",
+        description="Change the record only if it still has this ETag, which GET returns; otherwise, return 412.",
         examples=['"5d41402abc4b2a76b9719d911017c592"'],
     ),
 ]
@@ -110,21 +110,21 @@ class Changed(BadInput):
 
 
 def etag_of(*editable: object) -> str:
-    """Return the ETag of a thing: a checksum of the values that can be edited.
+    """Return the ETag of a record: a checksum of the values that can be edited.
 
-    It does not change while a document is processed, so that an edit is only refused if somebody else made an edit.
+    It does not change while a document is processed, so an edit is refused only if somebody else edited the record.
     """
     return f'"{sha256(to_json(editable)).hexdigest()[:32]}"'
 
 
 async def lock_edit(connection: Connection, if_match: str | None, thing: UUID) -> None:
-    """Let edits with If-Match wait for each other, so that each sees the result of the one before."""
+    """Make edits with If-Match wait for each other, so that each sees the result of the previous one."""
     if if_match is not None:
         await connection.execute(REQUESTS.lock_edit, {"id": str(thing)})
 
 
 def check_match(if_match: str | None, etag: str) -> None:
-    """Raise `Changed` if the request expects another version. Without If-Match, every version is edited."""
+    """Raise `Changed` if the request expects another version. Without If-Match, any version is accepted."""
     if if_match is None or if_match.strip() == "*":
         return
     if etag not in [one.strip().removeprefix("W/") for one in if_match.split(",")]:
@@ -150,7 +150,7 @@ REFUSALS = {
     429: "Too many requests. `Retry-After` says when to retry.",
     502: "Another server failed.",
     503: "Not available at the moment.",
-    504: "Another server did not answer in time.",
+    504: "Another server did not respond in time.",
 }
 
 

@@ -109,7 +109,9 @@ def public_names(settings: Settings) -> Collection[str]:
 
 @cache
 def own_names() -> Collection[str]:
-    """Return the names of this machine in its network. Nobody can make them lead to another machine from outside."""
+    """Return the names of this machine in its network. Nobody outside the network can make these names point to another
+    machine.
+    """
     name = gethostname().lower()
     return {name, f"{name.partition('.')[0]}.local"}
 
@@ -259,8 +261,8 @@ class SameSite:
 
 
 class SessionHeaders:
-    """Adds a new session cookie to responses that need one, the WWW-Authenticate header to 401 responses, and what is
-    left of the rate limits to responses of the API.
+    """Adds a new session cookie to responses that need one, the WWW-Authenticate header to 401 responses, and the
+    remaining rate limits to responses of the API.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""Times every request, and records it as a span of a trace if traces are on."""
+"""Measures the time of every request, and records the request as a span if tracing is enabled."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
 
 
 def read_selected(given: Iterable[tuple[str, str]]) -> Selection:
-    """Read the selection from a form in which rows, or all that match, must have been selected."""
+    """Read the selection from a form. Raises an error unless rows, or all matching documents, are selected."""
     sent = [(name, value) for name, value in given if value]
     selection = read_selection(sent)
     if not selection.ids and "all" not in dict(sent):

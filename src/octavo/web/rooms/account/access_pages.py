@@ -41,7 +41,7 @@ async def invite(
         raise NotAllowed
     wanted, wrong = read_form(NewInvitationRequest, {"email": email, "role": role}, {})
     if wanted is None:
-        said = {"invite": "Enter a valid e-mail address." if "email" in wrong else "Choose a role."}
+        said = {"invite": "Enter a valid email address." if "email" in wrong else "Choose a role."}
         return await show_account(request, services, frame, 422, wrong=said, invite_email=email)
     try:
         days = wanted.expires_in_days
@@ -99,7 +99,7 @@ async def _show(
 
 @router.post("/second-factor")
 async def begin(request: Request, services: ServicesOf, frame: SettingsFrame, person: PersonId) -> Response:
-    """Make a secret for an authenticator app. It is required after it was confirmed with a code."""
+    """Create a secret for an authenticator app. Codes are required once the secret has been confirmed with a code."""
     try:
         sealed = KeySeal(services.own_settings).seal(second_factor.new_secret()).token
     except NoSecretKey as error:

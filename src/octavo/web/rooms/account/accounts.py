@@ -71,7 +71,7 @@ async def sign_in(
 async def begin_sign_in(
     request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr
 ) -> str | None:
-    """Sign in with a password. If a code is required, too, returns a token with which to send it."""
+    """Sign in with a password. If a code is also required, returns a token for sending the code."""
     account, password_hash = await _verify_email(request, services, email, password)
     async with services.database.transaction() as connection:
         if await is_required(connection, account.id):
@@ -83,7 +83,7 @@ async def begin_sign_in(
 
 
 async def complete_sign_in(request: Request, services: Services, caller: Caller | None, token: str, code: str) -> None:
-    """Sign in with a code, after the password was right."""
+    """Complete a sign-in with a code, after the correct password."""
     async with services.database.connection() as connection:
         person = await find_person(connection, "code", token)
     await use_code(request, services, person.user_id, person.email, code)

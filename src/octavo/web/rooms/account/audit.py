@@ -1,4 +1,4 @@
-"""The API and the page that list what people and programs did for an account."""
+"""The API and the page that list the actions of people and programs in an account."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ Wanted = Annotated[AuditFilter, Depends(wanted_actions)]
 async def list_audit(
     services: ServicesOf, caller: KnownCaller, wanted: Wanted, cursor: Cursor = None, limit: Limit = DEFAULT_LIMIT
 ) -> Page[AuditEntry]:
-    """List what people and programs did for the current account, newest first. Requires the role `owner`."""
+    """List the actions of people and programs in the current account, newest first. Requires the role `owner`."""
     _require_manager(caller)
     async with services.database.connection() as connection:
         return await list_actions(connection, caller.owner_id, wanted, cursor=cursor, limit=limit)
@@ -125,7 +125,7 @@ async def audit_page(
     until: str = "",
     cursor: Cursor = None,
 ) -> Response:
-    """Show the actions, with filters. A filter that is not valid is ignored."""
+    """Show the actions, with filters. Invalid filters are ignored."""
     _require_manager(frame.caller)
     known = action if re.fullmatch(NO_NULL, action) else ""
     wanted = wanted_actions(_as_id(person), known or None, _as_day(since), _as_day(until))

@@ -1,4 +1,4 @@
-"""Pages that one-time links open: invitations and new passwords. Opening a link never uses it."""
+"""Pages for one-time links: invitations and new passwords. Opening a link does not use it up."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ async def _show_reset(
 
 @router.post("/reset-password/link")
 async def ask_for_link(request: Request, services: ServicesOf, tasks: BackgroundTasks, email: Field = "") -> Response:
-    """Mail a link. The response is the same whether or not there is an account with this address."""
-    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": "Enter a valid e-mail address."})
+    """Send a link by mail. The response is the same whether or not there is an account with this address."""
+    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": "Enter a valid email address."})
     status = 422
     if wanted:
         try:

@@ -30,7 +30,7 @@ Field = Annotated[str, Form(max_length=2000)]
 WRONG = {
     "password": "This password is too long.",
     "new_password": "This password is too long.",
-    "email": "Enter a valid e-mail address.",
+    "email": "Enter a valid email address.",
     "role": "Choose a role.",
 }
 

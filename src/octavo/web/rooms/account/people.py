@@ -55,7 +55,7 @@ def mails_reset_links(settings: Settings) -> bool:
 async def mail_reset_link(services: Services, email: str) -> None:
     """Send a link for a new password if there is an account with this address.
 
-    Runs after the response, so that nobody can tell from its time whether there is such an account.
+    Runs after the response, so that the response time does not reveal whether there is such an account.
     """
     if not mails_reset_links(services.settings):
         return

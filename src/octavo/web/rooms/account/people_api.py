@@ -82,7 +82,7 @@ async def revoke_session(services: ServicesOf, caller: KnownCaller, session: UUI
 async def make_reset_link(
     request: Request, services: ServicesOf, caller: AdminCaller, wanted: ResetLinkRequest
 ) -> ResetLink:
-    """Create a link with which a person sets a new password. It works once, within an hour."""
+    """Create a link that lets a person set a new password. It works once, within an hour."""
     del caller
     async with services.database.transaction() as connection:
         token, expires_at = await account_links.make_reset_token_for(

@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What the provider publishes about itself."""
+    """The published configuration of the provider."""
 
     authorization: str
     token: str

@@ -1,6 +1,6 @@
 """Pages for signing in with an OpenID Connect provider, and for connecting an account with it.
 
-Signing in begins with a link, not with a form, because the content security policy forbids forms that lead to another
+Signing in begins with a link, not with a form, because the content security policy forbids forms that submit to another
 site. Connecting begins with a form, so that no other site can start it, and continues with a link.
 """
 
@@ -61,7 +61,7 @@ async def begin(request: Request, services: ServicesOf, next: str = "") -> Respo
 
 @router.post("/settings/account/provider")
 async def connect(request: Request, services: ServicesOf, caller: KnownCaller, person: PersonId) -> Response:
-    """Show the link with which a signed-in person connects an identity."""
+    """Show the link that lets a signed-in person connect an identity."""
     del caller
     try:
         begun, url = await _begin(request, services, ACCOUNT, person)

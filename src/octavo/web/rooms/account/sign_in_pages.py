@@ -22,7 +22,7 @@ from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 Field = Annotated[str, Form(max_length=2000)]
-WRONG = {"email": "Enter a valid e-mail address.", "password": "This password is too long."}
+WRONG = {"email": "Enter a valid email address.", "password": "This password is too long."}
 
 
 @router.get("/sign-in")
@@ -113,7 +113,7 @@ async def send_code(
     code: Field = "",
     back: Field = "/",
 ) -> Response:
-    """Sign in with a code of the second factor, after the password was right."""
+    """Complete a sign-in with a code of the second factor, after the correct password."""
     try:
         await accounts.complete_sign_in(request, services, caller, token, code)
         return back_to(local_path(back))

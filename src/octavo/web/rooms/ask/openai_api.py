@@ -1,7 +1,7 @@
 """The protocol of OpenAI's chat completions: chat programs ask Octavo's documents as if Octavo were a model.
 
 The program sends the whole conversation with each request, so nothing is stored. The last message is the question; the
-messages before it are used to understand a follow-up question. An answer is the same as that of `/api/v1/ask`: its
+messages before it are used to understand a follow-up question. The answers are the same as those of `/api/v1/ask`: all
 quotes are checked before anything is sent.
 """
 
@@ -103,7 +103,7 @@ class ChatRequest(BaseModel):
 
 @router.get("/models")
 async def models(services: ServicesOf, caller: KeyCaller) -> dict[str, Any]:
-    """List what can be asked: all documents, and each collection."""
+    """List the models that can be chosen: one for all documents, and one for each collection."""
     async with services.database.connection() as connection:
         found = await list_collections(connection, caller.owner_id)
         now = await read_clock(connection)
@@ -131,7 +131,7 @@ async def chat(request: Request, services: ServicesOf, caller: KeyCaller, wanted
 
 
 def scope_of(model: str) -> AskScope:
-    """Return the documents that are asked with this model name."""
+    """Return the scope of documents that this model name selects."""
     if model == MODEL:
         return AskScope()
     beginning, _, collection = model.partition("/")
@@ -171,7 +171,9 @@ class Reply:
     base: str
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """Return the answer as one object. `octavo` has the citations with their quotes, in the form of the API."""
+        """Return the answer as one object. Its field `octavo` contains the citations with their quotes, in the format
+        of the API.
+        """
         message = {
             "role": "assistant",
             "content": "".join(write_parts(answer)),
@@ -233,7 +235,9 @@ def write_source(cited: Citation) -> str:
 
 
 def about(answer: Answer) -> dict[str, Any]:
-    """Return what OpenAI's format has no field for, in the form of the event `citations` of `/api/v1/ask`."""
+    """Return the values for which OpenAI's format has no field, in the format of the event `citations` of
+    `/api/v1/ask`.
+    """
     sources = AnswerSources(
         answer.citations, answer.found, answer.made_by, answer.cost_usd, answer=answer.short, note=answer.note
     )

@@ -54,7 +54,7 @@ WRONG_SCOPE = "Choose a collection, a search or documents, but only one of them.
 
 @dataclass(frozen=True, slots=True)
 class AskForm:
-    """What the form shows: the question, the documents to ask, and what is wrong with them.
+    """The content of the form: the question, the documents to ask, and error messages about them.
 
     `ask_now`: the script asks the question when the page is opened.
     """
@@ -276,7 +276,9 @@ def around_answer(cited: Citation) -> tuple[str, str, str]:
 
 
 def own_statements(turn: Turn) -> list[Statement]:
-    """Return the statements that say more than a quote or the title of a source, which are shown with the sources."""
+    """Return the statements that are not just a quote or the title of a source, because these are already shown with
+    the sources.
+    """
     shown = {" ".join(text.split()) for one in turn.citations for text in (one.quote, one.title)}
     return [one for one in turn.statements if " ".join(one.text.split()) not in shown]
 

@@ -79,7 +79,7 @@ async def answer_understood(
 ) -> tuple[Answer, str | None]:
     """Answer a question. Returns the answer, and the rewritten question if that was answered.
 
-    If the rewritten question has no answer, the question is answered as it was asked.
+    If the rewritten question has no answer, the original question is answered.
     """
     said = await answer_in_turn(services, found.question, on_text)
     if said.found or not found.understood_as:
@@ -105,7 +105,7 @@ async def answer_turn(
 
 
 async def give_up(services: Services, opened: OpenTurn, error: OctavoError) -> None:
-    """Store why a question was not answered."""
+    """Store the reason why a question was not answered."""
     async with services.database.transaction() as connection:
         await fail_turn(connection, opened.turn, error)
 

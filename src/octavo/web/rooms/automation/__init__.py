@@ -1,4 +1,4 @@
-"""Documents that arrive and sort themselves: sources, custom fields and rules."""
+"""Web pages and API for watched folders (sources), custom fields, and rules that sort documents."""
 
 from octavo.web.rooms.automation import api, pages, source_api, source_pages
 

@@ -172,7 +172,7 @@ class RuleEdit(BaseModel):
 
 
 class UndoRequest(BaseModel):
-    """The run to undo; without it, the last run that is not undone."""
+    """The run to undo. Default: the last run that has not been undone."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -207,7 +207,7 @@ async def show_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> Rul
 
 @router.patch("/rules/{rule}", tags=["rules"], responses=problems(400, 401, 403, 404, 409, 422))
 async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wanted: RuleEdit) -> RuleView:
-    """Change, move, enable or disable a rule. Documents that it changed before stay as they are."""
+    """Change, move, enable or disable a rule. Documents that it has already changed stay as they are."""
     async with services.database.transaction() as connection:
         if wanted.then:
             await check_actions(connection, caller.owner_id, wanted.then.as_then())
@@ -251,7 +251,7 @@ async def undo_rule(
     idempotency: IdempotencyOf,
     wanted: UndoRequest | None = None,
 ) -> RuleRun:
-    """Undo the last run of a rule, or the given one: restore the values that the documents had before."""
+    """Undo the last run of a rule, or the given run: restore the earlier values of the documents."""
     run = wanted.run_id if wanted else None
     return await rules.undo_rule(services.database, caller.owner_id, rule, run, on_done=idempotency.keep)
 

@@ -193,7 +193,7 @@ async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, 
 
 
 def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
-    """Turn the fields of the form into the form of the API."""
+    """Convert the fields of the form to the format of the API."""
     named = ("text", "kind", "sender", "tag", "source")
     when: dict[str, Any] = {name: chosen[name] for name in named if name in chosen}
     amounts = {name: _number(chosen[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in chosen}
@@ -216,7 +216,7 @@ def _number(text: str) -> float | str:
 async def rule_page(
     request: Request, services: ServicesOf, frame: SettingsFrame, rule: UUID, said: str = ""
 ) -> Response:
-    """One rule: what it would change now, and the log of its runs."""
+    """Show one rule with the changes that it would make now, and the log of its runs."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         found = await rules.show_rule(connection, owner, rule)

@@ -34,7 +34,9 @@ Seconds = Annotated[int, Field(ge=sources.LEAST_SECONDS, le=sources.MOST_SECONDS
 
 
 class OptionsRequest(BaseModel):
-    """What a source adds, and what it does with files after they were added. Some options apply only to some kinds."""
+    """The files that a source adds, and how it handles added files. Some options apply only to some kinds of
+    sources.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -158,7 +160,7 @@ async def list_failed_files(services: ServicesOf, caller: ReadCaller, source: UU
 
 @router.post("/sources/{source}/run", tags=["sources"], responses=problems(401, 403, 404, 422))
 async def run_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
-    """Look at a source now. Files that could not be added are tried again."""
+    """Check a source for new files now. Files that could not be added are retried."""
     async with services.database.transaction() as connection:
         return await sources.run_source(connection, caller.owner_id, source)
 

@@ -34,7 +34,7 @@ AFTER_MAIL = {"keep": "Stay as they are", "seen": "Are marked as seen", "move": 
 
 @dataclass(frozen=True, slots=True)
 class KindWords:
-    """The words for one kind of source: its name, what it is, and the label and a hint for its address."""
+    """The texts for one kind of source: its name, its description, and the label and hint for its address."""
 
     name: str
     about: str
@@ -53,7 +53,7 @@ KINDS: dict[SourceKind, KindWords] = {
     ),
     "imap": KindWords(
         "Mailbox",
-        "Each mail becomes a document, and each attachment a document below it.",
+        "Each email becomes a document, and each attachment a document below it.",
         "Mailbox",
         "The server and the mailbox, such as imaps://mail.example.org/INBOX.",
         "Watch mailbox",
@@ -81,7 +81,7 @@ KINDS: dict[SourceKind, KindWords] = {
     ),
     "lmtp": KindWords(
         "Mail address",
-        "Each mail that your mail server delivers to Octavo becomes a document, with its attachments below it.",
+        "Each email that your mail server delivers to Octavo becomes a document, with its attachments below it.",
         "Name before the @",
         "Such as scans. Your mail server must deliver it by LMTP to octavo lmtp.",
         "Add address",
@@ -171,7 +171,7 @@ async def ask_to_delete_source(
         found = await sources.show_source(connection, caller.owner_id, source)
     question = Question(
         title=f"Stop watching “{found.name}”?",
-        text="No more documents are added from this source. Its documents and its files stay.",
+        text="No more documents are added from this source. Its documents and files are kept.",
         action=f"/settings/sources/{source}/delete",
         verb="Stop watching",
         keep="/settings/sources",

@@ -359,7 +359,7 @@ async def _save(
 
 
 def _checked(base: Settings, changed: StoredSettings, stored: StoredSettings) -> Settings:
-    """Return the settings that would be in force. Raises `BadInput` if they cannot work or a price is missing."""
+    """Return the settings that would apply. Raises `BadInput` if they cannot work or a price is missing."""
     candidate = apply(base, changed)
     try:
         check_models(candidate)

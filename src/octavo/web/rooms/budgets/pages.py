@@ -168,7 +168,7 @@ NAMES: dict[str, str] = {
 }
 GROUPS = {
     "describe": "Titles, summaries and tags",
-    "read": "Text from pages, and clean-up of text",
+    "read": "Reading pages and cleaning up text",
     "connect": "Connections between documents",
     "answer": "Answers to questions",
     "analyse": "Analyses",

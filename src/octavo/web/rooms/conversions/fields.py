@@ -77,8 +77,8 @@ class ReviewFields:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """Return the next field that needs review, starting after this one and continuing at the first field after the
-        last.
+        """Return the next field after this one that needs review. After the last field, the search continues at the
+        first one.
         """
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)

@@ -1,4 +1,4 @@
-"""Extraction: the text of files, for programs that speak the protocols of docling-serve and Open WebUI."""
+"""Extraction: returns the text of files to programs that use the protocols of docling-serve or Open WebUI."""
 
 from octavo.web.rooms.extraction import docling, open_webui
 

@@ -37,7 +37,7 @@ LISTS = frozenset({"to_formats", "page_range"})
 
 
 def _as_list(value: object) -> object:
-    """Accept one format instead of a list of them, as docling-serve does."""
+    """Accept a single format instead of a list, as docling-serve does."""
     return [value] if isinstance(value, str) else value
 
 
@@ -175,7 +175,7 @@ def to_markdown(extracted: Extracted, options: Options) -> str:
 
 
 def ended(text: str) -> str:
-    """Return the text with one line break at its end, unless it is empty."""
+    """Return the text with exactly one line break at its end, unless it is empty."""
     kept = text.rstrip()
     return f"{kept}\n" if kept else ""
 
@@ -190,7 +190,7 @@ def _is_wanted(page: int, wanted: tuple[int, int] | None) -> bool:
 
 
 def describe_lacks(extracted: Extracted) -> Sequence[str]:
-    """Return a sentence for each thing that is missing from the text or may be wrong in it."""
+    """Return a sentence for each problem: text that is missing or may be wrong."""
     doubts = [f"Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure]
     if extracted.quality is Quality.EMPTY:
         return ["The file contains no text.", *doubts]

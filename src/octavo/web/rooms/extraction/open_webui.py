@@ -33,7 +33,7 @@ async def process(
 
 
 def as_entries(extracted: Extracted, filename: str) -> list[dict[str, Any]]:
-    """Return the text in the form of Open WebUI. Its page numbers start at 0."""
+    """Return the text in the format of Open WebUI, in which page numbers start at 0."""
     about = {"source": filename} | describe(extracted)
     texts = page_markdown(extracted, list(extracted.pages))
     entries = [
@@ -44,7 +44,7 @@ def as_entries(extracted: Extracted, filename: str) -> list[dict[str, Any]]:
 
 
 def describe(extracted: Extracted) -> dict[str, str | int]:
-    """Return what is known about a file, without nesting: Open WebUI stores it next to vectors."""
+    """Return the metadata of a file without nested values, because Open WebUI stores it next to vectors."""
     found = extracted.metadata
     named = {"title": found.title, "author": found.author, "date": found.date, "language": found.language}
     pages = {"total_pages": len(extracted.pages)} if extracted.pages else {}

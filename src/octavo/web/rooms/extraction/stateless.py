@@ -77,7 +77,7 @@ def _make_limit(services: Services) -> ConcurrencyLimit:
 def page_markdown(extracted: Extracted, pages: list[Page]) -> list[str]:
     """Return the Markdown of each of these pages.
 
-    Pictures are not returned, so their places show their description, or a comment if they have none.
+    Pictures are not returned; each is replaced with its description or, if it has none, with a comment.
     """
     return [without_pictures(extracted, page.start, page.end).strip() for page in pages]
 

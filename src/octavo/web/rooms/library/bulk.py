@@ -173,9 +173,9 @@ async def apply(
     edit: BulkEdit | None = None,
     idempotency: Idempotency | None = None,
 ) -> BulkAnswer:
-    """Apply an action to the documents that are chosen now.
+    """Apply an action to the documents that are selected now.
 
-    If the answer is stored to be repeated, everything is done in one transaction.
+    If the response is stored for an Idempotency-Key, everything is done in one transaction.
     """
     if action == "convert":
         return await _convert(services, owner, chosen, edit, idempotency)

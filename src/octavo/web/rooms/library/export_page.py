@@ -16,7 +16,9 @@ EXPORT = "/api/v1/export"
 
 @router.get("/settings/export")
 async def export_page(request: Request, services: ServicesOf, frame: SettingsFrame) -> Response:
-    """Show what can be exported. Each export is a stream that the browser saves while it is made."""
+    """Show the library and the collections that can be exported. Each export is a stream that the browser saves while
+    it is created.
+    """
     async with services.database.connection() as connection:
         found = await list_collections(connection, frame.caller.owner_id)
     rows = [(one, f"{EXPORT}?{urlencode({'collection': one.name})}") for one in found]

@@ -148,7 +148,7 @@ async def whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncG
 
 
 class ZipBuffer:
-    """Takes what a ZIP writer writes, so that it can be sent in parts and never exists as a whole."""
+    """Collects the output of a ZIP writer, so that it can be sent in parts and is never in memory as a whole."""
 
     def __init__(self) -> None:
         self._written = bytearray()
@@ -167,7 +167,7 @@ class ZipBuffer:
 
 
 def download_sources(request: Request, services: Services, owner: UUID, documents: Sequence[UUID]) -> StreamingResponse:
-    """Return a ZIP file with the sources of these documents, sent while it is written."""
+    """Return a ZIP file with the sources of these documents. It is sent while it is being written."""
     headers = {
         "content-disposition": attachment_header("documents.zip"),
         "x-content-type-options": "nosniff",

@@ -130,7 +130,7 @@ class LibraryQuery(BaseModel):
         return [*one_import, *facts]
 
     def shown_size(self, name: Literal["size_min", "size_max"]) -> str:
-        """Return a size as people write it, if this is exact."""
+        """Format a size with a unit, such as 5 MB, if the result is exact."""
         text: str = getattr(self, name)
         size = read_size(text)
         written = format_bytes(size) if size is not None else text

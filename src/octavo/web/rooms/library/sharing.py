@@ -25,7 +25,7 @@ MANIFEST_TYPE = "application/manifest+json"
 async def share(
     request: Request, services: ServicesOf, frame: LibraryFrame, url: Shared = "", title: Shared = "", text: Shared = ""
 ) -> Response:
-    """Show what another app or the bookmarklet wants to add. Nothing is added before the form is sent.
+    """Show the content that another app or the bookmarklet wants to add. Nothing is added before the form is sent.
 
     Without anything to add, the page explains how to set this up.
     """

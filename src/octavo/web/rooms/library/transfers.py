@@ -80,9 +80,9 @@ TAR: dict[int | str, dict[str, Any]] = {
 
 
 class ExportQuery(BaseModel):
-    """Which documents to export; all without a filter. The filters are those of `GET /documents`.
+    """The documents to export. Without a filter, all documents are exported. The filters are those of `GET /documents`.
 
-    `resume` names the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -113,8 +113,8 @@ async def export(
 ) -> StreamingResponse:
     """Export your library, or the documents that match the filters, as a stream of files.
 
-    Documents in the trash are not exported. With a filter, only records that belong to the documents are exported,
-    besides your prompts and mappings.
+    Documents in the trash are not exported. With a filter, only your prompts and mappings and the records that belong
+    to these documents are exported.
     """
     chosen: list[UUID] | None = None
     if filters := wanted.as_filters():
@@ -151,9 +151,10 @@ class KnownRequest(BaseModel):
 
 @router.post("/import/known", responses=problems(401, 403, 422))
 async def known(services: ServicesOf, caller: WriteCaller, asked: KnownRequest) -> KnownDocuments:
-    """Find out which documents of an export you have already: restored earlier, or with the same content.
+    """Return the documents of an export that you already have, because they were restored earlier or have the same
+    content.
 
-    Documents in the trash count as existing. Restore them from the trash, or delete them for good and import again.
+    Documents in the trash count as existing. Restore them from the trash, or delete them permanently and import again.
     """
     async with services.database.connection() as connection:
         return await known_documents(connection, caller.owner_id, asked.documents)
@@ -172,11 +173,11 @@ async def restore_document(
     limits: LimitsOf,
     import_id: Annotated[UUID, Query(description="The same id for all documents that are imported together.")],
 ) -> RestoredDocument:
-    """Restore one document of an export, in one transaction. If you have it already, nothing changes.
+    """Restore one document of an export, in one transaction. If you already have it, nothing changes.
 
     The body contains `record` (a line of `documents/*.jsonl`), `layout` (its `layout.json`), `texts` (by kind and
     revision, such as `markdown-1`), and `uploads` with the ids of uploads that contain the other files. Its text and
-    results are taken over; a document without a result is processed again.
+    results are used unchanged; a document without results is processed again.
     """
     async with services.shared(import_limit).take():
         wanted = await read_body(request, DocumentImport, MOST_DOCUMENT)
@@ -193,7 +194,7 @@ async def restore_document(
 
 
 def import_limit(_: Services) -> ConcurrencyLimit:
-    """Few documents are restored at the same time, because each is in memory with its text and vectors."""
+    """Limit how many documents are restored in parallel, because each is kept in memory with its text and vectors."""
     return ConcurrencyLimit(PARALLEL_IMPORTS, IMPORTS_WAIT, IMPORTS_BUSY_SECONDS)
 
 
@@ -284,7 +285,7 @@ UNDETECTED = frozenset({SourceType.WEB, SourceType.YOUTUBE, SourceType.PASTE})
 
 @router.post("/import/records", responses=problems(400, 401, 403, 413, 422), openapi_extra={"requestBody": JSON_BODY})
 async def restore_other_records(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
-    """Restore records of an export, such as threads and analyses, in one transaction. Records that exist do not change.
+    """Restore records of an export, such as threads and analyses, in one transaction. Existing records are not changed.
 
     The body contains lists of records by kind: `collections`, `parts`, `connections`, `verdicts`, `weights`, `views`,
     `prompts`, `threads` and `analyses`.
@@ -297,7 +298,7 @@ async def restore_other_records(request: Request, services: ServicesOf, caller: 
 
 
 def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[StoredFile]:
-    """Return the files that were sent as uploads, if their checksums are those in the record."""
+    """Return the files that were sent as uploads. Raises an error if a checksum differs from that in the record."""
     needed = {one.kind: one for one in wanted.record.files if one.kind in BINARY_FILES}
     different = len({one.id for one in uploads.values()}) == len(uploads)
     if "source" not in needed or needed["source"].sha256 != wanted.record.sha256 or uploads.keys() != needed.keys():
@@ -314,7 +315,7 @@ def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[Sto
         revision = 0 if kind in {"source", "unlocked"} else wanted.record.revision
         found.append(StoredFile(kind, revision, needed[kind].content_type, stored))
     if wanted.record.bytes != uploads["source"].bytes:
-        raise NotRestorable("The size of the file differs.")
+        raise NotRestorable("The file does not have the expected size.")
     return found
 
 
@@ -327,9 +328,10 @@ async def _forget(connection: Connection, owner: UUID, uploads: Sequence[UUID]) 
 async def _embed(
     services: Services, connection: Connection, work: Restoring, chunks: Sequence[UUID], given: VectorsRecord | None
 ) -> None:
-    """Take over vectors of the configured model; otherwise queue the job that computes them.
+    """Store the exported vectors if they come from the configured model; otherwise, queue the job that computes them.
 
-    A name of a model in an export is not trusted: only vectors of the length that is known here are used.
+    The model name in an export is not trusted: vectors are used only if they have the length that is known for this
+    model.
     """
     if not chunks:
         if work.record.embeddings_ready:

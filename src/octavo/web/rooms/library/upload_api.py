@@ -76,7 +76,7 @@ ImportId = Annotated[
     UUID | None,
     Field(
         description="The same id for all files that are added together. They are processed after documents that are "
-        "added by hand, and have one notification."
+        "added by hand, and share one notification."
     ),
 ]
 

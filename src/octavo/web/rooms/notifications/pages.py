@@ -37,7 +37,7 @@ OPENERS = {
 }
 webhooks_router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
 Field = Annotated[str, Form(max_length=4000)]
-CHANNELS = {"webhook": "Webhook", "mail": "E-mail", "slack": "Slack or compatible chat"}
+CHANNELS = {"webhook": "Webhook", "mail": "Email", "slack": "Slack or compatible chat"}
 # The most useful events; the API offers all of them.
 EVENTS: dict[EventType, str] = {
     "document.completed": "A document is ready",

@@ -1,4 +1,6 @@
-"""The API for reading: pages with their regions, figures and pictures, words in the text, positions and highlights."""
+"""The API for reading: pages with their regions, figures and pictures, search in the text, reading positions and
+highlights.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +181,7 @@ async def find(
 
 
 class PositionRequest(BaseModel):
-    """Where you stopped reading, as a character position in the document's Markdown."""
+    """The position where you stopped reading, as a character position in the document's Markdown."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -188,7 +190,7 @@ class PositionRequest(BaseModel):
 
 @router.put("/{document}/position", status_code=204, responses=problems(401, 403, 404, 422))
 async def keep_position(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: PositionRequest) -> None:
-    """Keep the reading position. The reader opens the document there."""
+    """Save the reading position. The reading view opens the document there."""
     async with services.database.transaction() as connection:
         await highlights.keep_position(connection, caller.owner_id, document, caller.user_id, wanted.start)
 

@@ -94,7 +94,7 @@ async def split_view(
     other: UUID,
     asked: Annotated[SplitQuery, Query()],
 ) -> Response:
-    """Show two documents next to each other. Both are at their passage, and their address keeps the places."""
+    """Show two documents next to each other, each at its passage. The address contains both positions."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         joined = await _connection(connection, owner, asked.connection, document, other)

@@ -198,7 +198,7 @@ async def _margins(services: Services, owner: UUID, document: UUID, text: OpenTe
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where the person stopped reading: the chunk and its page."""
+    """The position where the person stopped reading: the chunk and its page."""
 
     chunk: UUID
     start: int
@@ -206,7 +206,7 @@ class Resume:
 
 
 def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
-    """Return where to continue; None if the person stopped at the beginning of the text."""
+    """Return the position at which to continue; None if the person stopped at the beginning of the text."""
     chunks = [chunk.place for leaf in text.leaves for chunk in leaf.chunks if chunk.begins] if text else []
     before = [place for place in chunks if place and stopped and place.start <= stopped]
     if text is None or not before or (text.earlier is None and before[-1] is chunks[0]):

@@ -193,7 +193,7 @@ async def _chunks_of(
 
 
 def make_match(span: Span, markdown: str, sheets: Sequence[Sheet], chunks: Sequence[ChunkPosition]) -> TextMatch:
-    """Describe found words: their page and chunk, and a line of text around them."""
+    """Describe a match: its page and chunk, and a line of text around it."""
     chunk = bisect_right(chunks, span.start, key=lambda one: one.start)
     before, found, after = (
         " ".join(blank_markup(part).split())
@@ -221,7 +221,7 @@ def page_at(sheets: Sequence[Sheet], position: int) -> int | None:
 
 
 def _from_word(text: str) -> str:
-    """Leave out the first word, which may be cut."""
+    """Leave out the first word, which may be incomplete."""
     return text if len(text) < AROUND else text[text.find(" ") + 1 :]
 
 

@@ -48,7 +48,7 @@ async def list_shares(services: ServicesOf, caller: KnownCaller) -> Page[Share]:
 async def add_share(
     request: Request, services: ServicesOf, caller: KnownCaller, wanted: NewShareRequest, idempotency: IdempotencyOf
 ) -> NewShare:
-    """Share a document or a collection by a link, for reading. The link is returned only in this response.
+    """Create a link that lets others read a document or a collection. The link is returned only in this response.
 
     With `sign_in`, only people with an account of this installation can open the link.
     """

@@ -40,7 +40,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body or an answer in one media type."""
+    """A request or response body in one media type."""
 
     media_type: str
     type: str | None
@@ -104,7 +104,7 @@ class Reference:
 
 @router.get("/api/docs")
 async def api_docs(request: Request) -> Response:
-    """Show the API reference. Everybody can read it: it says nothing about this installation."""
+    """Show the API reference. It is public, because it reveals nothing about this installation."""
     theme = common_values(request)["theme"]
     headers = {"cache-control": "private, max-age=300", "vary": "cookie"}
     page = await asyncio.to_thread(_page, request.app, theme)  # it takes seconds, once
