@@ -129,7 +129,5 @@ def audit(
     if as_json:
         return print_items(page.items, page.next_cursor)
     console = open_console()
-    rows = [
-        [local_time(one.at), one.actor or "visitor", one.action, clean(one.thing or "")] for one in page.items
-    ]
+    rows = [[local_time(one.at), one.actor or "visitor", one.action, clean(one.thing or "")] for one in page.items]
     return print_on(console, make_table(console, ["TIME", "PERSON", "ACTION", "OBJECT"], rows))
