@@ -15,6 +15,8 @@ from octavo.library.collections import list_collections
 from octavo.library.shares import ShareRefused, open_share, share
 from octavo.owners import Caller, Role, local_owner, make_sign_in_link, use_sign_in_link
 from octavo.owners.errors import LinkRefused
+from octavo.owners.id_tokens import Identity
+from octavo.owners.identities import apply_role
 from octavo.owners.invitations import find_invitation, invite
 from octavo.owners.members import (
     add_member,
@@ -109,6 +111,23 @@ async def test_a_former_owner_keeps_no_link_that_leads_back(
     bob = await at(people, secret, ada)
     _, token = await invite(connection, bob, "me-again@example.org", "owner")
     await leave(connection, ada, user_of(bob))
+    with pytest.raises(LinkRefused):
+        await find_invitation(connection, token)
+
+
+@pytest.mark.parametrize("role", ["reader", None])
+async def test_claims_that_no_longer_make_an_owner_end_the_invitations(
+    people: People, connection: Connection, role: Role | None
+) -> None:
+    secret = await people.sign_up("ada@example.org")
+    ada = await people.caller(secret)
+    local = await apply_role(connection, user_of(ada), Identity("https://login.example.org", "ada", None, "owner"))
+    assert local == await local_owner(connection)
+    await connection.commit()
+    async with people.database.transaction() as other:
+        await switch_owner(other, user_of(ada), secret, local)
+    _, token = await invite(connection, await people.caller(secret), "me-again@example.org", "owner")
+    await apply_role(connection, user_of(ada), Identity("https://login.example.org", "ada", None, role))
     with pytest.raises(LinkRefused):
         await find_invitation(connection, token)
 

@@ -32,5 +32,10 @@ DELETE FROM identities i USING users u WHERE i.user_id = :user AND u.id = i.user
 SELECT role, granted_by FROM memberships WHERE owner_id = :owner AND user_id = :user;
 
 -- name: grant_by_claims(owner, user, role)!
+-- The open invitations of the account end if an owner gets another role, as when a person changes it.
+WITH withdrawn AS (
+    DELETE FROM invitations i WHERE i.owner_id = :owner AND :role::text <> 'owner'
+      AND EXISTS (SELECT FROM memberships m WHERE m.owner_id = :owner AND m.user_id = :user AND m.role = 'owner')
+)
 INSERT INTO memberships (owner_id, user_id, role, granted_by) VALUES (:owner, :user, :role, 'claims')
 ON CONFLICT (owner_id, user_id) DO UPDATE SET role = excluded.role, granted_by = 'claims';
