@@ -99,6 +99,9 @@ def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             self._answer()
 
+        def do_PROPFIND(self) -> None:
+            self._answer()
+
         def _answer(self) -> None:
             parts = urlsplit(self.path)
             body = _read_body(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from octavo.records.automation import SourceAccess
 from octavo.sandbox import Sandbox
 from tests.support.imap import PASSWORD, USER, MailLine, MailServer, line_to, mail, running_mail_server, token_server
 from tests.support.library import Desk
+from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.sources import WatchedSource, add_watched, adding
 from tests.support.working import working
@@ -144,6 +146,23 @@ async def test_added_mails_are_marked_as_seen_and_a_deleted_one_is_reported(
     assert (server.count(mailbox, "SEEN"), server.count(mailbox, "UNSEEN")) == (2, 0)
     failed = await desk.rows("SELECT error FROM source_files WHERE state = 'failed'")
     assert failed == [{"error": "The mail was deleted or moved before it could be read."}]
+
+
+async def test_mails_wait_while_their_mailbox_cannot_be_opened(
+    server: MailServer, mailbox: str, desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
+) -> None:
+    server.fill(mailbox, [mail(number) for number in range(2)])
+    watched = await add_watched(desk, owner, settings_for(folder, server.port), plan_for(server.port, mailbox))
+    await watched.look()
+    with server.connect() as connection:
+        connection.rename(mailbox, f"{mailbox}-away")
+    async with adding(watched, sandbox, folder):
+        await watched.until(lambda _, view: view.state == "failing")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await desk.rows("SELECT id FROM jobs WHERE failed_at IS NOT NULL"):
+                await asyncio.sleep(0.02)
+    counts = (await watched.view()).counts
+    assert (counts.waiting, counts.failed) == (2, 0)
 
 
 async def test_a_refresh_token_signs_in_and_its_replacement_is_kept(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from email.header import decode_header
 from email.parser import BytesHeaderParser
 
-from octavo.core.errors import NetworkFailed
+from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.fetch import CertificateRefused
 from octavo.intake.errors import BadSource, MailGone, SourceRefused
 
@@ -32,6 +32,8 @@ _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})")
 _BEGINS = re.compile(rb"\d+ \(")
 _QUOTED_BODY = re.compile(rb'BODY\[\](?:<\d+>)? "((?:[^"\\]|\\.)*)"')
 _ATTACHED = re.compile(rb'"attachment["; ]|"(?:file)?name\*?\d*\*?" ', re.IGNORECASE)
+# Response codes of temporary refusals: RFC 5530, and two that large providers use for too many requests.
+_FOR_NOW = re.compile(r"\[(?:UNAVAILABLE|INUSE|LIMIT|SERVERBUG|THROTTLED|OVERQUOTA)\b", re.IGNORECASE)
 _HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
 
 
@@ -131,8 +133,12 @@ class Mailbox:
                     yield summary
 
     def read_part(self, uid: int, offset: int) -> bytes:
-        """Read a part of a mail. The last part is shorter than the others."""
-        for items in _messages(self._uid("FETCH", str(uid), f"(UID BODY.PEEK[]<{offset}.{PART_BYTES}>)")):
+        """Read a part of a mail. After the end, it is empty. Raises `BadInput` if the server refuses this mail."""
+        try:
+            answer = self._uid("FETCH", str(uid), f"(UID BODY.PEEK[]<{offset}.{PART_BYTES}>)")
+        except BadSource as error:
+            raise BadInput(error.line) from None
+        for items in _messages(answer):
             text = b" ".join(one if isinstance(one, bytes) else one[0] for one in items)
             if b"BODY[]" not in text.upper():
                 continue
@@ -161,7 +167,7 @@ class Mailbox:
         with named_errors():
             status, answer = self._connection.uid(command, *arguments)
         if status != "OK":
-            raise BadSource(f"The mail server refused a request: {_text(answer)}")
+            raise _refused("The mail server refused a request", answer)
         return [one for one in answer if one]
 
 
@@ -206,7 +212,7 @@ def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int,
     with named_errors():
         status, answer = connection.select(_quoted(encode_name(name)), readonly=not writable)
         if status != "OK":
-            raise BadSource(f"The mailbox {name} cannot be opened: {_text(answer)}")
+            raise _refused(f"The mailbox {name} cannot be opened", answer)
         numbers = [connection.response(code)[1] for code in ("UIDVALIDITY", "UIDNEXT")]
     validity, next_uid = (int(one[-1]) if one and one[-1] and one[-1].isdigit() else None for one in numbers)
     if validity is None or next_uid is None:
@@ -222,6 +228,12 @@ def _capabilities(connection: _Connection) -> Sequence[str]:
 
 def _lost(error: Exception) -> NetworkFailed:
     return NetworkFailed(f"The connection to the mail server failed ({type(error).__name__}).")
+
+
+def _refused(what: str, answer: Sequence[object]) -> OctavoError:
+    """Return the error for an answer other than OK. What the server refuses only for now is tried again."""
+    text = _text(answer)
+    return NetworkFailed(f"{what}: {text}") if _FOR_NOW.match(text) else BadSource(f"{what}: {text}")
 
 
 def _text(answer: Sequence[object]) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.extract.office.xml import Element, parse
-from octavo.fetch import FetchLimits, UnexpectedStatus
+from octavo.fetch import AddressRefused, FetchLimits, UnexpectedStatus
 from octavo.intake.errors import BadSource, SourceRefused
 from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import MOST_DEPTH, is_wanted
@@ -25,7 +25,8 @@ _REQUEST = (
     b'<?xml version="1.0" encoding="utf-8"?><d:propfind xmlns:d="DAV:"><d:prop><d:resourcetype/><d:getcontentlength/>'
     b"<d:getetag/><d:getlastmodified/></d:prop></d:propfind>"
 )
-_MULTISTATUS, _NOT_FOUND, _REFUSED = 207, 404, frozenset({401, 403})
+_MULTISTATUS, _FORBIDDEN, _NOT_FOUND = 207, 403, 404
+_REFUSED = frozenset({401, _FORBIDDEN})
 _GONE = frozenset({404, 410})
 _DAV = "{DAV:}"
 
@@ -96,7 +97,11 @@ class DavReader:
         except UnexpectedStatus as error:
             if error.status in _GONE:
                 raise FileChanged from None
+            if error.status == _FORBIDDEN:
+                raise BadInput("The server does not allow reading this file.") from None
             raise _explain(error.status) from None
+        except AddressRefused as error:
+            raise BadSource(error.line) from None
 
     def parents(self, file: SeenFile) -> tuple[str, ...]:
         return PurePosixPath(file.path).parts[:-1]
