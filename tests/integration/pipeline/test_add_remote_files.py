@@ -120,6 +120,27 @@ async def test_a_file_that_the_server_refuses_does_not_stop_the_others(
     assert failed == [{"path": "a.txt", "error": "The server does not allow reading this file."}]
 
 
+async def test_a_strange_list_of_files_does_not_stop_the_source(desk: Desk, owner: UUID, folder: Path) -> None:
+    long_name = "".join(str(uuid4()) for _ in range(150))  # cannot be compressed to the size of the index
+    with running_site() as site:
+        plan = SourcePlan("webdav", f"{site.url}/dav/")
+        watched = await add_watched(desk, owner, settings_for(folder, site.place), plan)
+        body = listing("a.txt", "%61.txt", long_name, date="Fri, 31 Dec 9999 23:59:59 GMT")
+        site.routes["/dav/"] = Answer(207, body)
+        await watched.look()
+    assert await desk.rows("SELECT path, modified FROM source_files") == [{"path": "a.txt", "modified": 0}]
+
+
+async def test_a_strange_tag_of_a_feed_is_not_sent_back(desk: Desk, owner: UUID, folder: Path) -> None:
+    with running_site() as site:
+        site.routes["/feed"] = Answer(200, FEED.format("").encode(), {"ETag": '"caf\xe9"'})
+        plan = SourcePlan("rss", f"{site.url}/feed")
+        watched = await add_watched(desk, owner, settings_for(folder, site.place), plan)
+        for _ in range(2):
+            await watched.look()
+            assert (await watched.view()).error is None
+
+
 async def test_each_entry_of_a_feed_is_added_as_a_link_once(
     desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
 ) -> None:

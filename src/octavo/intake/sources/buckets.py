@@ -17,7 +17,7 @@ from octavo.fetch import parse_url
 from octavo.intake.errors import BadSource, SourceRefused
 from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import is_wanted
-from octavo.intake.sources.reading import MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source
+from octavo.intake.sources.reading import MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source, nanoseconds
 from octavo.intake.upload_rows import NewUpload
 from octavo.storage.s3_client import S3Address, error_code, is_missing_bucket, open_store
 from octavo.storage.signed_links import AccessKeys
@@ -57,7 +57,7 @@ class BucketReader:
                 for one in page:
                     steps = PurePosixPath(one["path"]).parts
                     if one["size"] and all(map(is_wanted, steps)) and (deep or len(steps) == 1):
-                        modified = int(one["last_modified"].timestamp() * 1e9)
+                        modified = nanoseconds(one["last_modified"])
                         found.append(SeenFile(one["path"], one["size"], modified, one["e_tag"] or ""))
                 if len(found) > MOST_FILES:
                     raise BadSource(f"It has more than {MOST_FILES:,} files.")

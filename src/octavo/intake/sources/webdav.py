@@ -16,7 +16,16 @@ from octavo.fetch import AddressRefused, FetchLimits, UnexpectedStatus
 from octavo.intake.errors import BadSource, SourceRefused
 from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import MOST_DEPTH, is_wanted
-from octavo.intake.sources.reading import LOOK_SECONDS, MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source
+from octavo.intake.sources.reading import (
+    LOOK_SECONDS,
+    MOST_FILES,
+    FileChanged,
+    Look,
+    ReadFile,
+    SeenFile,
+    Source,
+    nanoseconds,
+)
 from octavo.intake.upload_rows import NewUpload
 
 READ_SECONDS = 600.0
@@ -138,7 +147,7 @@ def _entry(response: Element, path: str) -> DavEntry:
     is_folder = next(response.iter(f"{_DAV}collection"), None) is not None
     size = _text(response, "getcontentlength")
     number = int(size) if size.isascii() and size.isdecimal() and len(size) < 16 else 0  # noqa: PLR2004
-    modified = _nanoseconds(_text(response, "getlastmodified"))
+    modified = _modified(_text(response, "getlastmodified"))
     return DavEntry(path, is_folder, number, _text(response, "getetag")[:200], modified)
 
 
@@ -160,8 +169,8 @@ def _relative(href: str, base: str) -> str:
     return "/".join(steps)
 
 
-def _nanoseconds(date: str) -> int:
+def _modified(date: str) -> int:
     try:
-        return int(parsedate_to_datetime(date).timestamp()) * 10**9
+        return nanoseconds(parsedate_to_datetime(date))
     except (ValueError, OverflowError):
         return 0
