@@ -10,6 +10,7 @@ import imaplib
 import re
 import socket
 import ssl
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from octavo.intake.errors import BadSource, MailGone, SourceRefused
 SOCKET_SECONDS = 30.0
 PART_BYTES = 1 << 20
 MOST_LITERAL = 4 << 20
+# The answer to one request.
+MOST_ANSWER, ANSWER_SECONDS = 64 << 20, 120.0
 MOST_HEADER_CHARACTERS = 1000
 # The answer to a search has a limited length, so UIDs are searched in ranges.
 RANGE_UIDS = 100_000
@@ -68,10 +71,11 @@ class MailSummary:
 
 
 class _Connection(imaplib.IMAP4):
-    """Connects only to the given addresses, and limits the length of literals."""
+    """Connects only to the given addresses, and limits the length of literals and of answers."""
 
     def __init__(self, place: ServerAddress) -> None:
         self._place = place
+        self._begin_answer()
         super().__init__(place.host, place.port, SOCKET_SECONDS)
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
@@ -89,7 +93,24 @@ class _Connection(imaplib.IMAP4):
     def read(self, size: int) -> bytes:
         if size > MOST_LITERAL:
             raise self.abort("The literal is too long.")
-        return super().read(size)
+        return self._counted(super().read(size))
+
+    def readline(self) -> bytes:
+        return self._counted(super().readline())
+
+    def send(self, data: bytes) -> None:
+        self._begin_answer()
+        super().send(data)
+
+    def _begin_answer(self) -> None:
+        self._received, self._until = 0, time.monotonic() + ANSWER_SECONDS
+
+    def _counted(self, block: bytes) -> bytes:
+        """The library keeps all that a server sends until a request is answered, which may never happen."""
+        self._received += len(block)
+        if self._received > MOST_ANSWER or time.monotonic() > self._until:
+            raise self.abort("The answer is too long.")
+        return block
 
 
 class Mailbox:
@@ -106,6 +127,9 @@ class Mailbox:
 
     def close(self) -> None:
         """Close the connection without a farewell, which the server might not answer."""
+        with suppress(OSError):
+            # Ends a read in another thread, for which closing would wait.
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
         with suppress(OSError):
             self._connection.shutdown()
 
