@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from octavo.records.automation import SourceAccess
 from octavo.sandbox import Sandbox
 from tests.support.imap import PASSWORD, USER, MailLine, MailServer, line_to, mail, running_mail_server, token_server
 from tests.support.library import Desk
-from tests.support.processes import PATIENCE_SECONDS
 from tests.support.processing import OpenSandbox
 from tests.support.sources import WatchedSource, add_watched, adding
 from tests.support.working import working
@@ -157,12 +155,10 @@ async def test_mails_wait_while_their_mailbox_cannot_be_opened(
     with server.connect() as connection:
         connection.rename(mailbox, f"{mailbox}-away")
     async with adding(watched, sandbox, folder):
-        await watched.until(lambda _, view: view.state == "failing")
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await desk.rows("SELECT id FROM jobs WHERE failed_at IS NOT NULL"):
-                await asyncio.sleep(0.02)
-    counts = (await watched.view()).counts
-    assert (counts.waiting, counts.failed) == (2, 0)
+        while not await desk.rows("SELECT id FROM jobs WHERE failed_at IS NOT NULL"):
+            await watched.look()
+    view = await watched.view()
+    assert (view.state, view.counts.waiting, view.counts.failed) == ("failing", 2, 0)
 
 
 async def test_a_refresh_token_signs_in_and_its_replacement_is_kept(
