@@ -103,7 +103,7 @@ def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
             with suppress(OSError):  # whoever asked has gone
                 self._send(route(asked) if callable(route) else route)
 
-        do_GET = do_POST = do_PROPFIND = _answer
+        do_GET = do_POST = do_PROPFIND = _answer  # noqa: N815 - as the library calls them
 
         def _send(self, answer: Answer) -> None:
             self.send_response(answer.status)

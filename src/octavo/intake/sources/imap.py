@@ -16,10 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.header import decode_header
 from email.parser import BytesHeaderParser
+from typing import TYPE_CHECKING
 
 from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.fetch import CertificateRefused
 from octavo.intake.errors import BadSource, MailGone, SourceRefused
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 SOCKET_SECONDS = 30.0
 PART_BYTES = 1 << 20
@@ -98,7 +102,7 @@ class _Connection(imaplib.IMAP4):
     def readline(self) -> bytes:
         return self._counted(super().readline())
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: ReadableBuffer) -> None:
         self._begin_answer()
         super().send(data)
 
