@@ -93,12 +93,6 @@ def _read_body(handler: BaseHTTPRequestHandler) -> bytes:
 
 def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
         def _answer(self) -> None:
             parts = urlsplit(self.path)
             body = _read_body(self)
@@ -108,6 +102,8 @@ def _handler_of(site: Site) -> type[BaseHTTPRequestHandler]:
             route = site.routes.get(parts.path, site.elsewhere)
             with suppress(OSError):  # whoever asked has gone
                 self._send(route(asked) if callable(route) else route)
+
+        do_GET = do_POST = do_PROPFIND = _answer  # noqa: N815 - as the library calls them
 
         def _send(self, answer: Answer) -> None:
             self.send_response(answer.status)

@@ -13,7 +13,7 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, cast
@@ -204,12 +204,20 @@ class GuardedClient:
         target = parse_url(url)
         address = httpcore.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.path)
         sent = {"User-Agent": USER_AGENT, "Accept": "*/*", **headers, "Accept-Encoding": "identity"}
-        received = 0
+        received, until = 0, asyncio.get_running_loop().time() + limits.seconds
         opened = self._pool.stream("GET", address, headers=list(sent.items()))
-        async with _named_errors(), _within(limits), opened as response:
+        async with _named_errors(), AsyncExitStack() as stack:
+            async with _until(until):
+                response = await stack.enter_async_context(opened)
             if response.status != _OK:
                 raise UnexpectedStatus(response.status)
-            async for chunk in response.aiter_stream():
+            body = aiter(response.aiter_stream())
+            while True:
+                # Not around the whole loop: the time could then be up in the caller, which would look like a cancel.
+                async with _until(until):
+                    chunk = await anext(body, None)
+                if chunk is None:
+                    return
                 received += len(chunk)
                 if received > limits.bytes:
                     raise TooLarge(f"The limit is {format_bytes(limits.bytes)}.")
@@ -288,11 +296,16 @@ def _plain_headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-@asynccontextmanager
-async def _within(limits: FetchLimits) -> AsyncGenerator[None]:
+def _within(limits: FetchLimits) -> AbstractAsyncContextManager[None]:
     """Limit the duration of a whole fetch. Raises `TimedOut` when the time is up."""
+    return _until(asyncio.get_running_loop().time() + limits.seconds)
+
+
+@asynccontextmanager
+async def _until(time: float) -> AsyncGenerator[None]:
+    """Raise `TimedOut` at this time of the event loop."""
     try:
-        async with asyncio.timeout(limits.seconds):
+        async with asyncio.timeout_at(time):
             yield
     except TimeoutError:
         raise TimedOut from None

@@ -97,6 +97,11 @@ class MailIntake:
             log.warning("mail postponed", reason=type(error).__name__)
             return LATER
 
+    async def handle_exception(self, error: Exception) -> str:
+        """Postpone the mail after an unexpected error. The library would refuse it for good, and it would bounce."""
+        log.error("mail postponed", exc_info=error)
+        return LATER
+
     async def _find(self, address: str) -> MailAddress | None:
         """Find the source of an address. Everything after a plus sign is ignored, and so is the domain."""
         local = address.rpartition("@")[0].partition("+")[0].lower()

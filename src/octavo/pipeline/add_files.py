@@ -22,7 +22,7 @@ from octavo.core.types import JSON
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
-from octavo.intake.errors import QuotaExceeded, SourceRefused
+from octavo.intake.errors import BadSource, QuotaExceeded, SourceRefused
 from octavo.intake.sources.readers import open_reader
 from octavo.intake.sources.reading import FileChanged, Reader, ReadFile, SeenFile, Source
 from octavo.intake.upload_rows import intake_limits, with_details
@@ -143,7 +143,7 @@ class SourceIntake:
             values = {"source": self.source.id, "error": error.line, "seconds": QUOTA_SECONDS}
             await self._execute(QUERIES.postpone_source, values)
             return False
-        except SourceRefused:
+        except (SourceRefused, BadSource):  # a problem of the source, not of this file
             raise
         except BadInput as error:
             await self._fail(file, error.line)

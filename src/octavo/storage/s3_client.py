@@ -57,7 +57,7 @@ class S3Address:
 
 def is_missing_bucket(error: Exception) -> bool:
     """Whether the bucket is missing, not just the object. The HTTP status is the same, but the error code differs."""
-    return _code(error) == "NoSuchBucket"
+    return error_code(error) == "NoSuchBucket"
 
 
 def explain(error: Exception, address: S3Address) -> StorageFailed:
@@ -66,7 +66,7 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
     The server's message is omitted, because it can contain access keys.
     """
     status = _found(r"status code: (\d{3})", error)
-    answer = f"{status} {_code(error)}".strip()
+    answer = f"{status} {error_code(error)}".strip()
     if is_missing_bucket(error):
         line = f"{address.server_url} has no bucket {address.bucket}. Create it, or change OCTAVO_STORAGE_URL."
     elif "169.254." in str(error):
@@ -84,7 +84,8 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
     return StorageUnavailable(line)
 
 
-def _code(error: Exception) -> str:
+def error_code(error: Exception) -> str:
+    """Return the code in the server's answer, such as `NoSuchBucket`. Empty if there is none."""
     return _found(r"<Code>(\w{1,64})</Code>", error)
 
 

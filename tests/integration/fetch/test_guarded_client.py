@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import time
 from collections import Counter
@@ -302,3 +303,14 @@ async def test_a_site_has_to_prove_that_it_is_the_one_in_the_address(tmp_path: P
             with pytest.raises(CertificateRefused):
                 await client.get(f"https://right.example:{site.port}/", LIMITS)
         assert len(site.asked) == 1
+
+
+async def test_a_download_that_takes_too_long_while_its_caller_is_busy_is_reported(
+    client: GuardedClient, site: Site
+) -> None:
+    site.routes["/"] = Answer(pieces=site.drip(b"x", 0.01))
+    limits, loop = FetchLimits(bytes=100_000, seconds=0.1), asyncio.get_running_loop()
+    ends = loop.time() + 0.2
+    with pytest.raises(TimedOut):
+        async for _ in client.download(f"{site.url}/", {}, limits):
+            await asyncio.sleep(ends - loop.time())  # as if the caller stored the bytes

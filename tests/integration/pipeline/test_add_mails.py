@@ -146,6 +146,21 @@ async def test_added_mails_are_marked_as_seen_and_a_deleted_one_is_reported(
     assert failed == [{"error": "The mail was deleted or moved before it could be read."}]
 
 
+async def test_mails_wait_while_their_mailbox_cannot_be_opened(
+    server: MailServer, mailbox: str, desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
+) -> None:
+    server.fill(mailbox, [mail(number) for number in range(2)])
+    watched = await add_watched(desk, owner, settings_for(folder, server.port), plan_for(server.port, mailbox))
+    await watched.look()
+    with server.connect() as connection:
+        connection.rename(mailbox, f"{mailbox}-away")
+    async with adding(watched, sandbox, folder):
+        while not await desk.rows("SELECT id FROM jobs WHERE failed_at IS NOT NULL"):
+            await watched.look()
+    view = await watched.view()
+    assert (view.state, view.counts.waiting, view.counts.failed) == ("failing", 2, 0)
+
+
 async def test_a_refresh_token_signs_in_and_its_replacement_is_kept(
     server: MailServer, mailbox: str, desk: Desk, owner: UUID, folder: Path
 ) -> None:

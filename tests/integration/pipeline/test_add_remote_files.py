@@ -26,6 +26,13 @@ ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><link rel="self" href
 <entry><link href="javascript:alert(1)"/></entry></feed>"""
 
 
+def listing(*names: str, date: str = "Tue, 17 Nov 2026 10:00:00 GMT") -> bytes:
+    """The answer of a WebDAV server for a folder with these files."""
+    entry = "<response><href>/dav/{}</href><propstat><prop><getcontentlength>9</getcontentlength>"
+    entry += f"<getlastmodified>{date}</getlastmodified></prop></propstat></response>"
+    return f"<multistatus xmlns='DAV:'>{''.join(map(entry.format, names))}</multistatus>".encode()
+
+
 @pytest.fixture
 def sandbox() -> OpenSandbox:
     """The files are the test's own."""
@@ -96,6 +103,42 @@ async def test_files_of_a_webdav_server_are_added_once(
         await desk.rows("UPDATE sources SET secret = NULL")
         await watched.look()
         assert "refused the sign-in" in str((await watched.view()).error)
+
+
+async def test_a_file_that_the_server_refuses_does_not_stop_the_others(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
+) -> None:
+    with running_site() as site:
+        site.routes["/dav/"] = Answer(207, listing("a.txt", "b.txt", "c.txt"))
+        site.routes |= {"/dav/a.txt": Answer(403), "/dav/b.txt": Answer(200, b"About the ferry.")}
+        site.routes["/dav/c.txt"] = Answer(200, b"About the pier.")
+        plan = SourcePlan("webdav", f"{site.url}/dav/")
+        watched = await add_watched(desk, owner, settings_for(folder, site.place), plan)
+        async with adding(watched, sandbox, folder):
+            await watched.until(lambda found, view: len(found) == 2 and view.counts.failed == 1)
+    failed = await desk.rows("SELECT path, error FROM source_files WHERE state = 'failed'")
+    assert failed == [{"path": "a.txt", "error": "The server does not allow reading this file."}]
+
+
+async def test_a_strange_list_of_files_does_not_stop_the_source(desk: Desk, owner: UUID, folder: Path) -> None:
+    long_name = "".join(str(uuid4()) for _ in range(150))  # cannot be compressed to the size of the index
+    with running_site() as site:
+        plan = SourcePlan("webdav", f"{site.url}/dav/")
+        watched = await add_watched(desk, owner, settings_for(folder, site.place), plan)
+        body = listing("a.txt", "%61.txt", long_name, date="Fri, 31 Dec 9999 23:59:59 GMT")
+        site.routes["/dav/"] = Answer(207, body)
+        await watched.look()
+    assert await desk.rows("SELECT path, modified FROM source_files") == [{"path": "a.txt", "modified": 0}]
+
+
+async def test_a_strange_tag_of_a_feed_is_not_sent_back(desk: Desk, owner: UUID, folder: Path) -> None:
+    with running_site() as site:
+        site.routes["/feed"] = Answer(200, FEED.format("").encode(), {"ETag": '"caf\xe9"'})
+        plan = SourcePlan("rss", f"{site.url}/feed")
+        watched = await add_watched(desk, owner, settings_for(folder, site.place), plan)
+        for _ in range(2):
+            await watched.look()
+            assert (await watched.view()).error is None
 
 
 async def test_each_entry_of_a_feed_is_added_as_a_link_once(

@@ -6,7 +6,9 @@ import smtplib
 from asyncio import to_thread
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from errno import ENOSPC
 from pathlib import Path
+from typing import NoReturn
 from uuid import UUID
 
 import pytest
@@ -71,6 +73,18 @@ async def test_what_cannot_be_added_is_refused_with_a_reason(desk: Desk, owner: 
     refused = await to_thread(deliver, port, ["scans@example.org"], mail(3))
     assert refused["scans@example.org"][0] == 450
     assert len(await watched.documents()) == 1
+
+
+async def test_a_mail_is_postponed_after_an_unexpected_error(desk: Desk, owner: UUID, folder: Path) -> None:
+    await add_watched(desk, owner, Settings(data_dir=folder), SourcePlan("lmtp", "scans"))
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(ENOSPC, "No space left on device")
+
+    handler = MailIntake(desk.database, Intake(desk.database, desk.bucket, full), LIMITS)
+    async with await listen(handler, "127.0.0.1", 0, 100_000) as server:
+        refused = await to_thread(deliver, server.sockets[0].getsockname()[1], ["scans@example.org"], mail(1))
+    assert refused["scans@example.org"][0] == 451
 
 
 def test_the_place_to_listen_is_read() -> None:

@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 import obstore
 from obstore.exceptions import BaseError, PreconditionError
 
-from octavo.core.errors import NetworkFailed, OctavoError
+from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.fetch import parse_url
 from octavo.intake.errors import BadSource, SourceRefused
 from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import is_wanted
-from octavo.intake.sources.reading import MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source
+from octavo.intake.sources.reading import MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source, nanoseconds
 from octavo.intake.upload_rows import NewUpload
-from octavo.storage.s3_client import S3Address, is_missing_bucket, open_store
+from octavo.storage.s3_client import S3Address, error_code, is_missing_bucket, open_store
 from octavo.storage.signed_links import AccessKeys
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ PART_BYTES = 8 << 20
 PAGE_KEYS = 1000
 TIMEOUT = timedelta(seconds=60)
 _REFUSED = re.compile(r"status code: (?:401|403)|\b(?:401|403) (?:Unauthorized|Forbidden)|AccessDenied|SignatureDoes")
+# Refusals of one object. Others may still be readable.
+_OBJECT_REFUSED = frozenset({"AccessDenied", "InvalidObjectState"})
 
 
 class BucketReader:
@@ -55,7 +57,7 @@ class BucketReader:
                 for one in page:
                     steps = PurePosixPath(one["path"]).parts
                     if one["size"] and all(map(is_wanted, steps)) and (deep or len(steps) == 1):
-                        modified = int(one["last_modified"].timestamp() * 1e9)
+                        modified = nanoseconds(one["last_modified"])
                         found.append(SeenFile(one["path"], one["size"], modified, one["e_tag"] or ""))
                 if len(found) > MOST_FILES:
                     raise BadSource(f"It has more than {MOST_FILES:,} files.")
@@ -84,6 +86,8 @@ class BucketReader:
             except (FileNotFoundError, PreconditionError):
                 raise FileChanged from None
             except BaseError as error:
+                if error_code(error) in _OBJECT_REFUSED:
+                    raise BadInput("The server does not allow reading this object, or has archived it.") from None
                 raise self._explain(error) from None
             start = end
             yield part

@@ -15,7 +15,7 @@ from octavo.core.settings import Settings
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.intake.errors import BadSource
 from octavo.intake.sources.connections import SourceSecret, open_secret, seal_secret
-from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, check_options, check_plan
+from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, check_move, check_options, check_plan
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken
 from octavo.records.automation import FailedFile, SourceAccess, SourceCounts, SourceOptions, SourceState, SourceView
@@ -94,7 +94,9 @@ async def _changed_secret(
 
 def _check_edit(found: SourceView, options: dict[str, Any]) -> None:
     kept = {name: value for name, value in asdict(found.options).items() if name in OPTIONS[found.kind]}
-    check_options(found.kind, kept | options)
+    changed = check_options(found.kind, kept | options)
+    if found.kind == "imap":
+        check_move(found.path, changed)
 
 
 async def pause_source(connection: Connection, owner: UUID, source: UUID, *, paused: bool) -> SourceView:

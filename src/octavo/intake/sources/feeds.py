@@ -40,7 +40,7 @@ class FeedReader:
         check_status(answer)
         links = await asyncio.to_thread(lambda: list(read_links(answer.body, answer.url)))
         etag = answer.headers.get("etag", "")
-        position = {"etag": etag} if etag.isprintable() and 0 < len(etag) <= 200 else {}  # noqa: PLR2004
+        position = {"etag": etag} if etag.isascii() and etag.isprintable() and 0 < len(etag) <= 200 else {}  # noqa: PLR2004
         return Look([SeenFile(one, 0) for one in links], complete=False, position=position)
 
     async def read(self, file: SeenFile) -> ReadFile:

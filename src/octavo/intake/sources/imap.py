@@ -10,19 +10,26 @@ import imaplib
 import re
 import socket
 import ssl
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.header import decode_header
 from email.parser import BytesHeaderParser
+from typing import TYPE_CHECKING
 
-from octavo.core.errors import NetworkFailed
+from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.fetch import CertificateRefused
 from octavo.intake.errors import BadSource, MailGone, SourceRefused
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 SOCKET_SECONDS = 30.0
 PART_BYTES = 1 << 20
 MOST_LITERAL = 4 << 20
+# The answer to one request.
+MOST_ANSWER, ANSWER_SECONDS = 64 << 20, 120.0
 MOST_HEADER_CHARACTERS = 1000
 # The answer to a search has a limited length, so UIDs are searched in ranges.
 RANGE_UIDS = 100_000
@@ -32,6 +39,8 @@ _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})")
 _BEGINS = re.compile(rb"\d+ \(")
 _QUOTED_BODY = re.compile(rb'BODY\[\](?:<\d+>)? "((?:[^"\\]|\\.)*)"')
 _ATTACHED = re.compile(rb'"attachment["; ]|"(?:file)?name\*?\d*\*?" ', re.IGNORECASE)
+# Response codes of temporary refusals: RFC 5530, and two that large providers use for too many requests.
+_FOR_NOW = re.compile(r"\[(?:UNAVAILABLE|INUSE|LIMIT|SERVERBUG|THROTTLED|OVERQUOTA)\b", re.IGNORECASE)
 _HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
 
 
@@ -68,10 +77,11 @@ class MailSummary:
 
 
 class _Connection(imaplib.IMAP4):
-    """Connects only to the given addresses, and limits the length of literals."""
+    """Connects only to the given addresses, and limits the length of literals and of answers."""
 
     def __init__(self, place: ServerAddress) -> None:
         self._place = place
+        self._begin_answer()
         super().__init__(place.host, place.port, SOCKET_SECONDS)
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
@@ -89,7 +99,24 @@ class _Connection(imaplib.IMAP4):
     def read(self, size: int) -> bytes:
         if size > MOST_LITERAL:
             raise self.abort("The literal is too long.")
-        return super().read(size)
+        return self._counted(super().read(size))
+
+    def readline(self) -> bytes:
+        return self._counted(super().readline())
+
+    def send(self, data: ReadableBuffer) -> None:
+        self._begin_answer()
+        super().send(data)
+
+    def _begin_answer(self) -> None:
+        self._received, self._until = 0, time.monotonic() + ANSWER_SECONDS
+
+    def _counted(self, block: bytes) -> bytes:
+        """The library keeps all that a server sends until a request is answered, which may never happen."""
+        self._received += len(block)
+        if self._received > MOST_ANSWER or time.monotonic() > self._until:
+            raise self.abort("The answer is too long.")
+        return block
 
 
 class Mailbox:
@@ -106,6 +133,9 @@ class Mailbox:
 
     def close(self) -> None:
         """Close the connection without LOGOUT, because the server might not respond to it."""
+        with suppress(OSError):
+            # Ends a read in another thread, for which closing would wait.
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
         with suppress(OSError):
             self._connection.shutdown()
 
@@ -135,8 +165,12 @@ class Mailbox:
                     yield summary
 
     def read_part(self, uid: int, offset: int) -> bytes:
-        """Read a part of a mail. The last part is shorter than the others."""
-        for items in _messages(self._uid("FETCH", str(uid), f"(UID BODY.PEEK[]<{offset}.{PART_BYTES}>)")):
+        """Read a part of a mail. After the end, it is empty. Raises `BadInput` if the server refuses this mail."""
+        try:
+            answer = self._uid("FETCH", str(uid), f"(UID BODY.PEEK[]<{offset}.{PART_BYTES}>)")
+        except BadSource as error:
+            raise BadInput(error.line) from None
+        for items in _messages(answer):
             text = b" ".join(one if isinstance(one, bytes) else one[0] for one in items)
             if b"BODY[]" not in text.upper():
                 continue
@@ -167,7 +201,7 @@ class Mailbox:
         with named_errors():
             status, answer = self._connection.uid(command, *arguments)
         if status != "OK":
-            raise BadSource(f"The mail server refused a request: {_text(answer)}")
+            raise _refused("The mail server refused a request", answer)
         return [one for one in answer if one]
 
 
@@ -212,7 +246,7 @@ def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int,
     with named_errors():
         status, answer = connection.select(_quoted(encode_name(name)), readonly=not writable)
         if status != "OK":
-            raise BadSource(f"The mailbox {name} cannot be opened: {_text(answer)}")
+            raise _refused(f"The mailbox {name} cannot be opened", answer)
         numbers = [connection.response(code)[1] for code in ("UIDVALIDITY", "UIDNEXT")]
     validity, next_uid = (int(one[-1]) if one and one[-1] and one[-1].isdigit() else None for one in numbers)
     if validity is None or next_uid is None:
@@ -228,6 +262,12 @@ def _capabilities(connection: _Connection) -> Sequence[str]:
 
 def _lost(error: Exception) -> NetworkFailed:
     return NetworkFailed(f"The connection to the mail server failed ({type(error).__name__}).")
+
+
+def _refused(what: str, answer: Sequence[object]) -> OctavoError:
+    """Return the error for an answer other than OK. What the server refuses only for now is tried again."""
+    text = _text(answer)
+    return NetworkFailed(f"{what}: {text}") if _FOR_NOW.match(text) else BadSource(f"{what}: {text}")
 
 
 def _text(answer: Sequence[object]) -> str:

@@ -17,7 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 from octavo.core.errors import NetworkFailed, TooLarge
 from octavo.core.formatting import format_bytes
-from octavo.intake.errors import MailGone, SourceRefused
+from octavo.fetch import AddressRefused
+from octavo.intake.errors import BadSource, MailGone, SourceRefused
 from octavo.intake.sources.connections import Connections, SourceSecret
 from octavo.intake.sources.imap import (
     PART_BYTES,
@@ -87,7 +88,8 @@ class MailboxReader:
     async def _rest(self, file: SeenFile, first: bytes) -> AsyncGenerator[bytes]:
         yield first
         offset, part = len(first), first
-        while len(part) >= PART_BYTES:
+        # A server may send less than the part that was requested, and a wrong size of the whole mail.
+        while part and (len(part) >= PART_BYTES or offset < file.bytes):
             part = await self._part(file, offset)
             offset += len(part)
             yield part
@@ -145,7 +147,10 @@ class MailboxReader:
         if self._opened is None:
             parts = urlsplit(self._source.address)
             host, port = parts.hostname or "", parts.port or 0
-            addresses = await self._connections.fetch.addresses(host, port)
+            try:
+                addresses = await self._connections.fetch.addresses(host, port)
+            except AddressRefused as error:
+                raise BadSource(error.line) from None
             tls = self._connections.fetch.ssl_context if parts.scheme == "imaps" else None
             place = ServerAddress(host, port, addresses, tls)
             name = unquote(parts.path.removeprefix("/"))

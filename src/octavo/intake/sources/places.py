@@ -95,6 +95,14 @@ def check_options(kind: SourceKind, options: dict[str, Any]) -> SourceOptions:
     return made
 
 
+def check_move(address: str, options: SourceOptions) -> None:
+    """Raise `BadSource` if mails are moved to the mailbox that is watched: there, they would be new mails again."""
+    here, there = unquote(urlsplit(address).path.removeprefix("/")), options.move_to or ""
+    inbox = "inbox"  # the only name in which case does not matter
+    if options.after == "move" and (there == here or there.lower() == here.lower() == inbox):
+        raise BadSource("move_to: choose another mailbox than the one that is watched.")
+
+
 def check_interval(kind: SourceKind, seconds: int | None) -> int:
     usual, least = INTERVALS[kind]
     if seconds is not None and seconds < least:
@@ -136,6 +144,7 @@ async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
     name = unquote(urlsplit(target.url).path.strip("/")) or "INBOX"
     host = f"[{target.host}]" if ":" in target.host else target.host
     address = f"{scheme}://{quote(access.user, safe='')}@{host}:{port}/{quote(name)}"
+    check_move(address, check_options(plan.kind, plan.options))
     return Place(address, f"{access.user} {name}"[:200], access)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 from uuid import UUID
@@ -19,6 +20,18 @@ from octavo.records.automation import SourceAccess, SourceKind, SourceOptions
 # A look that takes longer is given up.
 LOOK_SECONDS = 60.0
 MOST_FILES = 200_000
+
+
+# Longer paths do not fit into the index of the table.
+MOST_PATH_BYTES = 2000
+# A later time does not fit into its column.
+_MOST_NANOSECONDS = 2**63 - 1
+
+
+def nanoseconds(time: datetime) -> int:
+    """Return a time of a server as a number. A time that no file can have becomes 0."""
+    number = int(time.timestamp()) * 10**9 + time.microsecond * 1000
+    return number if abs(number) <= _MOST_NANOSECONDS else 0
 
 
 class FileChanged(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from uuid import UUID
@@ -16,7 +16,7 @@ from octavo.choreography import Cause, job_after
 from octavo.core.errors import OctavoError
 from octavo.core.ids import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.intake.sources.reading import LOOK_SECONDS, Look, Reader, SeenFile, Source
+from octavo.intake.sources.reading import LOOK_SECONDS, MOST_PATH_BYTES, Look, Reader, SeenFile, Source
 from octavo.jobs.queue import enqueue
 from octavo.jobs.worker_state import DueIn
 from octavo.records.automation import SourceKind
@@ -78,7 +78,7 @@ def explain(source: Source, error: Exception) -> str:
 
 async def record_look(database: Database, source: Source, look: Look, settle: float) -> None:
     """Record the files that were seen. If some of them stopped changing, a job adds them."""
-    files = Jsonb([asdict(one) for one in look.files])
+    files = Jsonb([asdict(one) for one in _recordable(look.files)])
     async with database.transaction() as connection:
         held = await fetch_rows(connection, QUERIES.lock_source, {"id": source.id})
         if not held or held[0]["paused"]:  # deleted or paused meanwhile
@@ -89,6 +89,11 @@ async def record_look(database: Database, source: Source, look: Look, settle: fl
         soon = settle + 0.5 if count["waiting"] > count["settled"] and not held[0]["busy"] else None
         values = {"source": source.id, "job": job, "error": None, "seconds": soon}
         await connection.execute(QUERIES.finish_look, values)
+
+
+def _recordable(files: Sequence[SeenFile]) -> Iterable[SeenFile]:
+    """Return each path once, even if a server lists it twice. Paths that are too long are left out."""
+    return {one.path: one for one in files if len(one.path.encode()) <= MOST_PATH_BYTES}.values()
 
 
 async def _record_files(connection: Connection, source: Source, look: Look, files: Jsonb) -> None:

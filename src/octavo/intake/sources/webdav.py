@@ -12,11 +12,20 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.extract.office.xml import Element, parse
-from octavo.fetch import FetchLimits, UnexpectedStatus
+from octavo.fetch import AddressRefused, FetchLimits, UnexpectedStatus
 from octavo.intake.errors import BadSource, SourceRefused
 from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import MOST_DEPTH, is_wanted
-from octavo.intake.sources.reading import LOOK_SECONDS, MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source
+from octavo.intake.sources.reading import (
+    LOOK_SECONDS,
+    MOST_FILES,
+    FileChanged,
+    Look,
+    ReadFile,
+    SeenFile,
+    Source,
+    nanoseconds,
+)
 from octavo.intake.upload_rows import NewUpload
 
 READ_SECONDS = 600.0
@@ -25,7 +34,8 @@ _REQUEST = (
     b'<?xml version="1.0" encoding="utf-8"?><d:propfind xmlns:d="DAV:"><d:prop><d:resourcetype/><d:getcontentlength/>'
     b"<d:getetag/><d:getlastmodified/></d:prop></d:propfind>"
 )
-_MULTISTATUS, _NOT_FOUND, _REFUSED = 207, 404, frozenset({401, 403})
+_MULTISTATUS, _FORBIDDEN, _NOT_FOUND = 207, 403, 404
+_REFUSED = frozenset({401, _FORBIDDEN})
 _GONE = frozenset({404, 410})
 _DAV = "{DAV:}"
 
@@ -96,7 +106,11 @@ class DavReader:
         except UnexpectedStatus as error:
             if error.status in _GONE:
                 raise FileChanged from None
+            if error.status == _FORBIDDEN:
+                raise BadInput("The server does not allow reading this file.") from None
             raise _explain(error.status) from None
+        except AddressRefused as error:
+            raise BadSource(error.line) from None
 
     def parents(self, file: SeenFile) -> tuple[str, ...]:
         return PurePosixPath(file.path).parts[:-1]
@@ -133,7 +147,7 @@ def _entry(response: Element, path: str) -> DavEntry:
     is_folder = next(response.iter(f"{_DAV}collection"), None) is not None
     size = _text(response, "getcontentlength")
     number = int(size) if size.isascii() and size.isdecimal() and len(size) < 16 else 0  # noqa: PLR2004
-    modified = _nanoseconds(_text(response, "getlastmodified"))
+    modified = _modified(_text(response, "getlastmodified"))
     return DavEntry(path, is_folder, number, _text(response, "getetag")[:200], modified)
 
 
@@ -155,8 +169,8 @@ def _relative(href: str, base: str) -> str:
     return "/".join(steps)
 
 
-def _nanoseconds(date: str) -> int:
+def _modified(date: str) -> int:
     try:
-        return int(parsedate_to_datetime(date).timestamp()) * 10**9
+        return nanoseconds(parsedate_to_datetime(date))
     except (ValueError, OverflowError):
         return 0
