@@ -165,8 +165,8 @@ class AuditEntry:
     """An action of a person or program.
 
     `actor` is the person's address, `administrator` for this machine's administrator, and null for a visitor without
-    an account. `via`: with a session or an API key. `thing` is the current name of the changed person or object, if it still
-    exists.
+    an account. `via`: with a session or an API key. `thing` is the current name of the changed person or object, if it
+    still exists.
     """
 
     id: int
