@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from octavo.core.errors import NetworkFailed, TooLarge
+from octavo.core.errors import BadInput, NetworkFailed, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.fetch import AddressRefused
 from octavo.intake.errors import BadSource, MailGone, SourceRefused
@@ -90,7 +90,12 @@ class MailboxReader:
         offset, part = len(first), first
         # A server may send less than the part that was requested, and a wrong size of the whole mail.
         while part and (len(part) >= PART_BYTES or offset < file.bytes):
-            part = await self._part(file, offset)
+            try:
+                part = await self._part(file, offset)
+            except BadInput as error:  # some servers refuse what is after the end
+                if len(part) >= PART_BYTES or isinstance(error, BadSource | SourceRefused):
+                    raise
+                return
             offset += len(part)
             yield part
 
