@@ -122,6 +122,7 @@ async def test_claims_that_no_longer_make_an_owner_end_the_invitations(
     secret = await people.sign_up("ada@example.org")
     ada = await people.caller(secret)
     local = await apply_role(connection, user_of(ada), Identity("https://login.example.org", "ada", None, "owner"))
+    assert local is not None
     assert local == await local_owner(connection)
     await connection.commit()
     async with people.database.transaction() as other:
