@@ -72,7 +72,7 @@ def explain(source: Source, error: Exception) -> str:
     if isinstance(error, OctavoError):
         return error.line
     if isinstance(error, TimeoutError):
-        return f"The {thing} did not answer in time."
+        return f"The {thing} did not respond in time."
     return f"The {thing} cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}."
 
 
