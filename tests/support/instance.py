@@ -11,8 +11,9 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,7 +33,6 @@ from tests.support.processes import (
 
 # Below those that the system chooses from, and open to browsers; every process begins elsewhere.
 FIRST_PORT, LAST_PORT = 11_000, 32_000
-_ports = itertools.count(os.getpid() * 1009)
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
@@ -121,10 +121,16 @@ def instance_in(folder: Path, **settings: object) -> Generator[Instance]:
         instance.end()
 
 
+@cache
+def ports_of(process: int) -> Iterator[int]:
+    """By process, because test processes are forked from one that has imported this."""
+    return itertools.count(process * 1009)
+
+
 def free_port() -> int:
     """A port that the system gives to nobody by itself, and this process gives only once."""
     while True:
-        port = FIRST_PORT + next(_ports) % (LAST_PORT - FIRST_PORT)
+        port = FIRST_PORT + next(ports_of(os.getpid())) % (LAST_PORT - FIRST_PORT)
         with socket.socket() as listener, contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", port))
             return port

@@ -207,7 +207,10 @@ async def test_what_cannot_be_had_says_why_and_what_to_do(library: Library, site
 
 
 async def waiting(library: Library, names: Iterable[str], **settings: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
-    """The jobs of these pages of the site, each as it was after its first attempt."""
+    """The jobs of these pages of the site, each as it was after its first attempt.
+
+    A job that waits without an error waits for another page of the same site.
+    """
     taken = {(await library.take(library.link(f"/{name}"))).process_id: name for name in names}
     found: dict[str, dict[str, Any]] = {}
     async with library.working(**settings), asyncio.timeout(PATIENCE_SECONDS):
@@ -220,7 +223,7 @@ async def waiting(library: Library, names: Iterable[str], **settings: Any) -> di
 
 TRIED_ONCE = """
     SELECT id, failures, note -> 'error' ->> 'code' AS code, extract(epoch FROM run_after - queued_at) AS wait
-    FROM jobs WHERE id = ANY (%s) AND run_after IS NOT NULL"""
+    FROM jobs WHERE id = ANY (%s) AND run_after IS NOT NULL AND note ? 'error'"""
 
 
 LATER: dict[str, tuple[Callable[[Site], Answer], str, int]] = {
