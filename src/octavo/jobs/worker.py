@@ -93,7 +93,7 @@ class Worker(Generic[Tools]):
         self._newest_known = newest_known()
         self._known = as_array(f'"{name}"' for name in kinds.names)
         self._wake = asyncio.Event()
-        # Set when this worker stops by itself, because the schema of the database has become too new for it.
+        # Set when this worker stops because the schema of the database has become too new for it.
         self._outdated = asyncio.Event()
         # Set when the clock must be checked earlier, because a job may have been delayed.
         self._delayed = asyncio.Event()
