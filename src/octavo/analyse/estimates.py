@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from octavo.core.formatting import count_of
+from octavo.core.formatting import count_of, format_number
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
 from octavo.records.analyses import AnalysesHealth, Analysis, Percent
 from octavo.records.jobs import Eta
 
@@ -72,49 +74,57 @@ def health_of(counts: Counts) -> AnalysesHealth:
     """Return a message about the most serious problem of an analysis or, if it has no problem, about its progress."""
     if counts.status == "completed":
         gaps = counts.error_message is not None
-        return AnalysesHealth(ok=not gaps, message=counts.error_message or "All prompts have been answered.")
+        return AnalysesHealth(ok=not gaps, message=counts.error_message or _("All prompts have been answered."))
     if counts.status == "stopped":
-        return AnalysesHealth(ok=True, message="Stopped by you. Resume the analysis to answer the remaining prompts.")
+        return AnalysesHealth(
+            ok=True, message=_("Stopped by you. Resume the analysis to answer the remaining prompts.")
+        )
     problem = next((message for applies, message in _problems(counts) if applies), None)
-    state = f"{counts.running} running." if counts.running else "Waiting in the queue."
+    state = _("%(number)s running.", number=counts.running) if counts.running else _("Waiting in the queue.")
     return AnalysesHealth(ok=problem is None, message=problem or state)
 
 
-OFFLINE = "Offline: passages only"
-PHASES = {
-    "initializing": "Waiting to start",
-    "uploading": "Preparing pages",
-    "processing": "Answering",
-    "consolidating": "Combining answers",
-    "completed": "Complete",
-    "abandoned": "Stalled",
-}
+OFFLINE = mark("Offline: passages only")
+PHASES = Texts(
+    {
+        "initializing": "Waiting to start",
+        "uploading": "Preparing pages",
+        "processing": "Answering",
+        "consolidating": "Combining answers",
+        "completed": "Complete",
+        "abandoned": "Stalled",
+    }
+)
 
 
 def describe_progress(analysis: Analysis) -> str:
     """Describe a running analysis in one line: its phase, answers so far, retries and errors."""
     asking = analysis.status == "analyzing" and analysis.phase == "processing"
-    counted = f"{analysis.items.done:,} of {analysis.items.total:,}" if asking else ""
+    counted = (
+        _("%(done)s of %(total)s", done=format_number(analysis.items.done), total=format_number(analysis.items.total))
+        if asking
+        else ""
+    )
     retries = count_of(analysis.retries, "retry", "retries") if analysis.retries else ""
-    failed = f"{analysis.items.failed:,} failed" if analysis.items.failed else ""
-    paused = f"{analysis.paused:,} paused" if analysis.paused else ""
-    phase = "Stopped" if analysis.status == "stopped" else PHASES[analysis.phase]
+    failed = _("%(failed)s failed", failed=format_number(analysis.items.failed)) if analysis.items.failed else ""
+    paused = _("%(number)s paused", number=format_number(analysis.paused)) if analysis.paused else ""
+    phase = _("Stopped") if analysis.status == "stopped" else PHASES[analysis.phase]
     if analysis.offline and analysis.status == "completed":
-        phase = OFFLINE
+        phase = _(OFFLINE)
     first = " ".join(filter(None, (phase, counted)))
     return " · ".join(filter(None, (first, retries, failed, paused)))
 
 
 def _problems(counts: Counts) -> list[tuple[bool, str]]:
     return [
-        (counts.phase == "abandoned", "No progress for two days. Restart the analysis."),
-        (counts.status == "error", counts.error_message or "The analysis failed."),
-        (not counts.live_workers, "No worker is running."),
-        (counts.paused > 0, f"{counts.paused} paused: the budget is used up."),
-        (counts.items_failed > 0, f"{counts.items_failed} of {counts.items} failed."),
+        (counts.phase == "abandoned", _("No progress for two days. Restart the analysis.")),
+        (counts.status == "error", counts.error_message or _("The analysis failed.")),
+        (not counts.live_workers, _("No worker is running.")),
+        (counts.paused > 0, _("%(number)s paused: the budget is used up.", number=counts.paused)),
+        (counts.items_failed > 0, _("%(failed)s of %(total)s failed.", failed=counts.items_failed, total=counts.items)),
         (
             counts.idle_seconds > STUCK_SECONDS and not counts.running,
-            f"No progress for {int(counts.idle_seconds // 60)} minutes.",
+            _("No progress for %(minutes)s minutes.", minutes=int(counts.idle_seconds // 60)),
         ),
     ]
 

@@ -1,9 +1,15 @@
-"""Formats numbers, sizes, prices, dates and durations for people, on web pages and in the terminal."""
+"""Formats numbers, sizes, prices, dates and durations for people, on web pages and in the terminal.
+
+On pages in other languages than English, Babel knows the formats. It is imported when it is first used.
+"""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from typing import Protocol
+
+from octavo.core.texts import current_catalogue, ngettext
+from octavo.core.texts import gettext as _
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 SOON = 90
@@ -22,22 +28,42 @@ class SecondsRange(Protocol):
 
 
 def format_number(number: int) -> str:
-    return f"{number:,}"
+    return _decimal(number, 0)
+
+
+def _decimal(number: float, places: int) -> str:
+    catalogue = current_catalogue()
+    if catalogue.is_english:
+        return f"{number:,.{places}f}"
+    from babel.numbers import format_decimal
+
+    return format_decimal(round(number, places), _PATTERNS[places], catalogue.locale)
+
+
+_PATTERNS = {0: "#,##0", 1: "#,##0.0", 2: "#,##0.00", 4: "#,##0.0000"}
 
 
 def format_bytes(size: int) -> str:
     """Format a size, such as 1.1 MB or 48 MB. One megabyte is 1,024 kilobytes, as in the settings."""
     amount = float(size)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if amount < UNIT:
-            return f"{amount:.1f} {unit}" if unit != "bytes" and amount < 10 else f"{amount:.0f} {unit}"  # noqa: PLR2004
+    if amount < UNIT:
+        return _("%(size)s bytes", size=_decimal(amount, 0))
+    for unit in ("KB", "MB", "GB"):
         amount /= UNIT
-    return f"{amount:.1f} TB"
+        if amount < UNIT:
+            return f"{_decimal(amount, 1 if amount < 10 else 0)} {unit}"  # noqa: PLR2004
+    return f"{_decimal(amount / UNIT, 1)} TB"
 
 
 def format_dollars(amount: float) -> str:
     """Format an amount, such as $3.12. Amounts below one cent get four decimal places: $0.0004."""
-    return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:,.2f}"  # noqa: PLR2004 - a cent
+    places = 4 if 0 < amount < 0.01 else 2  # noqa: PLR2004 - a cent
+    catalogue = current_catalogue()
+    if catalogue.is_english:
+        return f"${amount:,.{places}f}"
+    from babel.numbers import format_currency
+
+    return format_currency(round(amount, places), "USD", locale=catalogue.locale, decimal_quantization=places == 2)  # noqa: PLR2004
 
 
 def format_day(at: datetime, now: datetime) -> str:
@@ -47,27 +73,42 @@ def format_day(at: datetime, now: datetime) -> str:
     """
     passed = (now - at).total_seconds()
     if passed < MINUTE:
-        return "Just now"
+        return _("Just now")
     if passed < HOUR:
-        return f"{int(passed // MINUTE)} min ago"
+        return _("%(time)s ago", time=_("%(number)s min", number=int(passed // MINUTE)))
     days = (now.astimezone(at.tzinfo).date() - at.date()).days
     if days < 2:  # noqa: PLR2004 - days that have a name
-        return ("Today", "Yesterday")[max(days, 0)]
+        return (_("Today"), _("Yesterday"))[max(days, 0)]
     return format_date(at.date(), now.date())
 
 
 def format_date(day: date, today: date) -> str:
-    return f"{day.day} {day:%b}" if day.year == today.year else f"{day.day} {day:%b %Y}"
+    return format_short_date(day, with_year=day.year != today.year)
+
+
+def format_short_date(day: date, *, with_year: bool = True) -> str:
+    """Format a date with a short name of the month, such as 12 Nov 2024."""
+    catalogue = current_catalogue()
+    if catalogue.is_english:
+        return f"{day.day} {day:%b %Y}" if with_year else f"{day.day} {day:%b}"
+    from babel.dates import format_skeleton
+
+    return format_skeleton("yMMMd" if with_year else "MMMd", day, locale=catalogue.locale)
 
 
 def format_full_date(day: date) -> str:
     """Format a date in full, such as 19 April 2014."""
-    return f"{day.day} {day:%B %Y}"
+    catalogue = current_catalogue()
+    if catalogue.is_english:
+        return f"{day.day} {day:%B %Y}"
+    from babel.dates import format_date
+
+    return format_date(day, "long", locale=catalogue.locale)
 
 
 def format_money(amount: float, currency: str | None) -> str:
     """Format an amount with its currency: € 717.97, CHF 12.50, or 12.50 if the currency is not known."""
-    text = f"{amount:,.2f}"
+    text = _decimal(amount, 2)
     return f"{_SIGNS.get(currency, currency)} {text}" if currency else text
 
 
@@ -80,43 +121,52 @@ def format_eta(eta: SecondsRange | None) -> str | None:
         return None
     low, high = eta.low_seconds, eta.high_seconds
     if high < SOON:
-        return _span(round(low), max(1, round(high)), "s")
+        return _range(round(low), max(1, round(high)), _("%(number)s s"))
     if high < SOON * MINUTE:
-        return _span(round(low / MINUTE), max(1, round(high / MINUTE)), "min")
-    return _span(round(low / HOUR), max(1, round(high / HOUR)), "h")
+        return _range(round(low / MINUTE), max(1, round(high / MINUTE)), _("%(number)s min"))
+    return _range(round(low / HOUR), max(1, round(high / HOUR)), _("%(number)s h"))
 
 
-def _span(low: int, high: int, unit: str) -> str:
-    return f"{low}{EN_DASH}{high} {unit}" if low < high else f"about {high} {unit}"
+def _range(low: int, high: int, unit: str) -> str:
+    if low < high:
+        return unit % {"number": f"{low}{EN_DASH}{high}"}
+    return _("about %(time)s", time=unit % {"number": high})
 
 
 def format_span(span: timedelta) -> str:
     """Format a duration, such as "14 min", "3 h" or "2 days"."""
     seconds = int(span.total_seconds())
     if seconds < MINUTE:
-        return f"{seconds} s"
+        return _("%(number)s s", number=seconds)
     if seconds < HOUR:
-        return f"{seconds // MINUTE} min"
+        return _("%(number)s min", number=seconds // MINUTE)
     if seconds < 2 * DAY:
-        return f"{seconds // HOUR} h"
-    return f"{seconds // DAY} days"
+        return _("%(number)s h", number=seconds // HOUR)
+    return count_of(seconds // DAY, "day")
 
 
 def format_ago(at: datetime, now: datetime) -> str:
-    return f"{format_span(max(now - at, timedelta()))} ago"
+    return _("%(time)s ago", time=format_span(max(now - at, timedelta())))
 
 
 def format_moment(at: datetime, now: datetime) -> str:
     """Format a future time, such as "in 14 min", "Tomorrow 02:00" or "12 Nov 02:00". Times are UTC."""
     if at <= now:
-        return "Now"
+        return _("Now")
     if at - now < timedelta(hours=1):
-        return f"in {format_span(at - now)}"
+        return _("in %(time)s", time=format_span(at - now))
     days = (at.date() - now.date()).days
     if days < 2:  # noqa: PLR2004 - days that have a name
-        return f"{('Today', 'Tomorrow')[days]} {at:%H:%M}"
+        return f"{(_('Today'), _('Tomorrow'))[days]} {at:%H:%M}"
     return f"{format_date(at.date(), now.date())} {at:%H:%M}"
 
 
 def count_of(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    """Format a number with its noun: "1 page" or "3 pages"."""
+    return ngettext(f"%(number)s {one}", f"%(number)s {many or one + 's'}", number, number=format_number(number))
+
+
+def mid_sentence(text: str) -> str:
+    """Write a label, such as "Today", as a part of a sentence. Languages that write nouns in capitals keep them."""
+    keeps = current_catalogue().language == "de" and text not in {_("Just now"), _("Today"), _("Yesterday")}
+    return text if keeps else text.lower()

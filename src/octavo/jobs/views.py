@@ -12,7 +12,10 @@ from typing import Any
 from uuid import UUID
 
 from octavo.core.errors import NotFound
+from octavo.core.formatting import format_number
 from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.texts import current_catalogue
+from octavo.core.texts import gettext as _
 from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.records.jobs import Eta, EventView, JobError, JobView, Progress, StageView, WaitingBecause, WorkerView
@@ -149,13 +152,17 @@ def explain_waiting(reason: str, facts: Mapping[str, Any], zone: tzinfo | None =
 
 def _no_worker(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
-    return "no running worker supports this job kind" if facts["live_workers"] else "no worker is running"
+    return _("no running worker supports this job kind") if facts["live_workers"] else _("no worker is running")
 
 
 def _position(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
     place: int = facts["position"]
-    return f"{ordinal(place)} in the queue" if place <= COUNTED_PLACES else f"behind {COUNTED_PLACES:,}+ others"
+    if place > COUNTED_PLACES:
+        return _("behind %(number)s+ others", number=format_number(COUNTED_PLACES))
+    if current_catalogue().is_english:
+        return f"{ordinal(place)} in the queue"
+    return _("number %(number)s in the queue", number=format_number(place))
 
 
 def _next_try(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
@@ -167,24 +174,30 @@ def _next_try(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
 def _backing_off(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     time = _next_try(facts, zone)
     if not facts["attempt"]:
-        return f"starts {time}"
-    after = f" after {facts['error']['code']}" if "error" in facts else ""
-    return f"next attempt {time} (attempt {facts['failures'] + 1} of {facts['max_attempts']}){after}"
+        return _("starts %(time)s", time=time)
+    counted = {"attempt": facts["failures"] + 1, "most": facts["max_attempts"]}
+    if "error" not in facts:
+        return _("next attempt %(time)s (attempt %(attempt)s of %(most)s)", time=time, **counted)
+    code = facts["error"]["code"]
+    return _("next attempt %(time)s (attempt %(attempt)s of %(most)s) after %(code)s", time=time, code=code, **counted)
 
 
 def _provider(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
-    return f"the model provider is not accepting requests, next attempt {_next_try(facts, zone)}"
+    time = _next_try(facts, zone)
+    return _("the model provider is not accepting requests, next attempt %(time)s", time=time)
 
 
 def _cap(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
-    group, colon, _ = facts["cap_key"].partition(":")
-    return f"{facts['taken']} of {'this ' if colon else ''}{group} already running"
+    group, colon, _rest = facts["cap_key"].partition(":")
+    if colon:
+        return _("%(number)s of this %(group)s already running", number=facts["taken"], group=group)
+    return _("%(number)s of %(group)s already running", number=facts["taken"], group=group)
 
 
 def _paused(facts: Mapping[str, Any], zone: tzinfo | None) -> str:
     del zone
-    return "over budget" if facts.get("code") == "OVER_BUDGET" else facts.get("message") or "paused"
+    return _("over budget") if facts.get("code") == "OVER_BUDGET" else facts.get("message") or _("paused")
 
 
 def ordinal(number: int) -> str:

@@ -5,11 +5,14 @@ Also contains the words with which pages and the command line describe stages.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.core.types import JobStatus, Lane
 
 CircuitPolicy = Literal["next model", "wait", "fail"]
@@ -180,62 +183,76 @@ class ChangeCount:
 
 DOCUMENT_JOB = "process_document"
 # The activity that follows each finished stage.
-STAGES = {
-    None: "Reading pages",
-    "inherited": "Reading pages",
-    "fetched": "Reading pages",
-    "pictured": "Reading pages",
-    "recognising": "Recognising text",
-    "reading": "Reading pages",
-    "extracted": "Saving text",
-    "markdown_saved": "Splitting",
-    "rewriting": "Writing text",
-    "rewritten": "Splitting",
-    "chunked": "Describing",
-    "facts_found": "Describing",
-    "parts_added": "Adding files",
-    "classified": "Describing",
-    "describing": "Describing",
-    "enriched": "Indexing",
-    "indexing": "Indexing",
-    "embedded": "Connecting",
-    "improvement_planned": "Connecting",
-}
+STAGES: Mapping[str | None, str] = Texts(
+    {
+        None: "Reading pages",
+        "inherited": "Reading pages",
+        "fetched": "Reading pages",
+        "pictured": "Reading pages",
+        "recognising": "Recognising text",
+        "reading": "Reading pages",
+        "extracted": "Saving text",
+        "markdown_saved": "Splitting",
+        "rewriting": "Writing text",
+        "rewritten": "Splitting",
+        "chunked": "Describing",
+        "facts_found": "Describing",
+        "parts_added": "Adding files",
+        "classified": "Describing",
+        "describing": "Describing",
+        "enriched": "Indexing",
+        "indexing": "Indexing",
+        "embedded": "Connecting",
+        "improvement_planned": "Connecting",
+    }
+)
 # The steps of a document job, for jobs that count nothing else.
-STEPS = {
-    "Reading pages": 1,
-    "Recognising text": 1,
-    "Saving text": 2,
-    "Writing text": 3,
-    "Splitting": 3,
-    "Describing": 4,
-    "Adding files": 4,
-    "Indexing": 5,
-    "Connecting": 5,
+STEPS: dict[str | None, int] = {
+    None: 1,
+    "inherited": 1,
+    "fetched": 1,
+    "pictured": 1,
+    "recognising": 1,
+    "reading": 1,
+    "extracted": 2,
+    "markdown_saved": 3,
+    "rewriting": 3,
+    "rewritten": 3,
+    "chunked": 4,
+    "facts_found": 4,
+    "parts_added": 4,
+    "classified": 4,
+    "describing": 4,
+    "enriched": 5,
+    "indexing": 5,
+    "embedded": 5,
+    "improvement_planned": 5,
 }
 # The activity that each finished stage was a part of.
-FINISHED = {
-    "inherited": "Reading pages",
-    "fetched": "Fetching",
-    "pictured": "Reading pages",
-    "recognising": "Recognising text",
-    "reading": "Reading pages",
-    "extracted": "Reading pages",
-    "markdown_saved": "Saving text",
-    "rewriting": "Writing text",
-    "rewritten": "Writing text",
-    "chunked": "Splitting",
-    "facts_found": "Describing",
-    "parts_added": "Adding files",
-    "classified": "Describing",
-    "describing": "Describing",
-    "enriched": "Describing",
-    "indexing": "Indexing",
-    "embedded": "Indexing",
-    "improvement_planned": "Describing",
-}
+FINISHED = Texts(
+    {
+        "inherited": "Reading pages",
+        "fetched": "Fetching",
+        "pictured": "Reading pages",
+        "recognising": "Recognising text",
+        "reading": "Reading pages",
+        "extracted": "Reading pages",
+        "markdown_saved": "Saving text",
+        "rewriting": "Writing text",
+        "rewritten": "Writing text",
+        "chunked": "Splitting",
+        "facts_found": "Describing",
+        "parts_added": "Adding files",
+        "classified": "Describing",
+        "describing": "Describing",
+        "enriched": "Describing",
+        "indexing": "Indexing",
+        "embedded": "Indexing",
+        "improvement_planned": "Describing",
+    }
+)
 # The activity of jobs with a single stage.
-ACTIVITIES = {"embed_document": "Indexing", "detect_connections": "Comparing"}
+ACTIVITIES = Texts({"embed_document": "Indexing", "detect_connections": "Comparing"})
 LINKS = frozenset({"web", "youtube"})
 
 
@@ -244,14 +261,14 @@ def stage_of(job: JobView, source_type: str = "") -> str:
         return ACTIVITIES[job.kind]
     if job.stage is None and source_type in LINKS:
         return FINISHED["fetched"]
-    return STAGES.get(job.stage, "Working")
+    return STAGES.get(job.stage) or _("Working")
 
 
 def stage_words(job: JobView) -> str:
     """Describe what a document job is doing now. For other kinds of jobs, return the name of their stage."""
     if job.kind == DOCUMENT_JOB:
         return stage_of(job)
-    return job.stage or "the start"
+    return job.stage or _("the start")
 
 
 def finished_words(kind: str, stage: str) -> str:

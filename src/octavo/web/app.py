@@ -28,6 +28,7 @@ from octavo.web.context.page_pictures import PagePictures
 from octavo.web.context.services import Services
 from octavo.web.http.assets import Assets
 from octavo.web.http.compression import Compression
+from octavo.web.http.languages import Languages
 from octavo.web.http.limits import Clock, make_limits
 from octavo.web.http.openapi import describe_api, operation_id
 from octavo.web.http.parameters import problems
@@ -131,6 +132,7 @@ def create_app(
     handle_problems(app, as_page, HEADERS)
     app.add_exception_handler(Repeated, answer_again)
     # Innermost first: the middleware added last sees a request first.
+    app.add_middleware(Languages)
     app.add_middleware(Compression)
     app.add_middleware(BodyLimit)
     app.add_middleware(SessionHeaders)

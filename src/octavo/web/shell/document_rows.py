@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from octavo.core.formatting import count_of, format_bytes, format_day, format_full_date, format_money, format_span
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.facts import chosen_facts
@@ -21,51 +23,53 @@ MOST_TAGS = 3
 OPENING_CHARACTERS = 400
 PREVIEW_CHARACTERS = 900
 ROW_WIDTH, CARD_WIDTH = 120, 400
-KINDS = {
-    "pdf": "PDF",
-    "epub": "EPUB",
-    "fb2": "FictionBook",
-    "docx": "DOCX",
-    "pptx": "PPTX",
-    "xlsx": "XLSX",
-    "xlsb": "XLSB",
-    "xls": "XLS",
-    "odt": "ODT",
-    "ods": "ODS",
-    "odp": "ODP",
-    "rtf": "RTF",
-    "eml": "Email",
-    "msg": "Outlook message",
-    "csv": "CSV",
-    "mhtml": "Saved web page",
-    "rst": "reStructuredText",
-    "org": "Org",
-    "asciidoc": "AsciiDoc",
-    "latex": "LaTeX",
-    "jats": "Article (JATS)",
-    "docbook": "DocBook",
-    "xml": "XML",
-    "json": "JSON",
-    "ipynb": "Notebook",
-    "vtt": "Captions",
-    "srt": "Captions",
-    "archive": "Archive",
-    "doc": "DOC",
-    "ppt": "PPT",
-    "iwork": "iWork",
-    "mobi": "Kindle book",
-    "djvu": "DjVu",
-    "audio": "Audio",
-    "video": "Video",
-    "markdown": "Markdown",
-    "text": "Text",
-    "html": "HTML",
-    "web": "Web page",
-    "youtube": "YouTube",
-    "paste": "Pasted",
-    "transcript": "Transcript",
-    "image": "Image",
-}
+KINDS = Texts(
+    {
+        "pdf": "PDF",
+        "epub": "EPUB",
+        "fb2": "FictionBook",
+        "docx": "DOCX",
+        "pptx": "PPTX",
+        "xlsx": "XLSX",
+        "xlsb": "XLSB",
+        "xls": "XLS",
+        "odt": "ODT",
+        "ods": "ODS",
+        "odp": "ODP",
+        "rtf": "RTF",
+        "eml": "Email",
+        "msg": "Outlook message",
+        "csv": "CSV",
+        "mhtml": "Saved web page",
+        "rst": "reStructuredText",
+        "org": "Org",
+        "asciidoc": "AsciiDoc",
+        "latex": "LaTeX",
+        "jats": "Article (JATS)",
+        "docbook": "DocBook",
+        "xml": "XML",
+        "json": "JSON",
+        "ipynb": "Notebook",
+        "vtt": "Captions",
+        "srt": "Captions",
+        "archive": "Archive",
+        "doc": "DOC",
+        "ppt": "PPT",
+        "iwork": "iWork",
+        "mobi": "Kindle book",
+        "djvu": "DjVu",
+        "audio": "Audio",
+        "video": "Video",
+        "markdown": "Markdown",
+        "text": "Text",
+        "html": "HTML",
+        "web": "Web page",
+        "youtube": "YouTube",
+        "paste": "Pasted",
+        "transcript": "Transcript",
+        "image": "Image",
+    }
+)
 # Kinds that say no more than the type of the file.
 UNTOLD = frozenset({None, "other", "image", "email", "spreadsheet", "presentation", "transcript", "notes"})
 BADGE_LETTERS = 4
@@ -127,7 +131,7 @@ class Row:
     def about(self) -> str | None:
         document = self.document
         if document.status == "failed" and self.words.tone == "bad":
-            return "The file could not be read. It is kept, and you can download it."
+            return _("The file could not be read. It is kept, and you can download it.")
         return document.summary or self.opening or document.author
 
 
@@ -216,7 +220,7 @@ def plain_lines(markdown: str) -> list[str]:
 
 
 def kind_of(document: Document) -> str:
-    return KINDS.get(document.source_type) or _suffix(document.filename) or "File"
+    return KINDS.get(document.source_type) or _suffix(document.filename) or _("File")
 
 
 def badge_of(document: Document) -> str:

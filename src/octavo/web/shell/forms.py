@@ -12,6 +12,8 @@ from fastapi import Form, Request, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from octavo.core.errors import BadInput, NotFound
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.core.types import first_day
 from octavo.library.bulk import Chosen
 from octavo.library.documents import Filters
@@ -21,7 +23,7 @@ from octavo.web.shell.templates import back_to, render
 Model = TypeVar("Model", bound=BaseModel)
 LIBRARY = "/library"
 Back = Annotated[str, Form(max_length=2000)]
-INVALID = "Invalid value."
+INVALID = mark("Invalid value.")
 MOST_IDS = 500
 FILTERS = TypeAdapter(Filters)
 FILTER_NAMES = frozenset(one.name for one in fields(Filters)) - {"trashed", "versions", "id"}
@@ -42,7 +44,7 @@ def read_form(
         return model.model_validate(dict(given)), {}
     except ValidationError as error:
         fields = {str(one["loc"][0]) for one in error.errors()}
-        return None, {field: sentences.get(field, INVALID) for field in sorted(fields)}
+        return None, {field: _(sentences.get(field, INVALID)) for field in sorted(fields)}
 
 
 def local_path(address: str, otherwise: str = "/") -> str:
@@ -67,7 +69,7 @@ class Question:
     keep: str
     fields: Sequence[tuple[str, str]] = ()
     other: tuple[str, str] | None = None
-    no: str = "Keep"
+    no: str = mark("Keep")
 
 
 def ask(request: Request, question: Question, frame: Frame | None = None) -> Response:
@@ -111,7 +113,7 @@ def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
     try:
         filters = FILTERS.validate_python(known)
     except ValidationError:
-        raise BadInput("This filter is not valid.") from None
+        raise BadInput(_("This filter is not valid.")) from None
     return Selection(frozenset(), filters, [(name, value) for name, value in sent if name in FILTER_NAMES | {"status"}])
 
 
@@ -120,7 +122,7 @@ def read_selected(given: Iterable[tuple[str, str]]) -> Selection:
     sent = [(name, value) for name, value in given if value]
     selection = read_selection(sent)
     if not selection.ids and "all" not in dict(sent):
-        raise BadInput("Select documents first.")
+        raise BadInput(_("Select documents first."))
     return selection
 
 

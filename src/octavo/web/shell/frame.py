@@ -14,8 +14,10 @@ from octavo.analyse.details import list_running
 from octavo.analyse.estimates import describe_progress
 from octavo.connect.comparisons import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
-from octavo.core.formatting import format_ago, format_eta, format_span
+from octavo.core.formatting import format_ago, format_eta, format_number, format_span
 from octavo.core.settings import Settings
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
@@ -30,7 +32,7 @@ from octavo.web.context.services import ServicesOf
 
 QUERIES = load_queries("pages")
 DOCK_ITEMS = 3
-LOCAL_OWNER = "This machine"
+LOCAL_OWNER = mark("This machine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
     dead = await fetch_rows(connection, QUERIES.dead_letters, {}) if caller.is_admin else []
     return Frame(
         caller=caller,
-        name=counted["email"] or LOCAL_OWNER,
+        name=counted["email"] or _(LOCAL_OWNER),
         place=place,
         documents=counted["documents"],
         working=counted["working"],
@@ -144,21 +146,35 @@ def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:
 def _describe_life(analysis: Analysis, now: datetime) -> str:
     """Describe how long an analysis has been running, and when one of its workers last sent a heartbeat."""
     elapsed = format_span(timedelta(seconds=analysis.elapsed_seconds))
-    seen = f" · last heartbeat {format_ago(analysis.last_heartbeat, now)}" if analysis.last_heartbeat else ""
-    return f"Running for {elapsed}{seen}"
+    running = _("Running for %(time)s", time=elapsed)
+    if not analysis.last_heartbeat:
+        return running
+    return f"{running} · {_('last heartbeat %(time)s', time=format_ago(analysis.last_heartbeat, now))}"
 
 
 def _item(job: JobView, name: str) -> DockItem:
     progress = job.progress
     if job.status == JobStatus.PROCESSING:
         stage = stage_of(job)
-        if not progress.total and job.kind == DOCUMENT_JOB and stage in STEPS:
-            line, progress = f"{stage} · step {STEPS[stage]} of 5", Progress(STEPS[stage] - 1, 5, "steps")
+        if not progress.total and job.kind == DOCUMENT_JOB and job.stage in STEPS:
+            line, progress = (
+                _("%(stage)s · step %(step)s of 5", stage=stage, step=STEPS[job.stage]),
+                Progress(STEPS[job.stage] - 1, 5, "steps"),
+            )
         else:
-            line = f"{stage} {progress.done:,} of {progress.total:,}" if progress.total else stage
+            line = (
+                _(
+                    "%(stage)s %(done)s of %(total)s",
+                    stage=stage,
+                    done=format_number(progress.done),
+                    total=format_number(progress.total),
+                )
+                if progress.total
+                else stage
+            )
         state = "working"
     else:
-        waiting = "Waiting to be compared" if job.kind == COMPARISON else "Waiting"
+        waiting = _("Waiting to be compared") if job.kind == COMPARISON else _("Waiting")
         line = f"{waiting}: {job.waiting_because.detail}" if job.waiting_because else waiting
         state = "waiting"
     eta = format_eta(job.eta)

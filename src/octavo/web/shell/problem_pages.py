@@ -10,6 +10,8 @@ import psycopg
 from fastapi import Request, Response
 
 from octavo.core.errors import OctavoError, Unauthenticated
+from octavo.core.texts import Texts, translate_sentences
+from octavo.core.texts import gettext as _
 from octavo.owners import Caller
 from octavo.web.context.services import services_of
 from octavo.web.http.problems import Failure
@@ -18,29 +20,35 @@ from octavo.web.shell.templates import back_to, render
 
 NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects", "/fragments/")
 # The way back, by the address that failed, because browsers send no referrer.
-PLACES = {
-    "/operations": "Back to operations",
-    "/conversions": "Back to conversions",
-    "/settings/mappings": "Back to mappings",
-    "/settings/keys": "Back to API keys",
-    "/settings/webhooks": "Back to notification settings",
-    "/settings": "Back to settings",
-    "/notifications": "Back to notifications",
-}
-HEADINGS = {
-    403: "Not allowed",
-    404: "Page not found",
-    405: "This link only accepts form submissions",
-    409: "This action is no longer possible",
-    413: "Too large",
-    422: "Invalid input",
-    429: "Too many requests",
-    503: "Octavo is unavailable",
-}
-CAUSES = {
-    404: "This page does not exist, or you do not have access to it.",
-    405: "Open the page with the form instead.",
-}
+PLACES = Texts(
+    {
+        "/operations": "Back to operations",
+        "/conversions": "Back to conversions",
+        "/settings/mappings": "Back to mappings",
+        "/settings/keys": "Back to API keys",
+        "/settings/webhooks": "Back to notification settings",
+        "/settings": "Back to settings",
+        "/notifications": "Back to notifications",
+    }
+)
+HEADINGS = Texts(
+    {
+        403: "Not allowed",
+        404: "Page not found",
+        405: "This link only accepts form submissions",
+        409: "This action is no longer possible",
+        413: "Too large",
+        422: "Invalid input",
+        429: "Too many requests",
+        503: "Octavo is unavailable",
+    }
+)
+CAUSES = Texts(
+    {
+        404: "This page does not exist, or you do not have access to it.",
+        405: "Open the page with the form instead.",
+    }
+)
 
 
 def is_for_people(request: Request) -> bool:
@@ -66,8 +74,8 @@ async def as_page(request: Request, failure: Failure) -> Response | None:
         "problem.html",
         frame,
         failure.status,
-        heading=HEADINGS.get(failure.status, "Something went wrong"),
-        cause=CAUSES.get(failure.status, failure.line) if failure.is_plain else failure.line,
+        heading=HEADINGS.get(failure.status, _("Something went wrong")),
+        cause=translate_sentences(CAUSES.get(failure.status, failure.line) if failure.is_plain else failure.line),
         code=failure.code,
         verb=verb,
         address=address,
@@ -88,10 +96,10 @@ async def _frame(request: Request, caller: Caller) -> Frame | None:
 def _verb(request: Request, failure: Failure, caller: Caller | None) -> tuple[str, str]:
     again = failure.status == HTTPStatus.TOO_MANY_REQUESTS or failure.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     if again and request.method == "GET":
-        return "Try again", f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        return _("Try again"), f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
     if failure.status == HTTPStatus.FORBIDDEN and (caller is None or caller.is_anonymous):
-        return "Sign in", "/sign-in"
+        return _("Sign in"), "/sign-in"
     for place, words in PLACES.items():
         if request.url.path.startswith(f"{place}/") and (place != "/operations" or (caller and caller.is_admin)):
             return words, place
-    return "Go to the library", "/library"
+    return _("Go to the library"), "/library"

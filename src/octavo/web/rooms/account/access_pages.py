@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from octavo.ai.model_settings import KeySeal, NoSecretKey
 from octavo.core.errors import NotAllowed
+from octavo.core.texts import gettext as _
 from octavo.owners import invitations, second_factor
 from octavo.owners.accounts import read_account
 from octavo.owners.errors import WrongCode
@@ -41,13 +42,13 @@ async def invite(
         raise NotAllowed
     wanted, wrong = read_form(NewInvitationRequest, {"email": email, "role": role}, {})
     if wanted is None:
-        said = {"invite": "Enter a valid email address." if "email" in wrong else "Choose a role."}
+        said = {"invite": _("Enter a valid email address.") if "email" in wrong else _("Choose a role.")}
         return await show_account(request, services, frame, 422, wrong=said, invite_email=email)
     try:
         days = wanted.expires_in_days
         made = await people.invite(request, services, frame.caller, wanted.email, wanted.role, days)
     except TooFast as error:
-        said = {"invite": f"Too many invitations. {error.detail}"}
+        said = {"invite": _("Too many invitations. %(detail)s", detail=error.detail)}
         return await show_account(request, services, frame, error.status, wrong=said, invite_email=email)
     return await show_account(request, services, frame, 201, invited=made)
 
@@ -137,7 +138,9 @@ async def _with_code(
             else:
                 codes = await second_factor.confirm(connection, person, owner_id, code, reveal)
     except (WrongCode, TooFast) as error:
-        said = error.title if isinstance(error, WrongCode) else f"Too many wrong codes. {error.detail}"
+        said = (
+            error.title if isinstance(error, WrongCode) else _("Too many wrong codes. %(detail)s", detail=error.detail)
+        )
         return await _show(request, services, frame, person, error.status, wrong={"code": said})
     await services.limits.sign_ins.succeed(name, address)
     if disabling:

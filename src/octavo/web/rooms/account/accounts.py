@@ -10,6 +10,8 @@ from pydantic import SecretStr
 
 from octavo.ai.model_settings import KeySeal, SealedKey
 from octavo.core.errors import NotAllowed, SignUpClosed, Unauthenticated, WrongCredentials
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.database import Connection
 from octavo.owners import Caller, accounts, read_session
 from octavo.owners.account_links import find_person, make_code_token, use_code_token
@@ -23,9 +25,9 @@ from octavo.records.account import Me
 from octavo.web.context.callers import address_of, forget_session, remember_session, session_secret
 from octavo.web.context.services import Services
 
-ONLY_THIS_BROWSER = (
-    "Your documents are tied to this browser. Create an account to reach them from other devices, and to keep them "
-    "if this browser's cookies are deleted."
+ONLY_THIS_BROWSER = mark(
+    "Your documents are tied to this browser. Create an account to reach them from other devices, and to keep them if "
+    "this browser's cookies are deleted."
 )
 
 
@@ -123,7 +125,7 @@ async def _verify_email(request: Request, services: Services, email: str, passwo
 async def sign_out(request: Request, services: Services, caller: Caller | None) -> None:
     """End the session of this browser. An anonymous visitor loses access to their documents."""
     if caller and caller.via == "key":
-        raise NotAllowed("API keys cannot sign out. Revoke the key instead.")
+        raise NotAllowed(_("API keys cannot sign out. Revoke the key instead."))
     async with services.database.transaction() as connection:
         await end_session(connection, session_secret(request))
         if caller and not caller.is_anonymous:
@@ -165,7 +167,7 @@ async def describe(connection: Connection, caller: Caller) -> Me:
         scope=caller.scope,
         admin=caller.is_admin,
         owners=await list_owners(connection, caller.user_id) if caller.user_id else [],
-        note=ONLY_THIS_BROWSER if caller.is_anonymous else None,
+        note=_(ONLY_THIS_BROWSER) if caller.is_anonymous else None,
     )
 
 

@@ -16,6 +16,8 @@ from fastapi.responses import StreamingResponse
 
 from octavo.core.errors import NotAllowed
 from octavo.core.pagination import Page
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Caller, members
 from octavo.owners.audit import AuditFilter, list_actions
@@ -31,19 +33,21 @@ CSV_BATCH, CSV_MOST = 500, 100_000
 HEAD = ("time", "person", "via", "action", "object", "document_id", "detail")
 NO_NULL = r"^[^\x00]*$"
 # Groups of actions, by the first part of their names.
-ACTIONS = {
-    "": "All",
-    "account": "Signing in and accounts",
-    "member": "Members",
-    "invitation": "Invitations",
-    "key": "API keys",
-    "session": "Sessions",
-    "share": "Shared links",
-    "created": "Added documents and jobs",
-    "edited": "Edited documents",
-    "trashed": "Deleted documents",
-    "downloaded": "Downloads",
-}
+ACTIONS = Texts(
+    {
+        "": "All",
+        "account": "Signing in and accounts",
+        "member": "Members",
+        "invitation": "Invitations",
+        "key": "API keys",
+        "session": "Sessions",
+        "share": "Shared links",
+        "created": "Added documents and jobs",
+        "edited": "Edited documents",
+        "trashed": "Deleted documents",
+        "downloaded": "Downloads",
+    }
+)
 
 
 def wanted_actions(
@@ -92,7 +96,7 @@ def _require_manager(caller: Caller) -> None:
 async def _as_csv(services: Services, caller: Caller, wanted: AuditFilter) -> AsyncGenerator[str]:
     yield _line(HEAD)
     cursor: str | None = None
-    for _ in range(CSV_MOST // CSV_BATCH):
+    for _batch in range(CSV_MOST // CSV_BATCH):
         async with services.database.connection() as connection:
             page = await list_actions(connection, caller.owner_id, wanted, cursor=cursor, limit=CSV_BATCH)
         yield "".join(_line(_cells(one)) for one in page.items)
@@ -134,7 +138,7 @@ async def audit_page(
         people = await members.list_members(connection, frame.caller.owner_id)
     given = {"person": person, "action": known, "since": since, "until": until}
     query = {name: value for name, value in given.items() if value}
-    names = {"": "Everybody", **{str(one.user_id): one.email for one in people}}
+    names = {"": _("Everybody"), **{str(one.user_id): one.email for one in people}}
     more = f"/settings/audit?{urlencode({**query, 'cursor': page.next_cursor})}" if page.next_cursor else None
     export = f"/api/v1/audit/csv?{urlencode(query)}"
     values = {"entries": page.items, "more": more, "given": given, "people": names, "actions": ACTIONS}

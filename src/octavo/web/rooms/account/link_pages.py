@@ -10,6 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from octavo.core.errors import AlreadyMember, EmailTaken, OctavoError, WeakPassword
+from octavo.core.texts import gettext as _
 from octavo.owners import Caller, account_links, invitations, members
 from octavo.owners.accounts import LEAST_CHARACTERS, hash_password, open_for
 from octavo.owners.errors import LinkRefused
@@ -122,7 +123,7 @@ async def _show_reset(
 @router.post("/reset-password/link")
 async def ask_for_link(request: Request, services: ServicesOf, tasks: BackgroundTasks, email: Field = "") -> Response:
     """Send a link by mail. The response is the same whether or not there is an account with this address."""
-    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": "Enter a valid email address."})
+    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": _("Enter a valid email address.")})
     status = 422
     if wanted:
         try:
@@ -132,7 +133,7 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
                 request, "reset_request.html", None, mail=people.mails_reset_links(services.settings), sent=True
             )
         except TooFast as error:
-            wrong, status = {"email": f"Too many requests. {error.detail}"}, error.status
+            wrong, status = {"email": _("Too many requests. %(detail)s", detail=error.detail)}, error.status
     return render(request, "reset_request.html", None, status, mail=True, wrong=wrong, email=email)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 from uuid import UUID
@@ -9,6 +10,8 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.owners import Scope, callers, members
 from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
 from octavo.owners.identities import list_identities
@@ -27,12 +30,14 @@ from octavo.web.shell.templates import THEME_COOKIE, THEMES, back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/account")
 Field = Annotated[str, Form(max_length=2000)]
-WRONG = {
-    "password": "This password is too long.",
-    "new_password": "This password is too long.",
-    "email": "Enter a valid email address.",
-    "role": "Choose a role.",
-}
+WRONG = Texts(
+    {
+        "password": "This password is too long.",
+        "new_password": "This password is too long.",
+        "email": "Enter a valid email address.",
+        "role": "Choose a role.",
+    }
+)
 
 
 @router.get("")
@@ -74,8 +79,8 @@ def browser_name(agent: str | None) -> str:
     """Return a short name for a User-Agent header, such as "Firefox on Linux"."""
     browser = next((one for one in BROWSERS if one in (agent or "")), None)
     system = next((one for one in SYSTEMS if one in (agent or "")), None)
-    name = NAMES.get(browser, browser) if browser else "Unknown browser"
-    return f"{name} on {system}" if system else name
+    name = NAMES.get(browser, browser) if browser else _("Unknown browser")
+    return _("%(name)s on %(system)s", name=name, system=system) if system else name
 
 
 @router.post("/password")
@@ -95,11 +100,11 @@ async def change_password(
             await accounts.change_password(request, services, person, wanted.password, wanted.new_password)
             return back_to("/settings/account?said=password")
         except WrongCredentials as error:
-            wrong, status = {"password": "Wrong password."}, error.status
+            wrong, status = {"password": _("Wrong password.")}, error.status
         except WeakPassword as error:
             wrong, status = {"new_password": error.line}, error.status
         except TooFast as error:
-            wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
+            wrong, status = {"password": _("Too many wrong passwords. %(detail)s", detail=error.detail)}, error.status
     return await show_account(request, services, frame, status, wrong=wrong)
 
 
@@ -154,10 +159,10 @@ async def ask_to_remove(request: Request, services: ServicesOf, frame: SettingsF
     if email is None or not frame.caller.may_manage:
         raise NotFound
     question = Question(
-        title=f"Remove {email}?",
-        text="The member's sessions and API keys for this owner stop working immediately. The account is kept.",
+        title=_("Remove %(email)s?", email=email),
+        text=_("The member's sessions and API keys for this owner stop working immediately. The account is kept."),
         action=f"/settings/account/members/{user}/remove",
-        verb="Remove",
+        verb=_("Remove"),
         keep="/settings/account#members",
     )
     return ask(request, question, frame)
@@ -177,17 +182,21 @@ async def remove_member(
 
 
 keys_router = APIRouter(include_in_schema=False, prefix="/settings/keys")
-SCOPES: dict[Scope, str] = {
-    "read": "Read only",
-    "write": "Read and write",
-    "admin": "Full access",
-}
-LASTS = {"": "Never", "7": "In 7 days", "30": "In 30 days", "90": "In 90 days", "365": "In a year"}
-KEY_WRONG = {
-    "name": "Enter a name of at most 100 characters.",
-    "scope": "Choose a scope.",
-    "expires_in_days": "Choose when the key expires.",
-}
+SCOPES: Mapping[Scope, str] = Texts(
+    {
+        "read": "Read only",
+        "write": "Read and write",
+        "admin": "Full access",
+    }
+)
+LASTS = Texts({"": "Never", "7": "In 7 days", "30": "In 30 days", "90": "In 90 days", "365": "In a year"})
+KEY_WRONG = Texts(
+    {
+        "name": "Enter a name of at most 100 characters.",
+        "scope": "Choose a scope.",
+        "expires_in_days": "Choose when the key expires.",
+    }
+)
 
 
 @keys_router.get("")
@@ -197,7 +206,7 @@ async def list_keys(request: Request, services: ServicesOf, frame: SettingsFrame
 
 async def _show_keys(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
     if frame.caller.is_anonymous:
-        raise NotAllowed("Create an account to use API keys.")
+        raise NotAllowed(_("Create an account to use API keys."))
     async with services.database.connection() as connection:
         found = await callers.list_keys(connection, frame.caller)
     scopes = {scope: words for scope, words in SCOPES.items() if frame.caller.may_grant(scope)}
@@ -236,10 +245,13 @@ async def ask_to_revoke(request: Request, services: ServicesOf, frame: SettingsF
     if key not in found:
         raise NotFound
     question = Question(
-        title=f"Revoke “{found[key].name}”?",
-        text=f"Programs that use this key will lose access. This cannot be undone. Key: {found[key].start}…",
+        title=_("Revoke “%(name)s”?", name=found[key].name),
+        text=_(
+            "Programs that use this key will lose access. This cannot be undone. Key: %(start)s…",
+            start=found[key].start,
+        ),
         action=f"/settings/keys/{key}/revoke",
-        verb="Revoke",
+        verb=_("Revoke"),
         keep="/settings/keys",
     )
     return ask(request, question, frame)
@@ -257,7 +269,7 @@ appearance_router = APIRouter(include_in_schema=False, prefix="/settings/appeara
 KEYS_COOKIE = "octavo_keys"
 KEYS_OFF = "off"
 YEAR_SECONDS = 365 * 24 * 3600
-CHOICES = {"system": "System", "light": "Light", "dark": "Dark"}
+CHOICES = Texts({"system": "System", "light": "Light", "dark": "Dark"})
 
 
 @appearance_router.get("")

@@ -17,6 +17,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 from octavo.core.errors import OctavoError
 from octavo.core.settings import Settings, is_loopback
+from octavo.core.texts import gettext as _
 from octavo.fetch import FetchLimits, FetchResponse, GuardedClient, parse_url
 from octavo.owners.errors import ProviderFailed, ProviderRefused
 from octavo.owners.id_tokens import Claims, Expected, UnknownSigningKey, read_id_token
@@ -99,7 +100,7 @@ class Provider:
             return claims
         more = await self._get(configuration.userinfo, {"authorization": f"Bearer {access}"})
         if more.get("sub") != claims["sub"]:
-            raise ProviderRefused("The provider described another person.")
+            raise ProviderRefused(_("The provider described another person."))
         return {**more, **claims}
 
     async def _verify(self, token: str, expected: Expected) -> Claims:
@@ -135,13 +136,13 @@ class Provider:
         answer = await self._send(configuration.token, headers, urlencode(form).encode())
         if answer.status != OK:
             # Which of the two it was is in the log of the provider.
-            raise ProviderRefused("The provider rejected the code. It may have been used before, or it has expired.")
+            raise ProviderRefused(_("The provider rejected the code. It may have been used before, or it has expired."))
         return _read_json(answer)
 
     async def _get(self, url: str, headers: dict[str, str] | None = None) -> Json:
         answer = await self._send(url, {"accept": "application/json", **(headers or {})})
         if answer.status != OK:
-            raise ProviderFailed(f"It returned {answer.status}.")
+            raise ProviderFailed(_("It returned %(status)s.", status=answer.status))
         return _read_json(answer)
 
     async def _send(self, url: str, headers: dict[str, str], body: bytes | None = None) -> FetchResponse:
@@ -163,7 +164,7 @@ def provider_of(services: Services) -> Provider:
 def read_configuration(found: Json, issuer: str) -> Configuration:
     """Check the published configuration. All its addresses must be as safe as that of the issuer."""
     if found.get("issuer") != issuer:
-        raise ProviderFailed("It has another issuer than OCTAVO_OIDC_ISSUER.")
+        raise ProviderFailed(_("It has another issuer than OCTAVO_OIDC_ISSUER."))
     return Configuration(
         authorization=_address(found, "authorization_endpoint"),
         token=_address(found, "token_endpoint"),
@@ -181,7 +182,7 @@ def _address(found: Json, name: str) -> str:
     parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return str(value)
-    raise ProviderFailed(f"Its {name} is not an HTTPS address.")
+    raise ProviderFailed(_("Its %(name)s is not an HTTPS address.", name=name))
 
 
 def _texts(found: Json, name: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
@@ -196,7 +197,7 @@ def _read_json(answer: FetchResponse) -> Json:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise ProviderFailed("Its response is not JSON.")
+        raise ProviderFailed(_("Its response is not JSON."))
     return cast("Json", found)
 
 

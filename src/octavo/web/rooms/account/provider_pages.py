@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from octavo.core.errors import NotFound, OctavoError
+from octavo.core.texts import gettext as _
 from octavo.owners import Caller
 from octavo.owners.errors import ProviderFailed, ProviderRefused
 from octavo.owners.id_tokens import Identity, read_identity
@@ -112,10 +113,10 @@ async def _read_identity(
     provider, settings = _provider(services), services.settings
     named = (await provider.configuration()).names_issuer
     if (iss or named) and iss != settings.oidc_issuer:
-        raise ProviderRefused("The response is from another issuer.")
+        raise ProviderRefused(_("The response is from another issuer."))
     if error or not code:
         raise ProviderRefused(
-            "You cancelled it, or the provider does not allow it." if error == "access_denied" else None
+            _("You cancelled it, or the provider does not allow it.") if error == "access_denied" else None
         )
     claims = await provider.read_claims(code, returned, public_address(request, services, CALLBACK))
     return read_identity(claims, settings)

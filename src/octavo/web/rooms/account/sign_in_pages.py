@@ -8,6 +8,8 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from octavo.core.errors import EmailTaken, SignInRefused, SignUpClosed, WeakPassword, WrongCredentials
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
 from octavo.database import fetch_rows, load_queries
 from octavo.owners import Caller, is_sign_in_link, use_sign_in_link
 from octavo.owners.accounts import LEAST_CHARACTERS
@@ -22,7 +24,7 @@ from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 Field = Annotated[str, Form(max_length=2000)]
-WRONG = {"email": "Enter a valid email address.", "password": "This password is too long."}
+WRONG = Texts({"email": "Enter a valid email address.", "password": "This password is too long."})
 
 
 @router.get("/sign-in")
@@ -97,7 +99,7 @@ async def sign_in(
         except WrongCredentials as error:
             wrong, status = {"password": error.title}, error.status
         except TooFast as error:
-            wrong, status = {"password": f"Too many wrong passwords. {error.detail}"}, error.status
+            wrong, status = {"password": _("Too many wrong passwords. %(detail)s", detail=error.detail)}, error.status
             headers = {"retry-after": str(round(error.retry_after_seconds or 1))}
     answer = _show_sign_in(request, services, status, back=local_path(back), email=email, wrong=wrong)
     answer.headers.update(headers)
@@ -118,12 +120,12 @@ async def send_code(
         await accounts.complete_sign_in(request, services, caller, token, code)
         return back_to(local_path(back))
     except LinkRefused:
-        wrong = {"password": "Your sign-in took too long. Enter your password again."}
+        wrong = {"password": _("Your sign-in took too long. Enter your password again.")}
         return _show_sign_in(request, services, LinkRefused.status, back=local_path(back), wrong=wrong)
     except WrongCode as error:
         wrong, status = {"code": error.title}, error.status
     except TooFast as error:
-        wrong, status = {"code": f"Too many wrong codes. {error.detail}"}, error.status
+        wrong, status = {"code": _("Too many wrong codes. %(detail)s", detail=error.detail)}, error.status
     return render(request, "sign_in_code.html", None, status, token=token, back=local_path(back), wrong=wrong)
 
 
@@ -162,7 +164,10 @@ async def sign_up(
         except EmailTaken as error:
             wrong, status = {"email": error.title}, error.status
         except TooFast as error:
-            wrong, status = {"email": f"Too many new accounts from your network. {error.detail}"}, error.status
+            wrong, status = (
+                {"email": _("Too many new accounts from your network. %(detail)s", detail=error.detail)},
+                error.status,
+            )
     return await _show(request, services, caller, status, back=local_path(back), email=email, wrong=wrong)
 
 
@@ -187,18 +192,27 @@ def _refuse_when_closed(services: Services) -> None:
         raise SignUpClosed
 
 
-QUESTION = Question("Sign out?", "Your documents are kept.", "/sign-out", "Sign out", "/library", no="Stay signed in")
+QUESTION = Question(
+    mark("Sign out?"),
+    mark("Your documents are kept."),
+    "/sign-out",
+    mark("Sign out"),
+    "/library",
+    no=mark("Stay signed in"),
+)
 
 
 def _warning(services: Services) -> Question:
     return Question(
-        title="Sign out and lose your documents?",
-        text="You have no account, so your documents are tied to this browser. After you sign out, nobody can "
-        "access them. Create an account first to keep them.",
+        title=_("Sign out and lose your documents?"),
+        text=_(
+            "You have no account, so your documents are tied to this browser. After you sign out, nobody can "
+            "access them. Create an account first to keep them."
+        ),
         action="/sign-out",
-        verb="Sign out anyway",
+        verb=_("Sign out anyway"),
         keep="/library",
-        other=("Create account", "/sign-up") if services.settings.sign_up else None,
+        other=(_("Create account"), "/sign-up") if services.settings.sign_up else None,
     )
 
 

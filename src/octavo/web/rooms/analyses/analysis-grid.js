@@ -1,7 +1,7 @@
 // Keyboard for the grid, and the panel next to it: arrows move, Enter opens, Escape closes and restores the focus, r runs
 // the item again.
 
-import { all, one, parse } from "../../shell/js/dom.js";
+import { all, one, parse, t } from "../../shell/js/dom.js";
 import { request, fetchPiece } from "../../shell/js/request.js";
 import { wake } from "../../shell/js/live.js";
 import { complain } from "../../shell/js/toast.js";
@@ -70,7 +70,7 @@ async function askAgain(item) {
   const body = new URLSearchParams({ item });
   wake();
   await request(`${holder.dataset.address}/rerun`, { method: "POST", body });
-  one("#announcements").textContent = "Running again.";
+  one("#announcements").textContent = t("Running again.");
 }
 
 holder.addEventListener("click", (/** @type {MouseEvent} */ event) => {

@@ -23,7 +23,9 @@ from octavo.analyse.details import Cell, SegmentView
 from octavo.analyse.estimates import OFFLINE, describe_progress
 from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.formatting import count_of, format_eta, format_span
+from octavo.core.formatting import count_of, format_eta, format_number, format_span
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.database import Connection
 from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
@@ -45,24 +47,24 @@ Question = Annotated[str, Form(max_length=20_000)]
 ROWS, DOCUMENTS, MOST_SEGMENTS, TITLE_CHARACTERS = 50, 100, 400, 60
 # Icon, label and tone of an analysis, and of a cell of the grid.
 STATUS = {
-    "created": ("clock", "Waiting", ""),
-    "queued": ("clock", "Waiting", ""),
-    "analyzing": ("play", "Processing", "run"),
-    "completed": ("check", "Complete", "ok"),
-    "error": ("error", "Failed", "bad"),
-    "stopped": ("pause", "Stopped by you", ""),
+    "created": ("clock", mark("Waiting"), ""),
+    "queued": ("clock", mark("Waiting"), ""),
+    "analyzing": ("play", mark("Processing"), "run"),
+    "completed": ("check", mark("Complete"), "ok"),
+    "error": ("error", mark("Failed"), "bad"),
+    "stopped": ("pause", mark("Stopped by you"), ""),
 }
-GAPS = ("warning", "Complete with gaps", "warn")
+GAPS = ("warning", mark("Complete with gaps"), "warn")
 PASSAGES_ONLY = ("info", OFFLINE, "warn")
 CELLS = {
-    "planned": ("clock", "Planned", ""),
-    "running": ("play", "Running", "run"),
-    "retrying": ("again", "Retrying", "warn"),
-    "paused": ("pause", "Paused", "warn"),
-    "done": ("check", "Answered", "ok"),
-    "offline": ("list", "Passages only", ""),
-    "split": ("more", "Split", ""),
-    "failed": ("error", "Failed", "bad"),
+    "planned": ("clock", mark("Planned"), ""),
+    "running": ("play", mark("Running"), "run"),
+    "retrying": ("again", mark("Retrying"), "warn"),
+    "paused": ("pause", mark("Paused"), "warn"),
+    "done": ("check", mark("Answered"), "ok"),
+    "offline": ("list", mark("Passages only"), ""),
+    "split": ("more", mark("Split"), ""),
+    "failed": ("error", mark("Failed"), "bad"),
 }
 
 
@@ -94,16 +96,23 @@ class Answer:
         """Name the models that answered, and the model that combined the answers if it is a different one."""
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
-            return f"Answered by {', '.join(names[:-1])} and {names[-1]}; combined by {_name(self.result.made_by)}"
+            return _(
+                "Answered by %(others)s and %(name)s; combined by %(name2)s",
+                others=", ".join(names[:-1]),
+                name=names[-1],
+                name2=_name(self.result.made_by),
+            )
         if not names:
             return ""
         same = self.result.made_by in self.result.answered_by
-        return f"Answered by {names[0]}" + ("" if same else f"; combined by {_name(self.result.made_by)}")
+        return _("Answered by %(name)s", name=names[0]) + (
+            "" if same else _("; combined by %(name)s", name=_name(self.result.made_by))
+        )
 
     @property
     def parts(self) -> list[Part]:
         found = [Part(one.first, one.last, _name(one.answered_by)) for one in self.result.parts]
-        found += [Part(one.first, one.last, f"no answer ({one.error.code})") for one in self.result.gaps]
+        found += [Part(one.first, one.last, _("no answer (%(code)s)", code=one.error.code)) for one in self.result.gaps]
         differ = len({one.by for one in found}) > 1
         return sorted(found, key=lambda one: one.first) if differ and self.result.content else []
 
@@ -220,7 +229,7 @@ async def start(  # noqa: PLR0917 - fields of a form
     if not chosen and not question.replace("\0", "").strip():
         if wanted is None:
             return back_to(f"/analyses/new?document={document}&wrong=Choose+a+prompt+or+write+your+own.")
-        return await _choose_for_many(request, services, frame, wanted, "Choose a prompt or write your own.")
+        return await _choose_for_many(request, services, frame, wanted, _("Choose a prompt or write your own."))
     async with services.database.transaction() as connection:
         if asked := question.replace("\0", "").strip():
             title = " ".join(asked.split())[:TITLE_CHARACTERS]
@@ -311,10 +320,10 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
     question = Confirmation(
-        title=f"Run all {shown.items.total:,} again?",
-        text="All answers are deleted, and every part is run again. You pay for the model calls again.",
+        title=_("Run all %(total)s again?", total=format_number(shown.items.total)),
+        text=_("All answers are deleted, and every part is run again. You pay for the model calls again."),
         action=f"/analyses/{analysis}/rerun",
-        verb="Run all again",
+        verb=_("Run all again"),
         keep=f"/analyses/{analysis}",
         fields=[("everything", "true")],
     )
@@ -358,10 +367,13 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: AnalysesF
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, frame.caller.owner_id, analysis)
     question = Confirmation(
-        title=f"Delete the analysis of {shown.title}?",
-        text=f"{count_of(shown.results.total, 'answer')} will be deleted permanently. The document is kept.",
+        title=_("Delete the analysis of %(title)s?", title=shown.title),
+        text=_(
+            "%(count)s will be deleted permanently. The document is kept.",
+            count=count_of(shown.results.total, "answer"),
+        ),
         action=f"/analyses/{analysis}/delete",
-        verb="Delete",
+        verb=_("Delete"),
         keep=f"/analyses/{analysis}",
     )
     return ask(request, question, frame)
@@ -386,7 +398,7 @@ async def rerun(
     everything: Annotated[bool, Form()] = False,
 ) -> Response:
     if item is None and prompt is None and not everything:
-        raise BadInput("Choose what to run again.")
+        raise BadInput(_("Choose what to run again."))
     async with services.database.transaction() as connection:
         await analyses.ask_again(connection, caller.owner_id, analysis, prompt=prompt, item=item)
     return done(request, f"/analyses/{analysis}")
@@ -407,7 +419,7 @@ def _as_html(content: str | None) -> str:
 
 
 def _name(model: str | None) -> str:
-    return "offline rules, without a model" if model == LOCAL else model or "nothing"
+    return _("offline rules, without a model") if model == LOCAL else model or "nothing"
 
 
 def _unit(analysis: Analysis) -> str:
@@ -451,8 +463,8 @@ class SidePanel:
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
-            return "Unverified: the quote was not found on this page."
-        return "The quote is in the text of this page, but its position on the picture is unknown."
+            return _("Unverified: the quote was not found on this page.")
+        return _("The quote is in the text of this page, but its position on the picture is unknown.")
 
 
 async def open_side(

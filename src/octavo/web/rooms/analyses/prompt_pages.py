@@ -12,6 +12,8 @@ from octavo.analyse import prompts
 from octavo.analyse.errors import BuiltInPrompt
 from octavo.analyse.prompts import DEFAULT_ORDER, PromptFields, PromptVersion
 from octavo.core.errors import BadInput, NotFound
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.records.analyses import Prompt
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
@@ -24,12 +26,14 @@ from octavo.web.shell.templates import back_to
 router = APIRouter(include_in_schema=False, prefix="/settings/prompts")
 Line = Annotated[str, Field(max_length=2000)]
 Text = Annotated[str, Field(max_length=40_000)]
-WRONG = {
-    "title": "Enter a title of at most 200 characters.",
-    "content": "Enter a prompt of at most 20,000 characters.",
-    "system": "At most 20,000 characters.",
-    "execution_order": "Enter an integer from 0 to 1,000,000.",
-}
+WRONG = Texts(
+    {
+        "title": "Enter a title of at most 200 characters.",
+        "content": "Enter a prompt of at most 20,000 characters.",
+        "system": "At most 20,000 characters.",
+        "execution_order": "Enter an integer from 0 to 1,000,000.",
+    }
+)
 
 
 class PromptForm(BaseModel):
@@ -137,12 +141,12 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsF
     found, versions = await _load(services, frame, prompt)
     if found.built_in:
         raise BuiltInPrompt
-    number = f"All {len(versions)} versions will be deleted. " if len(versions) > 1 else ""
+    texts = [_("All %(count)s versions will be deleted.", count=len(versions))] if len(versions) > 1 else []
     question = Question(
-        title=f"Delete “{found.title}”?",
-        text=f"{number}Existing answers are kept.",
+        title=_("Delete “%(title)s”?", title=found.title),
+        text=" ".join([*texts, _("Existing answers are kept.")]),
         action=f"/settings/prompts/{prompt}/delete",
-        verb="Delete",
+        verb=_("Delete"),
         keep=f"/settings/prompts/{prompt}",
     )
     return ask(request, question, frame)

@@ -1,7 +1,7 @@
 // Sends questions and shows answers without loading a new page. Without this script, forms load whole pages.
 
 import { confirm } from "../../shell/js/dialog.js";
-import { all, icon, make, one, parse } from "../../shell/js/dom.js";
+import { all, icon, make, one, parse, t } from "../../shell/js/dom.js";
 import { fetchPiece } from "../../shell/js/request.js";
 
 const form = one("#asking");
@@ -51,9 +51,9 @@ async function start(wanted, before) {
       else if (name === "passages") view.show(data);
       else if (name === "draft") view.write(data);
     }
-    await view.finish("The answer was interrupted. Ask again.");
+    await view.finish(t("The answer was interrupted. Ask again."));
   } catch {
-    await view.finish(mine.signal.aborted ? "Stopped. Ask again." : "The answer was interrupted. Ask again.");
+    await view.finish(mine.signal.aborted ? t("Stopped. Ask again.") : t("The answer was interrupted. Ask again."));
   } finally {
     if (running === mine) stop.hidden = true;
   }
@@ -79,7 +79,7 @@ async function* read(body) {
 class TurnView {
   /** @param {string} question @param {HTMLElement} [before] */
   constructor(question, before) {
-    this.said = make("div", { class: "said" }, make("p", { class: "quiet" }, "Reading your documents"));
+    this.said = make("div", { class: "said" }, make("p", { class: "quiet" }, t("Reading your documents")));
     this.turn = make("li", { class: "turn", "aria-busy": "true" }, make("h2", { class: "asked", dir: "auto" }, question), this.said);
     one("#before")?.remove();
     one(".conversation > .note")?.remove();
@@ -96,7 +96,7 @@ class TurnView {
     form.action = `/ask/${thread}`;
     if (location.pathname !== `/ask/${thread}`) this.list(`/ask/${thread}`);
     for (const part of [form.elements.question, one("label[for=question]")]) {
-      part.placeholder = "Ask a follow-up question";
+      part.placeholder = t("Ask a follow-up question");
       if (part.tagName === "LABEL") part.textContent = part.placeholder;
     }
   }
@@ -112,15 +112,15 @@ class TurnView {
 
   /** The passages that are read, until the answer is there. @param {{ passages: any[], understood_as: string | null }} data */
   show({ passages, understood_as: meant }) {
-    if (meant) this.said.before(make("p", { class: "understood small quiet" }, "Understood as: ", make("span", { dir: "auto" }, meant)));
+    if (meant) this.said.before(make("p", { class: "understood small quiet" }, t("Understood as:"), " ", make("span", { dir: "auto" }, meant)));
     const found = passages.slice(0, 3).map((one) => make("li", { class: "card source" }, make("div", { class: "hit" }, passage(one))));
-    if (found.length) this.turn.append(make("h3", {}, "Passages found"), make("ol", { class: "sources" }, ...found));
+    if (found.length) this.turn.append(make("h3", {}, t("Passages found")), make("ol", { class: "sources" }, ...found));
   }
 
   /** The answer so far, before its quotes are checked. @param {{ text: string }} data */
   write({ text }) {
     const lines = text.split("\n").map((line) => make("p", { dir: "auto" }, line));
-    this.said.replaceChildren(make("p", { class: "quiet small" }, "Writing. Quotes are checked at the end."), ...lines);
+    this.said.replaceChildren(make("p", { class: "quiet small" }, t("Writing. Quotes are checked at the end.")), ...lines);
   }
 
   /** The stored turn, also if it was stopped or failed. @param {string} otherwise if it is not stored */
@@ -156,8 +156,8 @@ function offerCopies(within) {
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copyText);
-      one("span", button).textContent = "Copied";
-      one("#announcements").textContent = "Copied.";
+      one("span", button).textContent = t("Copied");
+      one("#announcements").textContent = t("Copied.");
     });
   }
 }
@@ -167,7 +167,7 @@ async function remove(event) {
   event.preventDefault();
   const removal = event.currentTarget;
   const title = removal.dataset.delete;
-  if (!(await confirm({ title: "Delete thread?", text: `“${title}” and all its answers are deleted. This cannot be undone.`, verb: "Delete" }))) return;
+  if (!(await confirm({ title: t("Delete thread?"), text: t("“%(title)s” and all its answers are deleted. This cannot be undone.", { title }), verb: t("Delete") }))) return;
   const answer = await fetch(removal.action, { method: "POST", body: new URLSearchParams({ confirmed: "true" }) });
   if (!answer.ok) return;
   const row = removal.closest("[data-thread-row]");

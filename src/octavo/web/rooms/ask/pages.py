@@ -11,6 +11,9 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from pydantic import ValidationError
 
 from octavo.core.errors import NotFound, OctavoError
+from octavo.core.formatting import count_of, format_number
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.database import read_clock
 from octavo.library.collections import list_collections
 from octavo.library.documents import find_documents, list_documents
@@ -48,8 +51,8 @@ Line = Annotated[str, Form(max_length=200)]
 DocumentIds = Annotated[list[UUID] | None, Form(max_length=MOST_CHOSEN)]
 # A link on another site must not ask a question that costs money. Browsers send this header with every request.
 SITE, OUR_SITES = "sec-fetch-site", frozenset({"none", "same-origin"})
-WRONG_QUESTION = f"Enter a question of at most {MOST_CHARACTERS:,} characters."
-WRONG_SCOPE = "Choose a collection, a search or documents, but only one of them."
+WRONG_QUESTION = mark("Enter a question of at most %(most)s characters.")
+WRONG_SCOPE = mark("Choose a collection, a search or documents, but only one of them.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +173,9 @@ async def delete(
         if confirmed:
             await delete_thread(connection, caller.owner_id, found.id)
             return back_to("/ask")
-    text = f"“{found.title}” and all its answers are deleted. This cannot be undone."
+    text = _("“%(title)s” and all its answers are deleted. This cannot be undone.", title=found.title)
     return ask_first(
-        request, Question("Delete thread?", text, f"/ask/{found.id}/delete", "Delete", f"/ask/{found.id}"), frame
+        request, Question(_("Delete thread?"), text, f"/ask/{found.id}/delete", _("Delete"), f"/ask/{found.id}"), frame
     )
 
 
@@ -186,7 +189,12 @@ async def _answer(
         return await _ask(services, frame, wanted)
     except ValidationError as error:
         is_scope = any("collection" in one["msg"] for one in error.errors())
-        refused = AskForm(form.question, form.scope, WRONG_SCOPE if is_scope else WRONG_QUESTION, INVALID)
+        refused = AskForm(
+            form.question,
+            form.scope,
+            _(WRONG_SCOPE) if is_scope else _(WRONG_QUESTION, most=format_number(MOST_CHARACTERS)),
+            INVALID,
+        )
     except OctavoError as error:
         refused = AskForm(form.question, form.scope, error.line, error.status)
     return await _render(request, services, frame, refused, thread)
@@ -258,12 +266,12 @@ def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
 
 def describe_scope(scope: AskScope, selected: int) -> str:
     if scope.collection:
-        return f"Collection {scope.collection}"
+        return _("Collection %(collection)s", collection=scope.collection)
     if scope.query:
-        return f"Documents that match {scope.query}"
+        return _("Documents that match %(query)s", query=scope.query)
     if selected:
-        return f"{selected} selected document{'' if selected == 1 else 's'}"
-    return "All documents"
+        return count_of(selected, "selected document")
+    return _("All documents")
 
 
 def around_answer(cited: Citation) -> tuple[str, str, str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput
+from octavo.core.formatting import format_money
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.database import Connection
 from octavo.intake.sources import definitions as sources
 from octavo.library import fields, rules
@@ -27,17 +30,21 @@ WRONG = 422
 RUNS = 20
 RuleAction = Literal["apply", "undo", "enable", "disable", "up", "delete"]
 Text = Annotated[str, Form(max_length=4000)]
-TYPES: dict[FieldType, str] = {
-    "text": "Text",
-    "number": "Number",
-    "date": "Date",
-    "money": "Money",
-    "choice": "Choice",
-    "link": "Link",
-    "person": "Person",
-}
-FIELD_WRONG = {"name": "Enter a name of at most 200 characters.", "choices": "Enter choices of at most 200 characters."}
-RULE_WRONG = {"name": "Enter a name of at most 200 characters."}
+TYPES: Mapping[FieldType, str] = Texts(
+    {
+        "text": "Text",
+        "number": "Number",
+        "date": "Date",
+        "money": "Money",
+        "choice": "Choice",
+        "link": "Link",
+        "person": "Person",
+    }
+)
+FIELD_WRONG = Texts(
+    {"name": "Enter a name of at most 200 characters.", "choices": "Enter choices of at most 200 characters."}
+)
+RULE_WRONG = Texts({"name": "Enter a name of at most 200 characters."})
 
 
 async def _save(services: Services, act: Callable[[Connection], Awaitable[object]]) -> str | None:
@@ -101,10 +108,12 @@ async def ask_to_delete_field(
     async with services.database.connection() as connection:
         found = await fields.show_field(connection, caller.owner_id, field)
     question = Question(
-        title=f"Delete the field “{found.name}”?",
-        text=f"Its values on {found.documents} documents are deleted too. This cannot be undone.",
+        title=_("Delete the field “%(name)s”?", name=found.name),
+        text=_(
+            "Its values on %(documents)s documents are deleted too. This cannot be undone.", documents=found.documents
+        ),
         action=f"/settings/fields/{field}/delete",
-        verb="Delete",
+        verb=_("Delete"),
         keep="/settings/fields",
     )
     return ask(request, question, frame)
@@ -151,24 +160,29 @@ def describe_rule(rule: RuleView) -> tuple[str, str]:
 
 
 def _describe_when(when: RuleWhen) -> str:
-    parts = [f"text contains “{when.text}”"] if when.text else []
-    named = {"kind is": when.kind, "sender contains": when.sender, "source is": when.source, "tag is": when.tag}
-    parts += [f"{words} “{value}”" for words, value in named.items() if value]
-    parts += [f"{name} is “{value}”" if value else f"{name} has a value" for name, value in (when.field or {}).items()]
+    parts = [_("text contains “%(text)s”", text=when.text)] if when.text else []
+    parts += [_("kind is “%(kind)s”", kind=when.kind)] if when.kind else []
+    parts += [_("sender contains “%(sender)s”", sender=when.sender)] if when.sender else []
+    parts += [_("source is “%(source)s”", source=when.source)] if when.source else []
+    parts += [_("tag is “%(tag)s”", tag=when.tag)] if when.tag else []
+    parts += [
+        _("%(name)s is “%(value)s”", name=name, value=value) if value else _("%(name)s has a value", name=name)
+        for name, value in (when.field or {}).items()
+    ]
     if amount := when.amount:
-        parts += [f"amount from {amount.min:,.2f}"] if amount.min is not None else []
-        parts += [f"amount up to {amount.max:,.2f}"] if amount.max is not None else []
-        parts += [f"currency is {amount.currency}"] if amount.currency else []
-    return " and ".join(parts)
+        parts += [_("amount from %(min)s", min=format_money(amount.min, None))] if amount.min is not None else []
+        parts += [_("amount up to %(max)s", max=format_money(amount.max, None))] if amount.max is not None else []
+        parts += [_("currency is %(currency)s", currency=amount.currency)] if amount.currency else []
+    return _(" and ").join(parts)
 
 
 def _describe_then(then: RuleThen) -> str:
-    parts = [f"add the tag “{tag}”" for tag in then.tags or ()]
+    parts = [_("add the tag “%(tag)s”", tag=tag) for tag in then.tags or ()]
     named = {"move to": then.collection, "set the title to": then.title}
     parts += [f"{words} “{value}”" for words, value in named.items() if value]
-    parts += [f"set {name} to “{value}”" for name, value in (then.fields or {}).items()]
-    parts += [f"analyse with {', '.join(then.analyse)}"] if then.analyse else []
-    parts += [f"convert with {then.convert}"] if then.convert else []
+    parts += [_("set %(name)s to “%(value)s”", name=name, value=value) for name, value in (then.fields or {}).items()]
+    parts += [_("analyse with %(others)s", others=", ".join(then.analyse))] if then.analyse else []
+    parts += [_("convert with %(convert)s", convert=then.convert)] if then.convert else []
     return ", ".join(parts)
 
 

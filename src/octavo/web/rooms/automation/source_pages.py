@@ -9,6 +9,8 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 
 from octavo.core.errors import BadInput
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
 from octavo.intake.sources import definitions as sources
 from octavo.records.automation import SourceKind
 from octavo.web.context.callers import AdminCaller, WriteCaller
@@ -21,15 +23,17 @@ from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings")
 WRONG = 422
-SUBFOLDERS = {
-    "plain": "Add their files",
-    "collections": "Become collections",
-    "tags": "Become tags",
-    "ignore": "Are ignored",
-}
-CHANGED = {"version": "Become a new version", "new": "Become a new document"}
-AFTER_FILE = {"keep": "Stay where they are", "move": "Are moved to the sub-folder “added”"}
-AFTER_MAIL = {"keep": "Stay as they are", "seen": "Are marked as seen", "move": "Are moved to another mailbox"}
+SUBFOLDERS = Texts(
+    {
+        "plain": "Add their files",
+        "collections": "Become collections",
+        "tags": "Become tags",
+        "ignore": "Are ignored",
+    }
+)
+CHANGED = Texts({"version": "Become a new version", "new": "Become a new document"})
+AFTER_FILE = Texts({"keep": "Stay where they are", "move": "Are moved to the sub-folder “added”"})
+AFTER_MAIL = Texts({"keep": "Stay as they are", "seen": "Are marked as seen", "move": "Are moved to another mailbox"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,52 +49,52 @@ class KindWords:
 
 KINDS: dict[SourceKind, KindWords] = {
     "folder": KindWords(
-        "Folder",
-        "Each file that is put into a folder on the server becomes a document.",
-        "Folder on the server",
-        "The absolute path, such as /srv/scans.",
-        "Watch folder",
+        mark("Folder"),
+        mark("Each file that is put into a folder on the server becomes a document."),
+        mark("Folder on the server"),
+        mark("The absolute path, such as /srv/scans."),
+        mark("Watch folder"),
     ),
     "imap": KindWords(
-        "Mailbox",
-        "Each email becomes a document, and each attachment a document below it.",
-        "Mailbox",
-        "The server and the mailbox, such as imaps://mail.example.org/INBOX.",
-        "Watch mailbox",
+        mark("Mailbox"),
+        mark("Each email becomes a document, and each attachment a document below it."),
+        mark("Mailbox"),
+        mark("The server and the mailbox, such as imaps://mail.example.org/INBOX."),
+        mark("Watch mailbox"),
     ),
     "s3": KindWords(
         "S3",
-        "Each object under a prefix of a bucket becomes a document.",
-        "Bucket and prefix",
+        mark("Each object under a prefix of a bucket becomes a document."),
+        mark("Bucket and prefix"),
         "Such as s3://bucket/scans.",
-        "Watch bucket",
+        mark("Watch bucket"),
     ),
     "webdav": KindWords(
         "WebDAV",
-        "Each file in a folder on a WebDAV server, such as Nextcloud, becomes a document.",
-        "Address of the folder",
-        "Such as https://cloud.example.org/remote.php/dav/files/ann/Scans.",
-        "Watch folder",
+        mark("Each file in a folder on a WebDAV server, such as Nextcloud, becomes a document."),
+        mark("Address of the folder"),
+        mark("Such as https://cloud.example.org/remote.php/dav/files/ann/Scans."),
+        mark("Watch folder"),
     ),
     "rss": KindWords(
-        "Feed",
-        "The page of each new entry of an RSS or Atom feed becomes a document.",
-        "Address of the feed",
-        "Such as https://example.org/feed.xml.",
-        "Watch feed",
+        mark("Feed"),
+        mark("The page of each new entry of an RSS or Atom feed becomes a document."),
+        mark("Address of the feed"),
+        mark("Such as https://example.org/feed.xml."),
+        mark("Watch feed"),
     ),
     "lmtp": KindWords(
-        "Mail address",
-        "Each email that your mail server delivers to Octavo becomes a document, with its attachments below it.",
-        "Name before the @",
-        "Such as scans. Your mail server must deliver it by LMTP to octavo lmtp.",
-        "Add address",
+        mark("Mail address"),
+        mark("Each email that your mail server delivers to Octavo becomes a document, with its attachments below it."),
+        mark("Name before the @"),
+        mark("Such as scans. Your mail server must deliver it by LMTP to octavo lmtp."),
+        mark("Add address"),
     ),
 }
 _OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
 _VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")
 _SECRETS = frozenset({"password", "client_secret"})
-SOURCE_WRONG = {"path": "Enter the address of the source.", "kind": "Choose a kind."}
+SOURCE_WRONG = Texts({"path": "Enter the address of the source.", "kind": "Choose a kind."})
 
 
 @router.get("/sources")
@@ -170,10 +174,10 @@ async def ask_to_delete_source(
     async with services.database.connection() as connection:
         found = await sources.show_source(connection, caller.owner_id, source)
     question = Question(
-        title=f"Stop watching “{found.name}”?",
-        text="No more documents are added from this source. Its documents and files are kept.",
+        title=_("Stop watching “%(name)s”?", name=found.name),
+        text=_("No more documents are added from this source. Its documents and files are kept."),
         action=f"/settings/sources/{source}/delete",
-        verb="Stop watching",
+        verb=_("Stop watching"),
         keep="/settings/sources",
     )
     return ask(request, question, frame)

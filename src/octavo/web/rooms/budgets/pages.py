@@ -14,6 +14,9 @@ from octavo.ai.calls import LOCAL
 from octavo.ai.model_checks import find_servers
 from octavo.ai.model_settings import REMOTE, TASK_GROUPS, embedding_choices
 from octavo.core.errors import BadInput, BudgetTooHigh, NotFound, OctavoError
+from octavo.core.formatting import format_number
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.library.changes import read_document_budget
 from octavo.library.documents import show_document
 from octavo.records.account import BudgetsInForce, DocumentBudget, ModelProvider, ModelsInForce, RemoteProvider
@@ -45,8 +48,15 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False)
 WRONG = 422
 Field = Annotated[str, Form(max_length=100)]
-AMOUNT = f"Enter an amount in US dollars from 0 to {MAX_USD:,}, such as 2.50."
-SENTENCES: dict[str, str] = dict.fromkeys(("document", "owner", "month", "usd"), AMOUNT)
+
+
+def _amount() -> str:
+    return _("Enter an amount in US dollars from 0 to %(most)s, such as 2.50.", most=format_number(MAX_USD))
+
+
+def _amounts() -> dict[str, str]:
+    """Return the messages for wrong values in the form."""
+    return dict.fromkeys(("document", "owner", "month", "usd"), _amount())
 
 
 @router.get("/settings/budgets")
@@ -69,7 +79,7 @@ async def save(
     found = await budgets_of(services, caller)
     written = {"document": document, "owner": owner, "month": month}
     changed = {name: value for name, value in written.items() if value.strip() != as_written(found)[name]}
-    wanted, wrong = read_form(BudgetsRequest, read_amounts(changed), SENTENCES)
+    wanted, wrong = read_form(BudgetsRequest, read_amounts(changed), _amounts())
     if wanted is None:
         return show(request, "budgets", frame, WRONG, budgets=found, written=written, wrong=wrong, plain=plain_number)
     await change(services, caller, wanted)
@@ -90,7 +100,7 @@ async def raise_budget(
 ) -> Response:
     """Raise the budget of a document and return to its page. Its paused work resumes."""
     ident = read_id(document)
-    wanted, wrong = read_form(DocumentBudgetRequest, read_amounts({"usd": usd}), SENTENCES)
+    wanted, wrong = read_form(DocumentBudgetRequest, read_amounts({"usd": usd}), _amounts())
     if wanted is not None:
         try:
             await change_of_document(services, caller, ident, wanted.usd)
@@ -159,28 +169,37 @@ def _read_amount(text: str) -> float | str | None:
 models_router = APIRouter(include_in_schema=False, prefix="/settings/models")
 HERE = "/settings/models"
 MOST_CHARACTERS = 2000
-NAMES: dict[str, str] = {
-    "gemini": "Google Gemini",
-    "openai": "OpenAI",
-    "anthropic": "Anthropic",
-    "compatible": "Ollama or another compatible server",
-    LOCAL: "Offline, without a model",
-}
-GROUPS = {
-    "describe": "Titles, summaries and tags",
-    "read": "Reading pages and cleaning up text",
-    "connect": "Connections between documents",
-    "answer": "Answers to questions",
-    "analyse": "Analyses",
-    "convert": "Fields of conversions",
-}
-MODEL_VALUES = {
-    "key": "Enter the API key without spaces.",
-    "url": "Enter an address such as http://127.0.0.1:11434/v1.",
-    "model": "Enter the name of a model, without spaces or commas.",
-    "context": f"Enter a whole number from {LEAST_CONTEXT:,} to {MOST_CONTEXT:,}.",
-    "price": "Enter two prices in US dollars, such as 0.15/0.60, or 0/0 if the model is free.",
-}
+NAMES: Mapping[str, str] = Texts(
+    {
+        "gemini": "Google Gemini",
+        "openai": "OpenAI",
+        "anthropic": "Anthropic",
+        "compatible": "Ollama or another compatible server",
+        LOCAL: "Offline, without a model",
+    }
+)
+GROUPS = Texts(
+    {
+        "describe": "Titles, summaries and tags",
+        "read": "Reading pages and cleaning up text",
+        "connect": "Connections between documents",
+        "answer": "Answers to questions",
+        "analyse": "Analyses",
+        "convert": "Fields of conversions",
+    }
+)
+
+
+def _model_values() -> dict[str, str]:
+    """Return the messages for wrong values in the form of a provider."""
+    least, most = format_number(LEAST_CONTEXT), format_number(MOST_CONTEXT)
+    return {
+        "key": _("Enter the API key without spaces."),
+        "url": _("Enter an address such as http://127.0.0.1:11434/v1."),
+        "model": _("Enter the name of a model, without spaces or commas."),
+        "context": _("Enter a whole number from %(least)s to %(most)s.", least=least, most=most),
+        "price": _("Enter two prices in US dollars, such as 0.15/0.60, or 0/0 if the model is free."),
+    }
 
 
 @models_router.get("")
@@ -235,11 +254,11 @@ async def save_values(
 ) -> Response:
     """Save a provider. If `action` is `test`, the model is called first, and nothing is saved if that fails."""
     name, form = _read_name(provider), await request.form()
-    written = {value: str(form.get(value, ""))[:MOST_CHARACTERS].strip() for value in MODEL_VALUES}
+    written = {value: str(form.get(value, ""))[:MOST_CHARACTERS].strip() for value in _model_values()}
     written["url"] = written["url"].rstrip("/")
     found = await models_of(services, caller)
     changes = _changes(_find(found, name), written)
-    wanted, wrong = read_form(ProviderRequest, changes, MODEL_VALUES)
+    wanted, wrong = read_form(ProviderRequest, changes, _model_values())
     status = 422
     if wanted:
         try:
@@ -281,10 +300,10 @@ async def ask_to_remove(request: Request, caller: AdminCaller, frame: SettingsFr
     del caller
     name = _read_name(provider)
     question = Question(
-        title=f"Remove {NAMES[name]}?",
-        text="Its API key is deleted. Waiting work uses the next provider, or is done offline.",
+        title=_("Remove %(name)s?", name=NAMES[name]),
+        text=_("Its API key is deleted. Waiting work uses the next provider, or is done offline."),
         action=f"{HERE}/{name}/remove",
-        verb="Remove",
+        verb=_("Remove"),
         keep=HERE,
     )
     return ask(request, question, frame)

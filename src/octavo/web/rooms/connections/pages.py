@@ -24,6 +24,7 @@ from octavo.connect.connections import (
 )
 from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, draw, load_map
 from octavo.core.errors import NotFound
+from octavo.core.texts import mark
 from octavo.database import Connection as Database
 from octavo.library.documents import show_document
 from octavo.records.documents import Document
@@ -41,9 +42,9 @@ MOST_OF_PAIR = 20
 Weight = Annotated[int, Form(ge=0, le=100)]
 # Symbol, singular, plural and colour of each engine.
 ENGINES: dict[Engine, tuple[str, str, str, str]] = {
-    Engine.SIMILARITY: ("≈", "Similar", "Similar", "similar"),
-    Engine.CONTRADICTION: ("≠", "Contradiction", "Contradictions", "contra"),
-    Engine.BRIDGE: ("⌒", "Bridge", "Bridges", "bridge"),
+    Engine.SIMILARITY: ("≈", mark("Similar"), mark("Similar"), "similar"),
+    Engine.CONTRADICTION: ("≠", mark("Contradiction"), mark("Contradictions"), "contra"),
+    Engine.BRIDGE: ("⌒", mark("Bridge"), mark("Bridges"), "bridge"),
 }
 
 

@@ -1,6 +1,6 @@
 // Weight sliders: the number follows the slider, and releasing it saves.
 
-import { all, one } from "../../shell/js/dom.js";
+import { all, one, t } from "../../shell/js/dom.js";
 import { request } from "../../shell/js/request.js";
 import { complain } from "../../shell/js/toast.js";
 
@@ -18,7 +18,7 @@ form.addEventListener("change", () => (queue = queue.then(save)));
 async function save() {
   try {
     await request(form.action, { method: "POST", body: new URLSearchParams(/** @type {any} */ (new FormData(form))) });
-    one("#announcements").textContent = "Weights saved.";
+    one("#announcements").textContent = t("Weights saved.");
   } catch (error) {
     complain(error);
   }

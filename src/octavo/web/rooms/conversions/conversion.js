@@ -1,7 +1,7 @@
 // The review of a conversion: the selected value is marked on its page, and keys move from value to value.
 
 import { fetchPiece, request } from "../../shell/js/request.js";
-import { all, isField, one, parse } from "../../shell/js/dom.js";
+import { all, isField, one, parse, t } from "../../shell/js/dom.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
 import { announce, complain, toast } from "../../shell/js/toast.js";
 
@@ -91,7 +91,7 @@ const words = new Map();
 function point(on) {
   review.classList.toggle("pointing", on);
   one("[data-point]", review)?.setAttribute("aria-pressed", String(on));
-  if (on) announce("Click the correct value on the page, or draw a box around it.");
+  if (on) announce(t("Click the correct value on the page, or draw a box around it."));
 }
 
 /** The position of an event on the page, in points. @param {PointerEvent} event */
@@ -124,7 +124,7 @@ async function take([left, top, right, bottom], isClick) {
     const found = (await wordsOf(page)).filter(({ box: [l, t, r, b] }) =>
       isClick ? l <= right && r >= left && t <= bottom && b >= top : (l + r) / 2 >= left && (l + r) / 2 <= right && (t + b) / 2 >= top && (t + b) / 2 <= bottom,
     );
-    if (isClick && !found.length) return toast("There is no text here. Draw a box around the value instead.");
+    if (isClick && !found.length) return toast(t("There is no text here. Draw a box around the value instead."));
     const sides = isClick ? found[0].box : [left, top, right, bottom];
     const text = (isClick ? found.slice(0, 1) : found).map((word) => word.text).join(" ");
     draw(sides);

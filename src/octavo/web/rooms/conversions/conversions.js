@@ -1,7 +1,7 @@
 // The queue of conversions: uploads several files and updates every row live.
 
 import { RequestError, request, fetchPiece } from "../../shell/js/request.js";
-import { all, count, one, parse } from "../../shell/js/dom.js";
+import { all, one, parse, plural, t } from "../../shell/js/dom.js";
 import { onEvent, onLost, wake } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
 import { announce, toast } from "../../shell/js/toast.js";
@@ -10,7 +10,7 @@ const LEAST_MS = 500;
 const LATER_MS = 1000;
 const PARALLEL = 3;
 const PARTS = [".what", ".how", ".sure", ".verbs"];
-const ENDS = { complete: "was converted", needs_review: "was converted and needs review", failed: "could not be converted", dead_letter: "could not be converted" };
+const ENDS = { complete: t("%(name)s was converted."), needs_review: t("%(name)s was converted and needs review."), failed: t("%(name)s could not be converted."), dead_letter: t("%(name)s could not be converted.") };
 
 const form = one("#convert");
 const queue = one("#queue");
@@ -39,7 +39,7 @@ async function send(files) {
 async function sendOne(file) {
   try {
     const { uploadBytes, uploadLimit } = document.body.dataset;
-    if (file.size > Number(uploadBytes)) throw new RequestError({ title: `The file is larger than ${uploadLimit}.`, code: "TOO_LARGE" });
+    if (file.size > Number(uploadBytes)) throw new RequestError({ title: t("The file is larger than %(limit)s.", { limit: uploadLimit ?? "" }), code: "TOO_LARGE" });
     const address = `/api/v1/conversions?mapping=${encodeURIComponent(one("#mapping").value)}`;
     const headers = { "x-upload-filename": encodeURIComponent(file.name), "content-type": "application/pdf" };
     await request(address, { method: "POST", body: file, headers });
@@ -53,7 +53,7 @@ async function sendOne(file) {
 if (form) {
   const chosen = one("#file");
   chosen.multiple = true;
-  one('label[for="file"]').textContent = "PDFs";
+  one('label[for="file"]').textContent = t("PDFs");
   form.addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     const files = [...chosen.files];
@@ -86,13 +86,13 @@ function show(fresh, isOwn) {
   waiting = unknown;
   if (isOwn || !queue.children.length) showWaiting();
   arrived.hidden = !waiting.length;
-  arrived.textContent = `${count(waiting.length, "new conversion")} · Show`;
+  arrived.textContent = `${plural("%(number)s new conversion", "%(number)s new conversions", waiting.length)} · ${t("Show")}`;
 }
 
 /** Updates a row except for the part in use. @param {HTMLElement} row @param {HTMLElement} now */
 function patch(row, now) {
   const end = ENDS[/** @type {keyof typeof ENDS} */ (now.dataset.status)];
-  if (end && row.dataset.status !== now.dataset.status) announce(`${one("a", now).textContent} ${end}.`);
+  if (end && row.dataset.status !== now.dataset.status) announce(end.replace("%(name)s", one("a", now).textContent));
   row.className = now.className;
   row.dataset.status = now.dataset.status;
   for (const part of PARTS) {

@@ -14,6 +14,8 @@ from octavo.convert.conversions import ModelCost
 from octavo.convert.mappings.mapping import FIELD_TYPES, Column, Field, Mapping
 from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
 from octavo.core.formatting import count_of, format_dollars
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.facts.words import Box, Notation
 
 CERTAIN = 1.0
@@ -51,7 +53,7 @@ class Cell:
             return ""
         if self.value.calibrated:
             return f"{self.value.confidence:.0%}".replace("%", " %")
-        return "check this" if self.value.needs_review else "sure"
+        return _("check this") if self.value.needs_review else "sure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,9 @@ def _table(conversion: Conversion, field: Field) -> Table:
         paths = [f"{field.name}[{number}].{column.name}" for column in field.columns]
         cells.append(
             [
-                _cell(path, f"{column.name}, row {number}", column, row.get(column.name))
+                _cell(
+                    path, _("%(name)s, row %(number)s", name=column.name, number=number), column, row.get(column.name)
+                )
                 for path, column in zip(paths, field.columns, strict=True)
             ]
         )
@@ -147,27 +151,37 @@ def describe_changes(changes: Sequence[Mapping_[str, Any]]) -> list[Change]:
     return [_describe(one) for one in changes]
 
 
-_OTHER_CHANGES = {
-    "undo": "Undid revision {}",
-    "facts": "Confirmed document facts",
-    "carried": "Corrections from an earlier conversion of this file",
-}
+_OTHER_CHANGES = Texts(
+    {
+        "undo": "Undid revision {}",
+        "facts": "Confirmed document facts",
+        "carried": "Corrections from an earlier conversion of this file",
+    }
+)
 
 
 def _describe(one: Mapping_[str, Any]) -> Change:
     if "name" in one:
         return Change(_words(str(one["name"])), one.get("before"), one.get("after"))
     if "check" in one:
-        return Change(f"Accepted although the check failed: {one['check']}")
+        return Change(_("Accepted although the check failed: %(one)s", one=one["check"]))
     for key, words in _OTHER_CHANGES.items():
         if key in one:
             return Change(words.format(one[key]))
     table, row = _words(str(one.get("table", ""))), one.get("row")
     if one.get("action") == "move":
-        return Change(f"{table}: row {row} moved to {one.get('to')}")
+        return Change(_("%(table)s: row %(row)s moved to %(to)s", table=table, row=row, to=one.get("to")))
     given: Mapping_[str, Any] = one.get("before") or one.get("after") or {}
     cells = ", ".join(map(str, given.values()))
-    return Change(f"{table}: row {row} {'removed' if one.get('action') == 'remove' else 'added'}: {cells}")
+    return Change(
+        _(
+            "%(table)s: row %(row)s %(what)s: %(cells)s",
+            table=table,
+            row=row,
+            what="removed" if one.get("action") == "remove" else "added",
+            cells=cells,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +245,16 @@ def _words(name: str) -> str:
 
 
 # Errors of a model call that do not fail the conversion. The call is not retried automatically.
-MODEL_ERRORS = {
-    "AI_ANSWER_UNUSABLE": "The answer did not have the requested format",
-    "AI_BAD_KEY": "The provider rejected the API key in the settings",
-    "AI_CONTENT_BLOCKED": "The provider blocked this content",
-    "AI_REFUSED": "The provider rejected the request",
-    "AI_TOKEN_LIMIT": "The text is too long for the model",
-    "OVER_BUDGET": "The budget is used up",
-}
+MODEL_ERRORS = Texts(
+    {
+        "AI_ANSWER_UNUSABLE": "The answer did not have the requested format",
+        "AI_BAD_KEY": "The provider rejected the API key in the settings",
+        "AI_CONTENT_BLOCKED": "The provider blocked this content",
+        "AI_REFUSED": "The provider rejected the request",
+        "AI_TOKEN_LIMIT": "The text is too long for the model",
+        "OVER_BUDGET": "The budget is used up",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +294,7 @@ def describe_model(asked: ModelLookup | None, laid: ReviewFields, cost: ModelCos
     if asked is None:
         return None
     said = {one.name for one in asked.answers}
-    why = f"{MODEL_ERRORS.get(asked.error, 'No model answered')} ({asked.error})" if asked.error else None
+    why = f"{MODEL_ERRORS.get(asked.error, _('No model answered'))} ({asked.error})" if asked.error else None
     return ModelAnswers(
         made_by=asked.made_by,
         wanted=[_label(laid, name) for name in asked.fields],
@@ -297,16 +313,16 @@ def _outcome(said: ModelAnswer, cell: Cell | None) -> tuple[str, str, str]:
     value = cell.value if cell else None
     same = value is not None and value.value == said.value
     if cell is not None and cell.by_person:
-        return ("ok", "person", "Accepted") if same else ("", "person", "Corrected")
+        return ("ok", "person", _("Accepted")) if same else ("", "person", _("Corrected"))
     if value is None or not same:
-        return ("", "close", "Not used")
-    return ("ok", "check", "Found on the page") if value.place else ("warn", "warning", "Not on the page")
+        return ("", "close", _("Not used"))
+    return ("ok", "check", _("Found on the page")) if value.place else ("warn", "warning", _("Not on the page"))
 
 
 def _cost(asked: ModelLookup, cost: ModelCost) -> str:
     if cost.calls:
         return f"{format_dollars(cost.cost_usd)}, {count_of(cost.tokens, 'token')}"
-    return "Cached answer, no cost" if asked.made_by else "No cost"
+    return _("Cached answer, no cost") if asked.made_by else _("No cost")
 
 
 def _label(laid: ReviewFields, name: str) -> str:

@@ -25,6 +25,8 @@ from octavo.convert.mappings.stored_mappings import (
 )
 from octavo.convert.values import Conversion
 from octavo.core.errors import BadInput, NotFound, NotPdf, OctavoError, RateLimited, TooLarge
+from octavo.core.formatting import format_number
+from octavo.core.texts import gettext as _
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType
 from octavo.storage import copy_to_file
@@ -150,9 +152,11 @@ async def delete(
 ) -> Response:
     """Delete a mapping. Requires confirmation."""
     if not sure:
-        text = "The mapping will no longer be available. Existing conversions keep its text."
+        text = _("The mapping will no longer be available. Existing conversions keep its text.")
         back = f"/settings/mappings/{name}"
-        question = Question(f"Delete the mapping {name}?", text, request.url.path, "Delete", back, (("sure", "true"),))
+        question = Question(
+            _("Delete the mapping %(name)s?", name=name), text, request.url.path, _("Delete"), back, (("sure", "true"),)
+        )
         return ask(request, question, frame)
     async with services.database.transaction() as connection:
         await delete_mapping(connection, caller.owner_id, name)
@@ -221,7 +225,7 @@ async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
         async for chunk in body:
             taken += len(chunk)
             if taken > most:
-                raise TooLarge(f"The size limit for conversions is {most:,} bytes.")
+                raise TooLarge(_("The size limit for conversions is %(most)s bytes.", most=format_number(most)))
             await asyncio.to_thread(file.write, chunk)
     if taken and detect(await asyncio.to_thread(_head, path), path.name) is not SourceType.PDF:
         raise NotPdf
@@ -237,7 +241,7 @@ async def _copy_source(services: Services, owner: UUID, conversion: str, path: P
     try:
         wanted = UUID(conversion)
     except ValueError:
-        raise NoFileSelected("You can also choose an earlier conversion.") from None
+        raise NoFileSelected(_("You can also choose an earlier conversion.")) from None
     async with services.database.connection() as connection:
         source = await find_result(connection, owner, wanted, "source")
     await copy_to_file(services.bucket, source.key, path)

@@ -21,7 +21,9 @@ from octavo.convert.conversions import (
 from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING, list_mappings
 from octavo.convert.submissions import begin_batch
 from octavo.core.errors import NotFound, OctavoError
-from octavo.core.formatting import count_of, format_date, format_eta
+from octavo.core.formatting import count_of, format_date, format_eta, format_number
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.core.types import JobStatus
 from octavo.database import Connection
 from octavo.intake import IntakeLimits
@@ -45,11 +47,11 @@ ROWS = 50
 REVIEW_ROWS = 20
 MOST_EARLIER = 10
 TABS = {
-    "": ("everything", "All"),
-    "needs_review": ("needs_review", "Needs review"),
-    "running": ("running", "In progress"),
-    "complete": ("complete", "Complete"),
-    "unsuccessful": ("failed", "Failed"),
+    "": ("everything", mark("All")),
+    "needs_review": ("needs_review", mark("Needs review")),
+    "running": ("running", mark("In progress")),
+    "complete": ("complete", mark("Complete")),
+    "unsuccessful": ("failed", mark("Failed")),
 }
 
 
@@ -288,7 +290,7 @@ async def load_rows(connection: Connection, frame: Frame, asked: ListQuery) -> L
 # Texts --------------------------------------------------------------------------------------------------------------
 
 
-CHOOSE = StatusAction("Choose another", "/conversions#file", "get")
+CHOOSE = StatusAction(mark("Choose another"), "/conversions#file", "get")
 
 
 def describe_conversion(
@@ -302,47 +304,51 @@ def describe_conversion(
         return StatusText(
             "",
             "box",
-            "Archived",
-            f"Result expired and was deleted on {format_date(found.archived_at.date(), now.date())}",
+            _("Archived"),
+            _("Result expired and was deleted on %(date)s", date=format_date(found.archived_at.date(), now.date())),
         )
     if found.status == JobStatus.COMPLETE:
         return _complete(found, sure)
     if found.status in {JobStatus.FAILED, JobStatus.DEAD_LETTER, JobStatus.CANCELLED}:
         return _ended(found, job)
-    cancel = StatusAction("Cancel", f"/actions/jobs/{found.id}/cancel")
+    cancel = StatusAction(_("Cancel"), f"/actions/jobs/{found.id}/cancel")
     if found.status == JobStatus.PROCESSING:
-        return StatusText("run", "play", "Converting", None, (cancel,), eta=format_eta(job.eta) if job else None)
+        return StatusText("run", "play", _("Converting"), None, (cancel,), eta=format_eta(job.eta) if job else None)
     why = job.waiting_because if job else None
-    try_now = StatusAction("Try now", f"/actions/jobs/{found.id}/retry")
+    try_now = StatusAction(_("Try now"), f"/actions/jobs/{found.id}/retry")
     verbs = (try_now, cancel) if why and why.is_retry else (cancel,)
-    return StatusText("", "clock", "Waiting", why.detail[:1].upper() + why.detail[1:] if why else None, verbs)
+    return StatusText("", "clock", _("Waiting"), why.detail[:1].upper() + why.detail[1:] if why else None, verbs)
 
 
 def _complete(found: StoredConversion, sure: ConfidenceSummary | None) -> StatusText:
     address = f"/conversions/{found.id}"
     if sure and (line := _doubt(sure)):
-        return StatusText("warn", "warning", "Needs review", line, (StatusAction("Review", address, "get"),))
-    return StatusText("ok", "check", "Complete", None, (StatusAction("Open", address, "get"),))
+        return StatusText("warn", "warning", _("Needs review"), line, (StatusAction(_("Review"), address, "get"),))
+    return StatusText("ok", "check", _("Complete"), None, (StatusAction(_("Open"), address, "get"),))
 
 
 def _doubt(sure: ConfidenceSummary) -> str | None:
     if sure.unverified:
-        return f"{sure.unverified:,} of {count_of(sure.found, 'value')} to check"
+        return _(
+            "%(unverified)s of %(count)s to check",
+            unverified=format_number(sure.unverified),
+            count=count_of(sure.found, "value"),
+        )
     if sure.missing:
-        return f"{count_of(sure.missing, 'required value')} missing"
+        return _("%(count)s missing", count=count_of(sure.missing, "required value"))
     if sure.broken:
-        return f"{count_of(sure.broken, 'check')} failed"
+        return _("%(count)s failed", count=count_of(sure.broken, "check"))
     return None
 
 
 def _ended(found: StoredConversion, job: JobView | None) -> StatusText:
     again = f"/actions/jobs/{found.id}/retry"
     if found.status == JobStatus.CANCELLED or found.error_code in {None, "CANCELLED"}:
-        return StatusText("", "close", "Cancelled", "Stopped by you", (StatusAction("Start again", again),))
+        return StatusText("", "close", _("Cancelled"), _("Stopped by you"), (StatusAction(_("Start again"), again),))
     cause = f"{(found.error_message or '').rstrip('.')} ({found.error_code})"
     if found.status == JobStatus.DEAD_LETTER:
         tries = f"{count_of(job.max_attempts, 'attempt')}: " if job else ""
-        return StatusText("bad", "error", "Failed for good", tries + cause, (StatusAction("Try again", again),))
+        return StatusText("bad", "error", _("Failed for good"), tries + cause, (StatusAction(_("Try again"), again),))
     # A refused file was not stored, so it cannot be retried.
     retried = found.sha256 is not None and is_retried(found.error_code or "")
-    return StatusText("bad", "error", "Failed", cause, (StatusAction("Try again", again) if retried else CHOOSE,))
+    return StatusText("bad", "error", _("Failed"), cause, (StatusAction(_("Try again"), again) if retried else CHOOSE,))

@@ -31,6 +31,7 @@ from octavo.convert.mappings.stored_mappings import list_mappings, mapping_of_co
 from octavo.convert.results import render_xml
 from octavo.convert.values import Conversion, Value
 from octavo.core.errors import BadInput, NotFound, OctavoError
+from octavo.core.texts import gettext as _
 from octavo.core.types import JobStatus
 from octavo.database import Connection
 from octavo.facts.words import Box
@@ -308,10 +309,18 @@ async def delete(
     async with services.database.transaction() as connection:
         if not sure:
             found = await show_conversion(connection, caller.owner_id, conversion)
-            kept = "The document stays in the library." if found.document_id else "The uploaded file is deleted too."
-            text = f"The values, corrections and XML of the conversion are deleted. {kept} This cannot be undone."
-            title, back = f"Delete the conversion of “{found.filename}”?", f"/conversions/{conversion}"
-            return ask(request, Question(title, text, request.url.path, "Delete", back, (("sure", "true"),)), frame)
+            kept = (
+                _("The document stays in the library.") if found.document_id else _("The uploaded file is deleted too.")
+            )
+            text = _(
+                "The values, corrections and XML of the conversion are deleted. %(kept)s This cannot be undone.",
+                kept=kept,
+            )
+            title, back = (
+                _("Delete the conversion of “%(filename)s”?", filename=found.filename),
+                f"/conversions/{conversion}",
+            )
+            return ask(request, Question(title, text, request.url.path, _("Delete"), back, (("sure", "true"),)), frame)
         keys = await delete_conversion(connection, caller.owner_id, conversion)
     await services.bucket.delete(keys)
     return back_to("/conversions")
@@ -383,7 +392,7 @@ async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> d
             source = await find_result(connection, owner, found.id, "source")
         return {"sheets": await services.pictures.measure_file(source.key), "no_sheets": None}
     except Expired:
-        return {"sheets": [], "no_sheets": "The file is no longer stored. The values extracted from it are kept."}
+        return {"sheets": [], "no_sheets": _("The file is no longer stored. The values extracted from it are kept.")}
     except OctavoError as error:
         return {"sheets": [], "no_sheets": f"{error.line} ({error.code})"}
 

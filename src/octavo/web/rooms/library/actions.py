@@ -13,6 +13,8 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import NotFound
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, load_queries, read_clock
 from octavo.jobs.queue import (
@@ -161,8 +163,12 @@ async def discard_document(
             await discard(connection, caller.owner_id, document)
             return done(request, back)
         found = await show_document(connection, caller.owner_id, document)
-    text = "The document will not be retried. The file is kept, and you can process it again."
-    return ask(request, Question(f"Discard “{found.title}”?", text, request.url.path, "Discard", LIBRARY, SURE), frame)
+    text = _("The document will not be retried. The file is kept, and you can process it again.")
+    return ask(
+        request,
+        Question(_("Discard “%(title)s”?", title=found.title), text, request.url.path, _("Discard"), LIBRARY, SURE),
+        frame,
+    )
 
 
 @router.post("/documents/{document}/purge")
@@ -178,7 +184,9 @@ async def purge_document(
     async with services.database.transaction() as connection:
         if not sure:
             found = await show_document(connection, caller.owner_id, document, trashed=True)
-            question = Question(f"Delete “{found.title}” permanently?", GONE, request.url.path, FOR_GOOD, TRASH, SURE)
+            question = Question(
+                _("Delete “%(title)s” permanently?", title=found.title), GONE, request.url.path, FOR_GOOD, TRASH, SURE
+            )
             return ask(request, question, frame)
         keys = await changes.purge_documents(connection, caller.owner_id, [document])
     await services.bucket.delete(keys)
@@ -260,7 +268,7 @@ async def empty_trash(
 ) -> Response:
     """Delete all documents in the trash, in batches with one transaction each. Requires confirmation."""
     if not sure:
-        return ask(request, Question("Empty the trash?", GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
+        return ask(request, Question(_("Empty the trash?"), GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
     trashed = Filters(trashed=True)
     while True:
         async with services.database.transaction() as connection:
@@ -272,6 +280,6 @@ async def empty_trash(
             return done(request, TRASH)
 
 
-GONE = "This cannot be undone. Copies of the file that belong to other owners are kept."
-FOR_GOOD = "Delete permanently"
+GONE = mark("This cannot be undone. Copies of the file that belong to other owners are kept.")
+FOR_GOOD = mark("Delete permanently")
 SURE = (("sure", "true"),)

@@ -21,7 +21,9 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 from octavo.core.errors import BadInput, Empty, TooLarge
+from octavo.core.formatting import format_number
 from octavo.core.ids import new_id
+from octavo.core.texts import gettext as _
 from octavo.core.types import Extraction
 from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
@@ -95,7 +97,7 @@ class AddForm(AddOptions):
         """Convert the entered link or text to the source of a new document."""
         written = self.text.strip()
         if not written:
-            raise Empty("Paste a link or text first.")
+            raise Empty(_("Paste a link or text first."))
         title, source = self.title.strip() or None, self.source.strip() or None
         if _LINK.fullmatch(written):
             made = link_source(written, allow=allow, title=title)
@@ -368,11 +370,13 @@ def _parse(body: bytes) -> JsonSource:
         fields = _ANY_OBJECT.validate_json(body)
         present = [name for name in _KINDS if fields.get(name) is not None]
         if len(present) != 1:
-            raise BadInput("Send exactly one of `url`, `youtube_url` and `text`.")
+            raise BadInput(_("Send exactly one of `url`, `youtube_url` and `text`."))
         return _KINDS[present[0]].model_validate(fields)
     except ValidationError as error:
         raise BadInput(describe_validation_errors(error.errors())) from None
 
 
 def _too_long(limit: int) -> TooLarge:
-    return TooLarge(f"Pasted text is limited to {limit:,} bytes. Add longer text as a file.")
+    return TooLarge(
+        _("Pasted text is limited to %(limit)s bytes. Add longer text as a file.", limit=format_number(limit))
+    )

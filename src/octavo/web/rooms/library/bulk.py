@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from octavo.analyse.analyses import start_analyses
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.ids import new_id
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.core.types import Lane
 from octavo.database import Connection
 from octavo.library import changes
@@ -282,7 +284,7 @@ async def _download(request: Request, services: Services, owner: UUID, chosen: C
 FORM_FIELDS = {"new_collection": "collection", "new_author": "author", "new_date": "document_date", "new_kind": "kind"}
 FORM_ACTIONS: dict[str, ActionName] = {"edit": "edit", "retry": "retry", "delete": "delete"}
 FORM_TAGS = {"add_tag": "add_tags", "remove_tag": "remove_tags"}
-SENTENCES = {"document_date": "Use a date such as 2026-11-15."}
+SENTENCES = Texts({"document_date": "Use a date such as 2026-11-15."})
 
 
 @pages.post("/bulk")
@@ -294,7 +296,7 @@ async def act_on_many(request: Request, services: ServicesOf, caller: WriteCalle
     if action == "download":
         return await _download(request, services, caller.owner_id, selection)
     if action not in FORM_ACTIONS:
-        raise BadInput("Choose an action: edit, retry, download or delete.")
+        raise BadInput(_("Choose an action: edit, retry, download or delete."))
     edit = read_edit(fields) if action == "edit" else None
     await apply(services, caller.owner_id, selection, FORM_ACTIONS[action], edit)
     return done(request, fields.get("back", LIBRARY))
@@ -309,7 +311,7 @@ def read_edit(fields: dict[str, str]) -> BulkEdit:
         if tags := [tag.strip() for tag in fields.get(field, "").split(",") if tag.strip()]:
             given[name] = tags
     if not given:
-        raise BadInput("Enter a tag, a collection, a date, an author or a kind.")
+        raise BadInput(_("Enter a tag, a collection, a date, an author or a kind."))
     wanted, wrong = read_form(BulkEdit, given, SENTENCES)
     if wanted is None:
         raise BadInput(next(iter(wrong.values())))

@@ -9,7 +9,9 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from octavo.core.formatting import format_number
 from octavo.core.pagination import Page
+from octavo.core.texts import gettext as _
 from octavo.library import collections, facts
 from octavo.library.collections import Collection, Tag
 from octavo.library.documents import Sort
@@ -134,7 +136,11 @@ async def delete_view(services: ServicesOf, caller: WriteCaller, view: UUID) -> 
 
 pages = APIRouter(include_in_schema=False, prefix="/settings/retention")
 WRONG = 422
-SENTENCES = {"keep_days": f"Enter a number of days from 1 to {MOST_DAYS:,}, or leave it empty."}
+
+
+def _sentences() -> dict[str, str]:
+    most = format_number(MOST_DAYS)
+    return {"keep_days": _("Enter a number of days from 1 to %(most)s, or leave it empty.", most=most)}
 
 
 @pages.get("")
@@ -154,7 +160,7 @@ async def save(
     """Set how many days a collection keeps its documents. If the field is empty, they are kept forever."""
     text = days.strip()
     given = {"keep_days": int(text) if text.isascii() and text.isdecimal() else text or None}
-    wanted, wrong = read_form(CollectionEdit, given, SENTENCES)
+    wanted, wrong = read_form(CollectionEdit, given, _sentences())
     if wanted is None:
         values = {"wrong": wrong["keep_days"], "wrong_at": collection, "written": days}
         return await _show(request, services, frame, WRONG, **values)

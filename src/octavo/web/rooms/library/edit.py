@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput
+from octavo.core.texts import gettext as _
 from octavo.database import Connection
 from octavo.library import changes
 from octavo.library.collections import Collection, Tag, list_collections, list_tags
@@ -28,14 +29,19 @@ WRONG = 422
 MOST_SUGGESTED = 200
 FIELD = "field:"
 Field = Annotated[str, Form(max_length=20_000)]
-SENTENCES = {
-    "title": "Use a single line of at most 500 characters.",
-    "author": "Use a single line of at most 500 characters.",
-    "document_date": "Use a date such as 2026-11-15.",
-    "tags": f"Use at most {changes.MOST_TAGS} tags of at most 200 characters each.",
-    "collection": "Use a single line of at most 200 characters.",
-    "fields": "Use single lines of at most 500 characters.",
-}
+
+
+def _sentences() -> dict[str, str]:
+    """Return the messages for wrong values in the form."""
+    line = _("Use a single line of at most 500 characters.")
+    return {
+        "title": line,
+        "author": line,
+        "document_date": _("Use a date such as 2026-11-15."),
+        "tags": _("Use at most %(most)s tags of at most 200 characters each.", most=changes.MOST_TAGS),
+        "collection": _("Use a single line of at most 200 characters."),
+        "fields": _("Use single lines of at most 500 characters."),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ async def save(  # noqa: PLR0917 - fields of a form
         changed = {name: value for name, value in written.items() if value.strip() != as_written(found)[name]}
         custom = await _changed_fields(request, found)
         given = read_fields(changed) | ({"fields": custom} if custom else {})
-        wanted, wrong = read_form(EditRequest, given, SENTENCES)
+        wanted, wrong = read_form(EditRequest, given, _sentences())
         if wanted is not None and given:
             try:
                 async with connection.transaction():

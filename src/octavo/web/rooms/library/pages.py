@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -15,6 +16,8 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from octavo.core.errors import NotFound
 from octavo.core.formatting import format_bytes
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.core.types import first_day
 from octavo.database import fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
@@ -36,29 +39,33 @@ QUERIES = load_queries("pages")
 ROWS = 50
 MOST_FRAGMENTS = 100
 MOST_SIMILAR = 6
-TABS = {
-    "": "All",
-    "working": "Working",
-    "needs_you": "Needs you",
-    "failed": "Failed",
-    "stored_only": "Stored only",
-}
-SORTS: dict[Sort, str] = {
-    "newest": "Newest first",
-    "oldest": "Oldest first",
-    "title": "By title",
-    "-date": "Latest date first",
-    "date": "Earliest date first",
-    "sender": "By sender",
-    "kind": "By kind",
-    "-amount": "Largest amount first",
-    "amount": "Smallest amount first",
-    "language": "By language",
-    "-size": "Largest file first",
-    "size": "Smallest file first",
-    "collection": "By collection",
-    "state": "By state",
-}
+TABS = Texts(
+    {
+        "": "All",
+        "working": "Working",
+        "needs_you": "Needs you",
+        "failed": "Failed",
+        "stored_only": "Stored only",
+    }
+)
+SORTS: Mapping[Sort, str] = Texts(
+    {
+        "newest": "Newest first",
+        "oldest": "Oldest first",
+        "title": "By title",
+        "-date": "Latest date first",
+        "date": "Earliest date first",
+        "sender": "By sender",
+        "kind": "By kind",
+        "-amount": "Largest amount first",
+        "amount": "Smallest amount first",
+        "language": "By language",
+        "-size": "Largest file first",
+        "size": "Smallest file first",
+        "collection": "By collection",
+        "state": "By state",
+    }
+)
 FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language", "field", "size_min", "size_max")
 VIEWS = {"grid": "cards", "list": ""}
 UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
@@ -125,7 +132,7 @@ class LibraryQuery(BaseModel):
     def by_facts(self) -> list[str]:
         """The values of all active filters on facts, as readable text."""
         sizes = {"size_min": f"> {self.shown_size('size_min')}", "size_max": f"< {self.shown_size('size_max')}"}
-        one_import = ["One import"] if self.filters.import_id else []
+        one_import = [_("One import")] if self.filters.import_id else []
         facts = [sizes.get(name, value.replace("_", " ")) for name in FACTS if (value := str(getattr(self, name)))]
         return [*one_import, *facts]
 

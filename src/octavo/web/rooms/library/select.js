@@ -1,7 +1,7 @@
 // Selecting rows (checkboxes, a range with Shift, a long press on touch) and acting on the selected documents, or on all
 // that match the filters. The selection survives updates.
 
-import { all, count, one } from "../../shell/js/dom.js";
+import { all, format, one, plural, t } from "../../shell/js/dom.js";
 import { request } from "../../shell/js/request.js";
 import { wake } from "../../shell/js/live.js";
 import { list, refresh, refreshAll, rowOf } from "../../shell/js/patch.js";
@@ -12,10 +12,14 @@ const LONG_MS = 500;
 const ADDRESS = "/api/v1/documents/bulk";
 /** Fields of the form, and the fields of the API. @type {Record<string, string>} */
 const FIELDS = { new_collection: "collection", new_author: "author", new_date: "document_date", new_kind: "kind" };
-/** @type {Record<string, string>} */
+/** @type {Record<string, (n: number) => string>} */
 const TAGS = { add_tag: "add_tags", remove_tag: "remove_tags" };
-/** @type {Record<string, string>} */
-const DONE = { edit: "changed", delete: "moved to the trash", retry: "queued again" };
+/** @type {Record<string, (n: number) => string>} */
+const DONE = {
+  edit: (/** @type {number} */ n) => plural("%(number)s document changed.", "%(number)s documents changed.", n),
+  delete: (/** @type {number} */ n) => plural("%(number)s document moved to the trash.", "%(number)s documents moved to the trash.", n),
+  retry: (/** @type {number} */ n) => plural("%(number)s document queued again.", "%(number)s documents queued again.", n),
+};
 
 /** @type {HTMLInputElement | null} */
 let last = null;
@@ -87,10 +91,10 @@ function clear() {
 function showNumbers() {
   const number = every()?.checked ? total() : picked().length;
   const place = one("[data-picked]");
-  if (place) place.textContent = number.toLocaleString("en");
+  if (place) place.textContent = format(number);
   const left = all("#documents > .row").length;
   const matching = one("[data-matching]");
-  if (matching) matching.textContent = Math.max(0, Number(matching.dataset.matching) - shown + left).toLocaleString("en");
+  if (matching) matching.textContent = format(Math.max(0, Number(matching.dataset.matching) - shown + left));
   const none = one("#no-match");
   if (none) list().hidden = !(none.hidden = left > 0);
 }
@@ -142,8 +146,8 @@ async function act(bar, action) {
 
 /** @param {any} answer @param {string} action @param {() => void} back */
 function tell(answer, action, back) {
-  if (answer.error) return complain(`${count(answer.changed, "document")} ${DONE[action]}. Then: ${answer.error.message} (${answer.error.code})`);
-  undoable(`${count(answer.changed, "document")} ${DONE[action]}.`, answer.undo_id ? () => undo(answer.undo_id, back) : undefined);
+  if (answer.error) return complain(`${DONE[action](answer.changed)} ${t("Then: %(error)s", { error: `${t(answer.error.message)} (${answer.error.code})` })}`);
+  undoable(DONE[action](answer.changed), answer.undo_id ? () => undo(answer.undo_id, back) : undefined);
 }
 
 /** @param {string} change @param {() => void} back */

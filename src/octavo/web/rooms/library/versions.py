@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request, Response
 
 from octavo.core.pagination import Page
+from octavo.core.texts import Texts
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.differences import Kind, shorten
 from octavo.library.documents import list_parts, show_document
@@ -28,14 +29,16 @@ router = APIRouter(include_in_schema=False)
 AROUND = 240
 # Comparing long texts keeps a processor busy for a second or two, so only one comparison runs at a time.
 COMPARING_WAIT, COMPARING_BUSY_SECONDS = 20, 2.0
-NAMES = {
-    "document_date": "Date",
-    "page_count": "Pages",
-    "word_count": "Words",
-    "filename": "File",
-    "source_type": "Type",
-    "bytes": "Size",
-}
+NAMES = Texts(
+    {
+        "document_date": "Date",
+        "page_count": "Pages",
+        "word_count": "Words",
+        "filename": "File",
+        "source_type": "Type",
+        "bytes": "Size",
+    }
+)
 
 
 def comparison_limit(_: Services) -> ConcurrencyLimit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -9,6 +10,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.core.errors import BadInput, NotAllowed, NotFound
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.deliver import notifications, subscribers
 from octavo.deliver.deliveries import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
@@ -29,39 +32,45 @@ Back = Annotated[str, Form(max_length=2000)]
 ROWS = 50
 HERE = "/notifications"
 # The page that the link of a notification opens, by the first part of its type.
-OPENERS = {
-    "analysis": "Open analysis",
-    "conversion": "Open conversion",
-    "webhook": "Open recipient",
-    "import": "Open library",
-}
+OPENERS = Texts(
+    {
+        "analysis": "Open analysis",
+        "conversion": "Open conversion",
+        "webhook": "Open recipient",
+        "import": "Open library",
+    }
+)
 webhooks_router = APIRouter(include_in_schema=False, prefix="/settings/webhooks")
 Field = Annotated[str, Form(max_length=4000)]
-CHANNELS = {"webhook": "Webhook", "mail": "Email", "slack": "Slack or compatible chat"}
+CHANNELS = Texts({"webhook": "Webhook", "mail": "Email", "slack": "Slack or compatible chat"})
 # The most useful events; the API offers all of them.
-EVENTS: dict[EventType, str] = {
-    "document.completed": "A document is ready",
-    "import.completed": "An import is finished",
-    "document.failed": "A document could not be processed",
-    "document.rejected": "A file was rejected",
-    "document.created": "A document was added",
-    "document.deleted": "A document was moved to the trash",
-    "analysis.completed": "An analysis is complete",
-    "analysis.failed": "An analysis failed",
-    "analysis.stalled": "An analysis stalled",
-    "analysis.abandoned": "An analysis was abandoned",
-    "conversion.completed": "A conversion is complete",
-    "conversion.needs_review": "A conversion needs review",
-    "conversion.failed": "A conversion failed",
-    "conversion.batch": "A batch of conversions is done",
-    "job.failed": "A job failed",
-    "job.dead_letter": "A job failed for good",
-}
-WRONG = {
-    "channel": "Choose a channel.",
-    "address": "Enter an address of at most 2,000 characters, without spaces.",
-    "events": "Choose at least one event.",
-}
+EVENTS: Mapping[EventType, str] = Texts(
+    {
+        "document.completed": "A document is ready",
+        "import.completed": "An import is finished",
+        "document.failed": "A document could not be processed",
+        "document.rejected": "A file was rejected",
+        "document.created": "A document was added",
+        "document.deleted": "A document was moved to the trash",
+        "analysis.completed": "An analysis is complete",
+        "analysis.failed": "An analysis failed",
+        "analysis.stalled": "An analysis stalled",
+        "analysis.abandoned": "An analysis was abandoned",
+        "conversion.completed": "A conversion is complete",
+        "conversion.needs_review": "A conversion needs review",
+        "conversion.failed": "A conversion failed",
+        "conversion.batch": "A batch of conversions is done",
+        "job.failed": "A job failed",
+        "job.dead_letter": "A job failed for good",
+    }
+)
+WRONG = Texts(
+    {
+        "channel": "Choose a channel.",
+        "address": "Enter an address of at most 2,000 characters, without spaces.",
+        "events": "Choose at least one event.",
+    }
+)
 
 
 @router.get("")
@@ -94,8 +103,8 @@ async def list_notifications(
 
 def _resolver(notification: Notification, people: dict[UUID, str]) -> str:
     if notification.resolved_by is None:
-        return LOCAL_OWNER
-    return people.get(notification.resolved_by, "a former member")
+        return _(LOCAL_OWNER)
+    return people.get(notification.resolved_by, _("a former member"))
 
 
 @router.post("/read")
@@ -126,7 +135,7 @@ async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsF
 
 async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
     if frame.caller.is_anonymous:
-        raise NotAllowed("Create an account to add recipients.")
+        raise NotAllowed(_("Create an account to add recipients."))
     async with services.database.connection() as connection:
         found = await subscribers.list_subscribers(connection, frame.caller.owner_id)
     more = {"hooks": found, "hook": None, "channels": CHANNELS, "events": EVENTS, "usual": DEFAULT_EVENTS}
@@ -272,10 +281,10 @@ async def ask_to_delete(request: Request, services: ServicesOf, frame: SettingsF
     async with services.database.connection() as connection:
         hook = await subscribers.show_subscriber(connection, frame.caller.owner_id, webhook)
     question = Question(
-        title=f"Delete {hook.address}?",
-        text="No more events will be sent, and the delivery log will be deleted.",
+        title=_("Delete %(address)s?", address=hook.address),
+        text=_("No more events will be sent, and the delivery log will be deleted."),
         action=f"/settings/webhooks/{webhook}/delete",
-        verb="Delete",
+        verb=_("Delete"),
         keep=f"/settings/webhooks/{webhook}",
     )
     return ask(request, question, frame)

@@ -9,6 +9,8 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.texts import gettext as _
+from octavo.core.texts import mark
 from octavo.core.types import JobStatus
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.queue import CANCELLABLE, RETRYABLE, cancel_jobs, discard_dead_letters, prioritise_jobs, retry_jobs
@@ -30,7 +32,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False, prefix="/operations/jobs")
 QUERIES = load_queries("operations")
 ROWS = 50
-TABS = {"": "Open", **{name: words for name, (words, _) in STATES.items()}, **OTHER_STATES}
+TABS = {"": mark("Open"), **{name: words for name, (words, _) in STATES.items()}, **OTHER_STATES}
 
 
 @router.get("")
@@ -155,7 +157,7 @@ async def discard(
 ) -> Response:
     here = f"/operations/jobs/{job}"
     if not confirmed:
-        return ask(request, Question("Discard 1 failed job?", STAYS, f"{here}/discard", "Discard 1", here), frame)
+        return ask(request, Question(_("Discard 1 failed job?"), STAYS, f"{here}/discard", _("Discard 1"), here), frame)
     async with services.database.transaction() as connection:
         await discard_dead_letters(connection, [job])
     return back_to(here)

@@ -2,7 +2,7 @@
 
 import { fetchPiece } from "../../shell/js/request.js";
 import { confirm } from "../../shell/js/dialog.js";
-import { all, count, make, one, parse } from "../../shell/js/dom.js";
+import { all, make, one, parse, plural, t } from "../../shell/js/dom.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
 
@@ -50,7 +50,7 @@ function showLetters(fresh) {
   else for (const row of letters.children) row.classList.toggle("leaving", !now.has(row.id));
   const arrived = isFree ? 0 : [...now].filter((id) => !known.has(id)).length;
   one("#op-arrived").hidden = !arrived;
-  one("#op-arrived").textContent = `${arrived} new · Show`;
+  one("#op-arrived").textContent = `${t("%(number)s new", { number: arrived })} · ${t("Show")}`;
   tally();
 }
 
@@ -61,7 +61,7 @@ function tally() {
   const every = one("[data-all]", form);
   one("#op-verbs").hidden = !boxes().length;
   one("[data-picked]", form).hidden = !number;
-  one("[data-picked]", form).textContent = `${number} selected`;
+  one("[data-picked]", form).textContent = t("%(number)s selected", { number });
   every.checked = number > 0 && number === boxes().length;
   every.indeterminate = number > 0 && number < boxes().length;
   for (const verb of all("[name=action]", form)) verb.disabled = !number;
@@ -74,9 +74,9 @@ async function submit(event) {
   event.preventDefault();
   const number = picked().length;
   const question = {
-    title: `Discard ${count(number, "failed job")}?`,
-    text: "The jobs are removed from this list. Their documents and events are kept.",
-    verb: `Discard ${number}`,
+    title: plural("Discard %(number)s failed job?", "Discard %(number)s failed jobs?", number),
+    text: t("The jobs are removed from this list. Their documents and events are kept."),
+    verb: t("Discard %(number)s", { number }),
   };
   if (!(await confirm(question))) return;
   const fields = { action: "discard", confirmed: "true" };

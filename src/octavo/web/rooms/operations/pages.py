@@ -13,7 +13,9 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from octavo.ai.budgets import Budgets
 from octavo.ai.circuits import Circuit, list_circuits, try_now
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
-from octavo.core.formatting import count_of, format_span
+from octavo.core.formatting import count_of, format_number, format_span
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
 from octavo.core.types import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.queue import requeue_dead_letters
@@ -36,15 +38,15 @@ router = APIRouter(include_in_schema=False, prefix="/operations")
 QUERIES = load_queries("operations")
 MOST_LETTERS = 50
 CHART_HOURS = 24
-STAYS = "The jobs are removed from this list. Their documents and events are kept."
+STAYS = mark("The jobs are removed from this list. Their documents and events are kept.")
 # The follow-up action of each way to discard a job, and the text of its confirmation.
 DISCARDS: dict[str, tuple[AfterDiscard, str]] = {
     "discard": ("nothing", STAYS),
     "discard_restart": (
         "restart",
-        "The results of the jobs are deleted, and the jobs run again from the beginning.",
+        mark("The results of the jobs are deleted, and the jobs run again from the beginning."),
     ),
-    "discard_fail": ("fail_parent", "The analyses are marked as failed. Existing answers are kept."),
+    "discard_fail": ("fail_parent", mark("The analyses are marked as failed. Existing answers are kept.")),
 }
 STEP = timedelta(minutes=30)
 MINUTE = timedelta(minutes=1)
@@ -174,7 +176,7 @@ async def change_letters(
     If one of them has changed in the meantime, none is changed.
     """
     if not ids:
-        raise BadInput("Select at least one job first.")
+        raise BadInput(_("Select at least one job first."))
     if action in DISCARDS and not confirmed:
         return ask(request, _question(ids, action), frame)
     async with services.database.transaction() as connection:
@@ -187,10 +189,10 @@ async def change_letters(
 
 def _question(ids: Sequence[UUID], action: str) -> Question:
     return Question(
-        title=f"Discard {count_of(len(ids), 'failed job')}?",
+        title=_("Discard %(count)s?", count=count_of(len(ids), "failed job")),
         text=DISCARDS[action][1],
         action="/operations/dead-letters",
-        verb=f"Discard {len(ids):,}",
+        verb=_("Discard %(count)s", count=format_number(len(ids))),
         keep="/operations",
         fields=[("action", action), *(("ids", str(one)) for one in ids)],
     )
@@ -289,23 +291,23 @@ def round_up(number: int) -> int:
 SLOW_AFTER = timedelta(minutes=10)
 # The filters in order, with label and tone.
 STATES: dict[str, tuple[str, Tone]] = {
-    "queued": ("Queued", ""),
-    "working": ("Working", ""),
-    "backing_off": ("Waiting to retry", ""),
-    "paused": ("Paused", "warn"),
-    "failed": ("Failed", "bad"),
-    "dead_letter": ("Failed for good", "bad"),
+    "queued": (mark("Queued"), ""),
+    "working": (mark("Working"), ""),
+    "backing_off": (mark("Waiting to retry"), ""),
+    "paused": (mark("Paused"), "warn"),
+    "failed": (mark("Failed"), "bad"),
+    "dead_letter": (mark("Failed for good"), "bad"),
 }
 # Hidden in the list without a filter.
-OTHER_STATES = {"complete": "Done", "cancelled": "Cancelled"}
+OTHER_STATES = Texts({"complete": "Done", "cancelled": "Cancelled"})
 CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
-    JobStatus.QUEUED: ("", "clock", "Queued"),
-    JobStatus.PROCESSING: ("run", "again", "Working"),
-    JobStatus.COMPLETE: ("ok", "check", "Done"),
-    JobStatus.FAILED: ("bad", "error", "Failed"),
-    JobStatus.DEAD_LETTER: ("bad", "error", "Failed for good"),
-    JobStatus.PAUSED: ("warn", "pause", "Paused"),
-    JobStatus.CANCELLED: ("", "close", "Cancelled"),
+    JobStatus.QUEUED: ("", "clock", mark("Queued")),
+    JobStatus.PROCESSING: ("run", "again", mark("Working")),
+    JobStatus.COMPLETE: ("ok", "check", mark("Done")),
+    JobStatus.FAILED: ("bad", "error", mark("Failed")),
+    JobStatus.DEAD_LETTER: ("bad", "error", mark("Failed for good")),
+    JobStatus.PAUSED: ("warn", "pause", mark("Paused")),
+    JobStatus.CANCELLED: ("", "close", mark("Cancelled")),
 }
 
 
@@ -324,19 +326,25 @@ class Health:
 
 def describe_health(checks: Sequence[Check], workers: Sequence[WorkerView], waits: timedelta | None) -> Health:
     """Describe the most severe problems: failed checks and missing workers or, if there are none, a slow queue."""
-    down = tuple(f"The {check.name} check failed: {check.detail}" for check in checks if not check.ok)
+    down = tuple(
+        _("The %(name)s check failed: %(detail)s", name=check.name, detail=check.detail)
+        for check in checks
+        if not check.ok
+    )
     if not any(worker.alive for worker in workers):
-        down += ("No worker is running, so no jobs are processed. Start one with `octavo worker`.",)
+        down += (_("No worker is running, so no jobs are processed. Start one with `octavo worker`."),)
     if down:
-        return Health("bad", "error", "Not healthy", down)
+        return Health("bad", "error", _("Not healthy"), down)
     if waits and waits > SLOW_AFTER:
-        return Health("warn", "warning", "Slow", (f"A job has been waiting for {format_span(waits)}.",))
-    return Health("ok", "check", "Healthy", ())
+        return Health(
+            "warn", "warning", _("Slow"), (_("A job has been waiting for %(time)s.", time=format_span(waits)),)
+        )
+    return Health("ok", "check", _("Healthy"), ())
 
 
 def describe_load(workers: Sequence[WorkerView], waits: timedelta | None, dead_letters: int) -> list[str]:
     alive = count_of(sum(worker.alive for worker in workers), "worker")
-    waiting = f"oldest waiting {format_span(waits)}" if waits else "no jobs waiting"
+    waiting = _("oldest waiting %(time)s", time=format_span(waits)) if waits else _("no jobs waiting")
     return [alive, waiting, *([count_of(dead_letters, "failed job")] if dead_letters else [])]
 
 

@@ -8,86 +8,96 @@ from typing import Any, cast
 from uuid import UUID
 
 from octavo.connect.comparisons import KIND as COMPARISON
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import EventView
 
 QUERIES = load_queries("reader")
-SENTENCES = {
-    "created": "Queued",
-    "queued": "Queued",
-    "processing": "Started",
-    "retry": "Queued for another attempt",
-    "try_now": "Next attempt started early",
-    "complete": "Finished",
-    "failed": "Failed",
-    "dead_letter": "Failed for good",
-    "paused": "Paused",
-    "cancelled": "Cancelled",
-    "deduplicated": "Same file added again",
-    "deleted": "Moved to the trash",
-    "restored": "Restored from the trash",
-    "downloaded": "Original downloaded",
-    "superseded": "New version added",
-    "expired": "Expired conversion files deleted",
-    "analysis.created": "Analysis requested",
-    "analysis.queued": "Analysis queued",
-    "analysis.analyzing": "Analysis planned",
-    "analysis.processing": "Analysis running",
-    "analysis.consolidating": "Combining answers",
-    "analysis.completed": "Analysis complete",
-    "analysis.failed": "Analysis failed",
-    "analysis.stalled": "Analysis stalled",
-    "analysis.abandoned": "Analysis abandoned",
-    "analysis.stopped": "Analysis stopped",
-}
+SENTENCES = Texts(
+    {
+        "created": "Queued",
+        "queued": "Queued",
+        "processing": "Started",
+        "retry": "Queued for another attempt",
+        "try_now": "Next attempt started early",
+        "complete": "Finished",
+        "failed": "Failed",
+        "dead_letter": "Failed for good",
+        "paused": "Paused",
+        "cancelled": "Cancelled",
+        "deduplicated": "Same file added again",
+        "deleted": "Moved to the trash",
+        "restored": "Restored from the trash",
+        "downloaded": "Original downloaded",
+        "superseded": "New version added",
+        "expired": "Expired conversion files deleted",
+        "analysis.created": "Analysis requested",
+        "analysis.queued": "Analysis queued",
+        "analysis.analyzing": "Analysis planned",
+        "analysis.processing": "Analysis running",
+        "analysis.consolidating": "Combining answers",
+        "analysis.completed": "Analysis complete",
+        "analysis.failed": "Analysis failed",
+        "analysis.stalled": "Analysis stalled",
+        "analysis.abandoned": "Analysis abandoned",
+        "analysis.stopped": "Analysis stopped",
+    }
+)
 # Events of the job that compares a document with the others.
-COMPARISON_SENTENCES = {
-    "created": "Comparison queued",
-    "queued": "Comparison queued",
-    "processing": "Comparison started",
-    "retry": "Comparison queued for another attempt",
-    "complete": "Comparison finished",
-    "failed": "Comparison failed",
-    "dead_letter": "Comparison failed for good",
-    "paused": "Comparison paused",
-    "cancelled": "Comparison cancelled",
-}
-JOB_NAMES = {
-    "process_document": "Processing",
-    "detect_connections": "Comparison",
-    "embed_document": "Indexing",
-    "embed_tags": "Tag indexing",
-    "analyse_document": "Analysis",
-    "answer_segment": "Part of an analysis",
-    "consolidate_answers": "Combining the answers of an analysis",
-    "convert": "Conversion",
-}
+COMPARISON_SENTENCES = Texts(
+    {
+        "created": "Comparison queued",
+        "queued": "Comparison queued",
+        "processing": "Comparison started",
+        "retry": "Comparison queued for another attempt",
+        "complete": "Comparison finished",
+        "failed": "Comparison failed",
+        "dead_letter": "Comparison failed for good",
+        "paused": "Comparison paused",
+        "cancelled": "Comparison cancelled",
+    }
+)
+JOB_NAMES = Texts(
+    {
+        "process_document": "Processing",
+        "detect_connections": "Comparison",
+        "embed_document": "Indexing",
+        "embed_tags": "Tag indexing",
+        "analyse_document": "Analysis",
+        "answer_segment": "Part of an analysis",
+        "consolidate_answers": "Combining the answers of an analysis",
+        "convert": "Conversion",
+    }
+)
 # The result of each finished stage.
-STAGES = {
-    "fetched": "Fetched",
-    "inherited": "Reused existing results",
-    "pictured": "Created page previews",
-    "reading": "Read some pages",
-    "recognising": "Recognised the text of a page",
-    "extracted": "Read the file",
-    "markdown_saved": "Saved the text",
-    "rewriting": "A model wrote part of the text",
-    "rewritten": "A model wrote the text",
-    "chunked": "Split into passages",
-    "parts_added": "Added a file from the archive or email",
-    "facts_found": "Found facts",
-    "classified": "Classified",
-    "describing": "Described some passages",
-    "enriched": "Described the passages",
-    "indexing": "Indexed some passages",
-    "embedded": "Indexed",
-    "improvement_planned": "Summary made without a model; will be improved",
-    "improved": "Description improved",
-    "connected": "Connected",
-    "planned": "Planned an analysis",
-    "cutting": "Prepared pages for an analysis",
-    "lined_up": "Queued an analysis",
-}
+STAGES = Texts(
+    {
+        "fetched": "Fetched",
+        "inherited": "Reused existing results",
+        "pictured": "Created page previews",
+        "reading": "Read some pages",
+        "recognising": "Recognised the text of a page",
+        "extracted": "Read the file",
+        "markdown_saved": "Saved the text",
+        "rewriting": "A model wrote part of the text",
+        "rewritten": "A model wrote the text",
+        "chunked": "Split into passages",
+        "parts_added": "Added a file from the archive or email",
+        "facts_found": "Found facts",
+        "classified": "Classified",
+        "describing": "Described some passages",
+        "enriched": "Described the passages",
+        "indexing": "Indexed some passages",
+        "embedded": "Indexed",
+        "improvement_planned": "Summary made without a model; will be improved",
+        "improved": "Description improved",
+        "connected": "Connected",
+        "planned": "Planned an analysis",
+        "cutting": "Prepared pages for an analysis",
+        "lined_up": "Queued an analysis",
+    }
+)
 FIELDS = {"title": "title", "author": "author", "document_date": "date", "tags": "tags", "collection": "collection"}
 TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "warn", "analysis.failed": "bad"}
 
@@ -132,7 +142,11 @@ def _sentence(kind: str, detail: dict[str, Any]) -> str:
         return stage_done(str(detail.get("stage", "")))
     if kind == "edited":
         fields = [FIELDS.get(str(name), str(name)) for name in detail.get("fields", ())]
-        return f"Changed {' and '.join(filter(None, [', '.join(fields[:-1]), *fields[-1:]]))}" if fields else "Changed"
+        return (
+            _("Changed %(fields)s", fields=" and ".join(filter(None, [", ".join(fields[:-1]), *fields[-1:]])))
+            if fields
+            else _("Changed")
+        )
     return SENTENCES.get(kind, kind.replace("_", " ").capitalize())
 
 
@@ -145,4 +159,4 @@ def _more(detail: dict[str, Any]) -> str | None:
     if isinstance(seconds, int | float):
         return f"{seconds:.1f} s" if seconds >= 0.1 else "instantly"  # noqa: PLR2004 - nobody notices less
     attempt = detail.get("attempt")
-    return f"attempt {attempt}" if isinstance(attempt, int) and attempt > 1 else None
+    return _("attempt %(attempt)s", attempt=attempt) if isinstance(attempt, int) and attempt > 1 else None

@@ -1,6 +1,6 @@
 // The page with all highlights: a deleted highlight can be restored.
 
-import { all, one } from "../../shell/js/dom.js";
+import { all, one, t } from "../../shell/js/dom.js";
 import { request } from "../../shell/js/request.js";
 import { complain, undoable } from "../../shell/js/toast.js";
 
@@ -30,7 +30,7 @@ document.addEventListener("submit", async (event) => {
   try {
     await call(`/highlights/${item.dataset.highlight}`, "DELETE");
     setHidden(item, true);
-    undoable("Highlight deleted.", () => restore(item).catch(complain));
+    undoable(t("Highlight deleted."), () => restore(item).catch(complain));
   } catch (error) {
     complain(error);
   }

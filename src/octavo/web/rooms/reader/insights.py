@@ -8,6 +8,8 @@ from uuid import UUID
 
 from octavo.core.formatting import format_full_date, format_money
 from octavo.core.settings import Settings
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
 from octavo.facts.confidence import REVIEW
@@ -20,7 +22,7 @@ MOST_RELATED, MOST_TAGS, MOST_SIMILAR = 5, 5, 6
 # A weaker polarity is called neutral.
 CLEAR_POLARITY = 0.15
 # The least importance of each label, from 0 to 1.
-IMPORTANCE = ((0.66, "High"), (0.33, "Medium"), (0.0, "Low"))
+IMPORTANCE = ((0.66, mark("High")), (0.33, mark("Medium")), (0.0, mark("Low")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def describe_tone(polarity: float | None, emotion: str | None) -> str | None:
     """Describe the tone, for example “Negative, fear”. Returns None if it is unknown."""
     if polarity is None:
         return None
-    word = "Neutral" if abs(polarity) < CLEAR_POLARITY else "Positive" if polarity > 0 else "Negative"
+    word = _("Neutral") if abs(polarity) < CLEAR_POLARITY else _("Positive") if polarity > 0 else _("Negative")
     return f"{word}, {emotion}" if emotion and emotion not in {"unknown", "neutral"} else word
 
 
@@ -86,7 +88,7 @@ def describe_importance(importance: float | None) -> str | None:
     if importance is None:
         return None
     label = next((word for least, word in IMPORTANCE if importance >= least), IMPORTANCE[-1][1])
-    return f"{label} ({importance:.0%})"
+    return f"{_(label)} ({importance:.0%})"
 
 
 async def find_neighbours(database: Database, settings: Settings, owner: UUID, document: Document) -> Neighbours:
@@ -103,26 +105,30 @@ async def find_neighbours(database: Database, settings: Settings, owner: UUID, d
 
 # Facts --------------------------------------------------------------------------------------------------------------
 
-_LABELS = {
-    "kind": "Kind",
-    "number": "Number",
-    "due_date": "Due",
-    "iban": "IBAN",
-    "vat_id": "VAT id",
-    "doi": "DOI",
-    "isbn": "ISBN",
-    "order_id": "Order number",
-    "account_id": "Customer number",
-    "register_id": "Register number",
-}
-_SOURCES = {
-    "metadata": "from the metadata of the file, not printed",
-    "layout": "printed",
-    "rule": "printed",
-    "mapping": "found by a conversion",
-    "model": "read by a model",
-    "person": "entered by a person",
-}
+_LABELS = Texts(
+    {
+        "kind": "Kind",
+        "number": "Number",
+        "due_date": "Due",
+        "iban": "IBAN",
+        "vat_id": "VAT id",
+        "doi": "DOI",
+        "isbn": "ISBN",
+        "order_id": "Order number",
+        "account_id": "Customer number",
+        "register_id": "Register number",
+    }
+)
+_SOURCES = Texts(
+    {
+        "metadata": "from the metadata of the file, not printed",
+        "layout": "printed",
+        "rule": "printed",
+        "mapping": "found by a conversion",
+        "model": "read by a model",
+        "person": "entered by a person",
+    }
+)
 _SURE, _PROBABLE = 0.95, REVIEW
 
 
@@ -155,7 +161,7 @@ def show_fact(fact: FactView, document: Document) -> ShownFact:
         label=fact_label(fact.name),
         shown=_shown_value(fact, document),
         entered=fact.value,
-        source=_SOURCES[fact.source] if fact.quote or fact.source in {"metadata", "person", "model"} else "by rules",
+        source=_SOURCES[fact.source] if fact.quote or fact.source in {"metadata", "person", "model"} else _("by rules"),
         certainty=_certainty(fact),
         page=fact.page,
         quote=fact.quote,

@@ -20,6 +20,7 @@ from octavo.connect.connections import (
     read_weights,
 )
 from octavo.core.errors import BadInput
+from octavo.core.texts import gettext as _
 from octavo.database import Connection
 from octavo.facts.sheet import NAMES
 from octavo.jobs.views import find_jobs, list_jobs
@@ -334,7 +335,7 @@ async def correct_fact(
     """Correct a fact. An empty value means that the document does not have this fact."""
     ident = read_id(document)
     if name not in NAMES:
-        raise BadInput("Unknown fact.")
+        raise BadInput(_("Unknown fact."))
     async with services.database.transaction() as connection:
         await edit_documents(connection, caller.owner_id, [ident], Edit(facts={name: value.strip() or None}))
     return back_to(f"/documents/{ident}?panel=about#facts")

@@ -1,7 +1,7 @@
 // The connections panel: its buttons work without leaving the page, and new connections appear live. While the list is
 // in use, new ones wait behind a button, so that nothing moves under the pointer.
 
-import { all, isField, make, one, parse } from "../../shell/js/dom.js";
+import { all, isField, make, one, parse, t } from "../../shell/js/dom.js";
 import { request, fetchPiece } from "../../shell/js/request.js";
 import { onEvent, onLost, wake } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
@@ -71,7 +71,7 @@ async function refresh() {
   if (list.innerHTML === shown.innerHTML) return;
   if (!holder.matches(":hover") && !holder.contains(document.activeElement)) return put(list);
   if (one(".news", holder)) return;
-  const button = make("button", { class: "button news", type: "button" }, "New connections · Show");
+  const button = make("button", { class: "button news", type: "button" }, `${t("New connections")} · ${t("Show")}`);
   button.addEventListener("click", () => showList().catch(complain));
   holder.prepend(button);
 }
@@ -90,7 +90,7 @@ async function post(address, body) {
     wake();
     await request(address, { method: "POST", body });
     await showList();
-    one("#announcements").textContent = "Connections updated.";
+    one("#announcements").textContent = t("Connections updated.");
   } catch (error) {
     complain(error);
   }

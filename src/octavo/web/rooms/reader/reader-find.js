@@ -1,6 +1,6 @@
 // Find in the document: searches the whole stored text, marks the matches in the loaded part, and moves between them.
 
-import { all, isField, one } from "../../shell/js/dom.js";
+import { all, format, isField, one, t } from "../../shell/js/dom.js";
 import { request } from "../../shell/js/request.js";
 import { complain } from "../../shell/js/toast.js";
 import { findRanges, foldWords } from "./reader-text.js";
@@ -68,7 +68,7 @@ function mark() {
 
 function say() {
   const words = field.value.trim();
-  one("#find-count").textContent = !words ? "" : !total ? "No matches" : `${(now + 1).toLocaleString("en")} of ${total.toLocaleString("en")}`;
+  one("#find-count").textContent = !words ? "" : !total ? t("No matches") : t("%(done)s of %(total)s", { done: format(now + 1), total: format(total) });
 }
 
 /** Goes to a match. If it is not loaded, the page is opened there. @param {number} at */

@@ -1,7 +1,7 @@
 // Highlights and notes: marks them in the text, and adds one for the selected text. The selected text can also be copied
 // with its source.
 
-import { all, canWrite, isField, make, one, parse } from "../../shell/js/dom.js";
+import { all, canWrite, isField, make, one, parse, t } from "../../shell/js/dom.js";
 import { fetchPiece, request } from "../../shell/js/request.js";
 import { throttled } from "../../shell/js/throttle.js";
 import { complain, toast, undoable } from "../../shell/js/toast.js";
@@ -9,6 +9,8 @@ import { togglePanel } from "./reader-panels.js";
 import { BLOCKS, letters, markQuote, textNodes } from "./reader-text.js";
 
 const COLOURS = ["yellow", "green", "blue", "pink"];
+/** @type {Record<string, string>} */
+const IN_COLOUR = { yellow: t("Highlight in yellow"), green: t("Highlight in green"), blue: t("Highlight in blue"), pink: t("Highlight in pink") };
 const SETTLE_MS = 150;
 // How much text before a selection is sent. It tells apart passages with the same words.
 const CONTEXT = 80;
@@ -63,7 +65,7 @@ const add = (passage) => call(`/documents/${holder.dataset.document}/highlights`
 function offerUndo(item) {
   const { chunk, colour, before } = item.dataset;
   const passage = { quote: one("blockquote", item).textContent, text_before: before, colour, note: one(".why", item)?.textContent ?? "" };
-  if (chunk) undoable("Highlight deleted.", () => add(passage).then(refresh).catch(complain));
+  if (chunk) undoable(t("Highlight deleted."), () => add(passage).then(refresh).catch(complain));
 }
 
 /** @param {SubmitEvent} event */
@@ -78,7 +80,7 @@ async function send(event) {
     else await (form.dataset.of ? call(path, "PATCH", values) : add(values));
     if (deletes) offerUndo(/** @type {HTMLElement} */ (form.closest("[data-highlight]")));
     await refresh();
-    one("#announcements").textContent = deletes ? "Highlight deleted." : "Highlight saved.";
+    one("#announcements").textContent = deletes ? t("Highlight deleted.") : t("Highlight saved.");
     one(`[data-highlight="${form.dataset.of}"] summary, #highlights summary`)?.focus({ preventScroll: true });
   } catch (error) {
     complain(error);
@@ -138,10 +140,10 @@ async function copy() {
   const { chunk } = found.passage.dataset;
   const page = found.passage.closest(".leaf")?.dataset.page;
   const address = `${location.origin}/documents/${holder.dataset.document}?c=${chunk}#c-${chunk}`;
-  const source = `${one(".reader-bar h1").textContent}${page ? `, p. ${page}` : ""}. ${address}`;
+  const source = `${one(".reader-bar h1").textContent}${page ? `, ${t("p. %(page)s", { page })}` : ""}. ${address}`;
   await navigator.clipboard.writeText(`\u201c${found.quote.replace(/\s+/g, " ").trim()}\u201d\n${source}`);
   bar.hidden = true;
-  toast("Copied with its source.");
+  toast(t("Copied with its source."));
 }
 
 /** @param {string} colour @param {boolean} [edit] */
@@ -153,7 +155,7 @@ async function highlight(colour, edit) {
     getSelection()?.removeAllRanges();
     bar.hidden = true;
     await refresh();
-    one("#announcements").textContent = "Highlighted.";
+    one("#announcements").textContent = t("Highlighted.");
     if (edit) show(made.id, true);
   } catch (error) {
     complain(error);
@@ -161,14 +163,14 @@ async function highlight(colour, edit) {
 }
 
 /** @param {string} colour */
-const dot = (colour) => make("button", { class: `dot ${colour}`, type: "button", title: `Highlight in ${colour}${colour === "yellow" ? " (h)" : ""}`, "aria-label": `Highlight in ${colour}`, click: () => highlight(colour) });
+const dot = (colour) => make("button", { class: `dot ${colour}`, type: "button", title: `${IN_COLOUR[colour]}${colour === "yellow" ? " (h)" : ""}`, "aria-label": IN_COLOUR[colour], click: () => highlight(colour) });
 /** @param {string} word @param {string} title @param {() => void} click */
 const button = (word, title, click) => make("button", { class: "button plain", type: "button", title, click }, word);
 const bar = make(
   "div",
-  { class: "mark-bar", role: "toolbar", "aria-label": "Selected text", hidden: true, mousedown: (/** @type {Event} */ event) => event.preventDefault(), keydown: moveInBar },
-  ...(canWrite() ? [...COLOURS.map(dot), button("Note", "Note (Shift H)", () => highlight("yellow", true))] : []),
-  ...(navigator.clipboard ? [button("Copy", "Copy with the source (y)", () => copy().catch(complain))] : []),
+  { class: "mark-bar", role: "toolbar", "aria-label": t("Selected text"), hidden: true, mousedown: (/** @type {Event} */ event) => event.preventDefault(), keydown: moveInBar },
+  ...(canWrite() ? [...COLOURS.map(dot), button(t("Note"), t("Note (Shift H)"), () => highlight("yellow", true))] : []),
+  ...(navigator.clipboard ? [button(t("Copy"), t("Copy with the source (y)"), () => copy().catch(complain))] : []),
 );
 
 /** Arrow keys move between the buttons, as in every toolbar. @param {KeyboardEvent} event */

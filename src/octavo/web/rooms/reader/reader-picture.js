@@ -1,6 +1,6 @@
 // Page pictures: the current page next to the text, and any page enlarged. Marked passages are also marked on their page.
 
-import { all, one } from "../../shell/js/dom.js";
+import { all, one, t } from "../../shell/js/dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WHOLE = 10_000;
@@ -141,7 +141,7 @@ function show(view, number) {
     view.dataset.page = String(number);
     one(".boxes", view).replaceChildren();
     const image = one("img", view);
-    image.alt = `Page ${number}`;
+    image.alt = t("Page %(number)s", { number });
     image.src = address(view, number);
     if (view === beside) for (const link of all(".where [data-picture]")) link.href = address(enlarged, number);
   } else draw(view);

@@ -1,6 +1,6 @@
 // The reading position: marks the current heading and page while scrolling, and moves between passages and pages.
 
-import { all, canWrite, one } from "../../shell/js/dom.js";
+import { all, canWrite, one, t } from "../../shell/js/dom.js";
 import { request } from "../../shell/js/request.js";
 import { throttled } from "../../shell/js/throttle.js";
 import { toast } from "../../shell/js/toast.js";
@@ -43,7 +43,7 @@ function resume() {
   const target = chunk && !location.hash && document.getElementById(`c-${chunk}`);
   if (!target) return;
   target.scrollIntoView({ block: "start" });
-  toast(number ? `Continued on page ${number}.` : "Continued where you stopped.", { verb: "Go to the beginning", href: `${address}?at=0` });
+  toast(number ? t("Continued on page %(page)s.", { page: number }) : t("Continued where you stopped."), { verb: t("Go to the beginning"), href: `${address}?at=0` });
 }
 
 /** Keeps the reading position on the server while the person scrolls. */

@@ -1,7 +1,7 @@
 // The reader: loads more text while scrolling, marks the reading position, and offers a newer text. Text on the page is
 // never changed while it is read.
 
-import { all, isField, one, parse } from "../../shell/js/dom.js";
+import { all, isField, one, parse, t } from "../../shell/js/dom.js";
 import { fetchPiece } from "../../shell/js/request.js";
 import { onEvent, onLost } from "../../shell/js/live.js";
 import { throttled } from "../../shell/js/throttle.js";
@@ -69,7 +69,7 @@ function turn(link, piece, side) {
   if (!start) return link.parentElement?.remove();
   link.setAttribute("href", `${leaves.dataset.address}?at=${start}`);
   const words = [...link.childNodes].find((node) => node instanceof Text && node.data.trim());
-  if (words) words.textContent = piece.dataset[`${side}Label`] || (side === "later" ? "Later text" : "Earlier text");
+  if (words) words.textContent = piece.dataset[`${side}Label`] || (side === "later" ? t("Later text") : t("Earlier text"));
 }
 
 const isPhone = matchMedia("(max-width: 720px)");
@@ -181,8 +181,8 @@ function startCopying() {
     button.hidden = false;
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(button.dataset.copyText);
-      button.title = "Copied";
-      one("#announcements").textContent = "Copied.";
+      button.title = t("Copied");
+      one("#announcements").textContent = t("Copied.");
     });
   }
 }

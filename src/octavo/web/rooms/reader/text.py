@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit
 from uuid import UUID
 
+from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.language.markdown_segments import blank_markup
 from octavo.language.text_positions import find_words
@@ -84,7 +85,11 @@ class OpenText:
         if not sheets:
             return None
         first, last = sheets[0].label or sheets[0].number, sheets[-1].label or sheets[-1].number
-        return f"Page {first}" if first == last else f"Pages {first}–{last}"  # noqa: RUF001 - a span
+        return (
+            _("Page %(first)s", first=first)
+            if first == last
+            else _("Pages %(first)s\N{EN DASH}%(last)s", first=first, last=last)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Two passages can be opened next to each other: the first one is chosen with `bes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlencode
@@ -17,6 +17,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.languages import primary_language
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
 from octavo.core.types import first_day
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_progress
@@ -36,16 +38,18 @@ QUERIES = load_queries("search")
 HITS, OF_ONE, MOST_TAGS, MOST_MARKED = 30, 4, 40, 3
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _CHOSEN = re.compile(f"({_UUID}):({_UUID})")
-REASONS: dict[Why, str] = {
-    "words": "Matches by words",
-    "meaning": "Matches by meaning",
-    "both": "Matches by words and meaning",
-    "title": "Matches the title",
-    "tag": "Matches the tag",
-    "filename": "Matches the file name",
-}
-NO_TEXT = "This document has no text."
-MODES: dict[Mode, str] = {"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"}
+REASONS: Mapping[Why, str] = Texts(
+    {
+        "words": "Matches by words",
+        "meaning": "Matches by meaning",
+        "both": "Matches by words and meaning",
+        "title": "Matches the title",
+        "tag": "Matches the tag",
+        "filename": "Matches the file name",
+    }
+)
+NO_TEXT = mark("This document has no text.")
+MODES: Mapping[Mode, str] = Texts({"hybrid": "Words and meaning", "text": "Words", "semantic": "Meaning"})
 Text = Annotated[str, Field(max_length=500)]
 Language = Annotated[Text, AfterValidator(lambda tag: primary_language(tag) or "")]
 
@@ -216,7 +220,7 @@ def group(hits: Iterable[SearchHit]) -> list[Group]:
         place = f"?c={hit.chunk_id}#c-{hit.chunk_id}" if hit.chunk_id else ""
         heading = " / ".join(part for part in hit.heading_path if part != hit.title)
         matched = hit.matched if hit.why in {"tag", "filename"} else None
-        snippet = NO_TEXT if hit.chunk_id is None and hit.snippet == hit.title else hit.snippet
+        snippet = _(NO_TEXT) if hit.chunk_id is None and hit.snippet == hit.title else hit.snippet
         parts = list(cut(snippet, hit.marks if snippet is hit.snippet else []))
         address = f"/documents/{hit.document_id}{place}"
         one.places.append(

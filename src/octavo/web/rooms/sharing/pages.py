@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import NotAllowed, NotFound
+from octavo.core.texts import Texts
 from octavo.library import shares
 from octavo.library.collections import list_collections
 from octavo.library.documents import find_documents
@@ -21,9 +22,9 @@ from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/shares")
 Field = Annotated[str, Form(max_length=100)]
-LASTS = {"1": "Tomorrow", "7": "In a week", "30": "In 30 days", "365": "In a year"}
-READERS = {"": "Anybody with the link", "yes": "People with an account"}
-WRONG = {"expires_in_days": "Choose when the link expires.", "collection_id": "Choose a collection."}
+LASTS = Texts({"1": "Tomorrow", "7": "In a week", "30": "In 30 days", "365": "In a year"})
+READERS = Texts({"": "Anybody with the link", "yes": "People with an account"})
+WRONG = Texts({"expires_in_days": "Choose when the link expires.", "collection_id": "Choose a collection."})
 
 
 @router.get("")

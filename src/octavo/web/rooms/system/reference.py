@@ -114,7 +114,13 @@ async def api_docs(request: Request) -> Response:
 @cache
 def _page(app: FastAPI, theme: str | None) -> bytes:
     page = templates.get_template("reference.html")
-    values = {"frame": None, "theme": theme, "version": app.version, "reference": make_reference(app.openapi())}
+    values = {
+        "frame": None,
+        "lang": "en",
+        "theme": theme,
+        "version": app.version,
+        "reference": make_reference(app.openapi()),
+    }
     return page.render(values | {"prose": prose}).encode()
 
 

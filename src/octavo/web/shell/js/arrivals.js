@@ -1,7 +1,7 @@
 // Documents added elsewhere wait behind a button, so that the list does not move while somebody reads it. Documents
 // added in this tab are shown immediately.
 
-import { all, count, one } from "./dom.js";
+import { all, format, one, plural, t } from "./dom.js";
 
 // The response to an upload arrives at about the same time as its first event.
 const DOUBT_MS = 1000;
@@ -55,8 +55,8 @@ function showNumber() {
   const button = one("#arrived");
   if (!button) return;
   button.hidden = waiting.size === 0;
-  button.textContent = `${waiting.size.toLocaleString("en")} new · Show`;
-  button.setAttribute("aria-label", `Show ${count(waiting.size, "new document")}`);
+  button.textContent = `${t("%(number)s new", { number: format(waiting.size) })} · ${t("Show")}`;
+  button.setAttribute("aria-label", plural("Show %(number)s new document", "Show %(number)s new documents", waiting.size));
 }
 
 function showArrived() {

@@ -1,6 +1,7 @@
 // A button that copies a field to the clipboard. Without a script the text can be selected by hand.
 const SHOWN_MS = 4000;
 
+import { t } from "./dom.js";
 for (const button of /** @type {any} */ (document.querySelectorAll("[data-copy]"))) {
   const field = /** @type {HTMLInputElement} */ (document.getElementById(button.dataset.copy));
   const word = button.querySelector("span");
@@ -14,7 +15,7 @@ for (const button of /** @type {any} */ (document.querySelectorAll("[data-copy]"
       // Without https there is no clipboard API, but browsers still copy the selection.
       document.execCommand("copy");
     }
-    word.textContent = "Copied";
-    setTimeout(() => (word.textContent = "Copy"), SHOWN_MS);
+    word.textContent = t("Copied");
+    setTimeout(() => (word.textContent = t("Copy")), SHOWN_MS);
   });
 }

@@ -1,6 +1,6 @@
 // The native dialog: it traps the focus, closes with Esc and restores the focus.
 
-import { make } from "./dom.js";
+import { make, t } from "./dom.js";
 
 /**
  * @param {string} title
@@ -36,7 +36,7 @@ export function confirm({ title, text, verb }) {
       make(
         "div",
         { class: "buttons" },
-        make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Keep"),
+        make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, t("Keep")),
         make("button", { class: "button danger", type: "button", click: () => dialog.close("yes") }, verb),
       ),
     ]);

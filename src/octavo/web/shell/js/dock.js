@@ -1,11 +1,11 @@
 // The dock in the rail: every upload and its job share one item, from the first byte to the end. Items do not
 // move: the next job takes a free place, and finished items are removed only when nothing else has to move.
 
-import { all, make, one } from "./dom.js";
+import { all, make, one, t } from "./dom.js";
 import { isInUse } from "./in-use.js";
 
 const LEAVE_MS = 6000;
-const ENDS = { complete: "Done", failed: "Failed", dead_letter: "Failed for good", cancelled: "Cancelled", stopped: "Stopped" };
+const ENDS = { complete: t("Done"), failed: t("Failed"), dead_letter: t("Failed for good"), cancelled: t("Cancelled"), stopped: t("Stopped") };
 
 /** @type {Map<string, string>} how jobs ended */
 const ends = new Map();
@@ -39,7 +39,7 @@ export function closeDock() {
 
 /** @param {HTMLElement[]} added */
 export function addToDock(added) {
-  if (!items()) dock().append(make("div", { class: "dock-head" }, make("h2", { class: "small" }, "Working now")), make("ul", { class: "dock-items" }));
+  if (!items()) dock().append(make("div", { class: "dock-head" }, make("h2", { class: "small" }, t("Working now"))), make("ul", { class: "dock-items" }));
   items().prepend(...added);
   showRing();
 }
@@ -152,7 +152,7 @@ function fill(item, now) {
 /** Shows how the job ended, if known, and removes the item after a while. @param {HTMLElement} item */
 function end(item) {
   const how = /** @type {keyof typeof ENDS | undefined} */ (ends.get(item.dataset.job ?? ""));
-  const said = how ? ENDS[how] : "Ended";
+  const said = how ? ENDS[how] : t("Ended");
   if (item.classList.contains("done") && (!how || one(".what", item)?.textContent === said)) return;
   item.className = `dock-item${how === "failed" || how === "dead_letter" ? " failed" : ""}`;
   one(".what", item)?.replaceChildren(make("span", { class: "cut" }, said));
@@ -196,5 +196,5 @@ export function showRing() {
   }
   const number = Math.max(all(".dock-item:not(.done)", place).length, Number(ring.dataset.count ?? 0));
   one(".number", ring).textContent = String(number);
-  ring.setAttribute("aria-label", `${number} working now`);
+  ring.setAttribute("aria-label", t("%(working)s working now", { working: number }));
 }

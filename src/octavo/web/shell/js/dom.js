@@ -1,4 +1,4 @@
-// Small DOM helpers.
+// Small helpers for the DOM, and for texts in the language of the page. English needs no catalogue: the texts are the keys.
 
 const SPRITE = new URL("../icons.svg", import.meta.url).pathname;
 const SVG = "http://www.w3.org/2000/svg";
@@ -46,18 +46,45 @@ export function isField(target) {
   return target instanceof HTMLElement && (target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit])"));
 }
 
+/** @type {{ plural: (n: number) => number, texts: Record<string, string | string[]> } | undefined} set by locale/<language>.js */
+const catalogue = /** @type {any} */ (globalThis).octavoTexts;
+
+export const language = document.documentElement.lang || "en";
+
+/** @param {string} text @param {Record<string, string | number>} values */
+const fill = (text, values) => text.replace(/%\((\w+)\)s/g, (_, name) => String(values[name])).replaceAll("%%", "%");
+
+/** A text with its values: t("Page %(page)s", { page: 3 }). @param {string} text @param {Record<string, string | number>} [values] */
+export function t(text, values) {
+  const found = catalogue?.texts[text];
+  const translated = typeof found === "string" ? found : text;
+  return values ? fill(translated, values) : translated;
+}
+
+/**
+ * A text in the singular or plural that fits the number, which it names as %(number)s.
+ * @param {string} singular @param {string} many @param {number} number @param {Record<string, string | number>} [values]
+ */
+export function plural(singular, many, number, values = {}) {
+  const forms = catalogue?.texts[singular];
+  const text = Array.isArray(forms) ? forms[catalogue?.plural(number) ?? 0] : number === 1 ? singular : many;
+  return fill(text, { number: format(number), ...values });
+}
+
+/** 1,234 in the format of the language. @param {number} number */
+export const format = (number) => number.toLocaleString(language);
+
 /** 1.1 MB, 48 MB: the same as format_bytes on the server. @param {number} size */
 export function bytes(size) {
-  let unit = "bytes";
+  if (size < 1024) return t("%(size)s bytes", { size: format(size) });
+  let unit = "";
   for (const next of ["KB", "MB", "GB"]) {
     if (size < 1024) break;
     size /= 1024;
     unit = next;
   }
-  return `${unit !== "bytes" && size < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`;
+  const digits = size < 10 ? 1 : 0;
+  return `${size.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false })} ${unit}`;
 }
-
-/** @param {number} number @param {string} word */
-export const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 
 export const canWrite = () => !document.body.hasAttribute("data-read-only");

@@ -1,6 +1,6 @@
 // Files and folders dropped anywhere on the page.
 
-import { canWrite, make, one } from "./dom.js";
+import { canWrite, make, one, t } from "./dom.js";
 import { upload } from "./upload.js";
 import { complain } from "./toast.js";
 
@@ -47,7 +47,7 @@ const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false
 
 function show() {
   if (overlay) return;
-  overlay = make("div", { class: "dropping", "aria-hidden": "true" }, user()?.dataset.drops ?? "Drop to add");
+  overlay = make("div", { class: "dropping", "aria-hidden": "true" }, user()?.dataset.drops ?? t("Drop to add"));
   document.body.append(overlay);
 }
 

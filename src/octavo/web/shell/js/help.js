@@ -1,21 +1,21 @@
 // The list of keyboard shortcuts. It is loaded when somebody asks for it.
 
-import { make, one } from "./dom.js";
+import { make, one, t } from "./dom.js";
 import { openDialog } from "./dialog.js";
 
 const HELP = [
-  ["Ctrl K", "Find a document, a page or an action"],
-  ["n", "Add a link, text or file"],
-  ["u", "Undo the last action"],
-  ["Esc", "Close / clear selection"],
-  ["?", "Show this list"],
+  ["Ctrl K", t("Find a document, a page or an action")],
+  ["n", t("Add a link, text or file")],
+  ["u", t("Undo the last action")],
+  ["Esc", t("Close / clear selection")],
+  ["?", t("Show this list")],
 ];
 const LIST_HELP = [
-  ["j k", "Next or previous document"],
-  ["Enter", "Open the document"],
-  ["x", "Select (Shift: a range)"],
-  ["Delete", "Move the selected documents to the trash"],
-  ["r", "Press the button in the highlighted row"],
+  ["j k", t("Next or previous document")],
+  ["Enter", t("Open the document")],
+  ["x", t("Select (Shift: a range)")],
+  ["Delete", t("Move the selected documents to the trash")],
+  ["r", t("Press the button in the highlighted row")],
 ];
 
 /** @param {string[][]} help */
@@ -24,9 +24,9 @@ const lines = (help) => help.map(([keys, meaning]) => make("div", {}, make("dt",
 /** Shows the keys of this page first. A page with its own keys has them in a template. @param {Record<string, string>} places */
 export function showHelp(places) {
   const own = one("#page-keys")?.content.cloneNode(true);
-  const listed = own ? [own] : lines([["/", "Find in the library"], ...(one("#documents") ? LIST_HELP : [])]);
+  const listed = own ? [own] : lines([["/", t("Find in the library")], ...(one("#documents") ? LIST_HELP : [])]);
   const links = Object.entries(places).map(([key, address]) => [`g ${key}`, one(`.places a[href="${address}"] .word`)?.textContent]);
-  const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, "Close");
+  const close = make("button", { class: "button", type: "button", autofocus: true, click: () => dialog.close() }, t("Close"));
   const keys = make("dl", { class: "keys" }, ...listed, ...lines([...HELP, ...links.filter(([, word]) => word)]));
-  const dialog = openDialog("Keyboard shortcuts", [make("h2", {}, "Keyboard shortcuts"), keys, make("div", { class: "buttons" }, close)]);
+  const dialog = openDialog(t("Keyboard shortcuts"), [make("h2", {}, t("Keyboard shortcuts")), keys, make("div", { class: "buttons" }, close)]);
 }

@@ -3,7 +3,7 @@
 // The tab that holds the lock reads for all tabs and broadcasts the events. When no job is active the stream is closed;
 // an action in any tab, or focusing the window, opens it again.
 
-import { one } from "./dom.js";
+import { one, t } from "./dom.js";
 
 const ADDRESS = "/api/v1/events";
 const POLL_MS = 5000;
@@ -13,7 +13,7 @@ const IDLE_MS = 30_000;
 const LATER_MS = 2000;
 const MOST_ERRORS = 2;
 const MOST_TOLD = 1000;
-const WORDS = { live: "Live", reconnecting: "Reconnecting", polling: "Polling", off: "Up to date" };
+const WORDS = { live: t("Live"), reconnecting: t("Reconnecting"), polling: t("Polling"), off: t("Up to date") };
 
 /** @typedef {{id: number, kind: string, process_id: string, document_id: string | null, state_after: string | null, detail?: any}} LiveEvent */
 

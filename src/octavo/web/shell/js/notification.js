@@ -1,20 +1,24 @@
 // A browser notification about a document, an analysis or a conversion that finished. Loaded when the first one is shown.
 
+import { t } from "./dom.js";
 import { request } from "./request.js";
 
 /** @type {Record<string, string>} */
-const ENDS = { complete: "is ready", failed: "could not be processed", dead_letter: "failed for good" };
+const ENDS = { complete: t("%(name)s is ready"), failed: t("%(name)s could not be processed"), dead_letter: t("%(name)s failed for good") };
 
 /** Analyses and conversions have their own events. @type {Record<string, string>} */
 const OWN_ENDS = {
-  "analysis.completed": "was analysed",
-  "analysis.failed": "could not be analysed",
-  "analysis.stalled": "has an analysis that is stuck",
-  "analysis.abandoned": "was not analysed in two days",
-  "conversion.completed": "was converted",
-  "conversion.needs_review": "was converted and needs review",
-  "conversion.failed": "could not be converted",
+  "analysis.completed": t("%(name)s was analysed"),
+  "analysis.failed": t("%(name)s could not be analysed"),
+  "analysis.stalled": t("%(name)s has an analysis that is stuck"),
+  "analysis.abandoned": t("%(name)s was not analysed in two days"),
+  "conversion.completed": t("%(name)s was converted"),
+  "conversion.needs_review": t("%(name)s was converted and needs review"),
+  "conversion.failed": t("%(name)s could not be converted"),
 };
+
+/** @param {string} text @param {string | undefined} name */
+const withName = (text, name) => text.replace("%(name)s", () => (name ? `“${name}”` : t("A document")));
 
 /** @param {import("./live.js").LiveEvent} event */
 export async function notify(event) {
@@ -39,7 +43,7 @@ async function describeDocument({ process_id, state_after, document_id }) {
   if (lane === "bulk") return null; // an import has one notification inside the application
   const { title, process_id: made_by = process_id } = await request(`/api/v1/documents/${document_id}`).catch(() => ({}));
   if (made_by !== process_id) return null; // a follow-up job that does not change the text
-  return { body: `${title ? `“${title}”` : "A document"} ${ENDS[state_after]}.`, address: `/documents/${document_id}` };
+  return { body: `${withName(ENDS[state_after], title)}.`, address: `/documents/${document_id}` };
 }
 
 /** @param {import("./live.js").LiveEvent} event */
@@ -49,6 +53,6 @@ async function describeOwn({ kind, process_id, document_id, detail }) {
   const { filename, title } = await request(path).catch(() => ({}));
   const name = room === "conversions" ? filename : title;
   const why = (detail?.reason ?? detail?.error?.message ?? "").replace(/\.$/, "");
-  const body = `${name ? `“${name}”` : "A document"} ${OWN_ENDS[kind]}${why ? `: ${why}` : ""}.`;
+  const body = `${withName(OWN_ENDS[kind], name)}${why ? `: ${why}` : ""}.`;
   return { body, address: `/${room}/${process_id}` };
 }

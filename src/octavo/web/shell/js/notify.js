@@ -1,6 +1,6 @@
 // Browser notifications for what finished while the page was in the background. Off until enabled.
 
-import { one } from "./dom.js";
+import { one, t } from "./dom.js";
 import { onEvent } from "./live.js";
 
 const WANTED = "octavo_tell_me";
@@ -25,7 +25,7 @@ function show(button) {
   button.hidden = false;
   button.disabled = refused;
   button.setAttribute("aria-pressed", String(isWanted()));
-  one("span", button).textContent = refused ? "Notifications are blocked in this browser" : isWanted() ? "Browser notifications are on" : "Enable browser notifications";
+  one("span", button).textContent = refused ? t("Notifications are blocked in this browser") : isWanted() ? t("Browser notifications are on") : t("Enable browser notifications");
 }
 
 /** @param {import("./live.js").LiveEvent} event */

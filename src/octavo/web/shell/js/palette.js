@@ -1,6 +1,6 @@
 // Ctrl K: finds pages, actions and documents; an ARIA combobox.
 
-import { all, icon, make, one } from "./dom.js";
+import { all, icon, make, one, t } from "./dom.js";
 import { request } from "./request.js";
 import { openDialog } from "./dialog.js";
 
@@ -14,7 +14,7 @@ let dialog = null;
 
 export function openPalette() {
   if (dialog) return dialog.close();
-  const options = make("ul", { id: "palette-options", role: "listbox", "aria-label": "Matches" });
+  const options = make("ul", { id: "palette-options", role: "listbox", "aria-label": t("Matches") });
   const input = /** @type {HTMLInputElement} */ (
     make("input", {
       class: "input",
@@ -23,14 +23,14 @@ export function openPalette() {
       "aria-expanded": "true",
       "aria-controls": "palette-options",
       "aria-autocomplete": "list",
-      "aria-label": "Find a document, a page or an action",
-      placeholder: "Find a document, a page or an action",
+      "aria-label": t("Find a document, a page or an action"),
+      placeholder: t("Find a document, a page or an action"),
       autocomplete: "off",
       spellcheck: "false",
       autofocus: true,
     })
   );
-  dialog = openDialog("Find", [make("div", { class: "with-icon" }, icon("search"), input), options], { class: "dialog palette" });
+  dialog = openDialog(t("Find"), [make("div", { class: "with-icon" }, icon("search"), input), options], { class: "dialog palette" });
   dialog.addEventListener("close", () => (dialog = null));
   const search = new Search(input, options);
   input.addEventListener("input", () => search.look());
@@ -69,7 +69,7 @@ class Search {
     if (number !== this.asked || !this.input.isConnected) return;
     const found = page.items.map((/** @type {any} */ item) => ({
       label: item.title,
-      hint: "Document",
+      hint: t("Document"),
       glyph: "library",
       go: () => location.assign(`/documents/${item.id}`),
     }));
@@ -88,7 +88,7 @@ class Search {
         make("span", { class: "quiet small" }, hint),
       ),
     );
-    this.options.replaceChildren(...(lines.length ? lines : [make("li", { class: "quiet none", role: "presentation" }, "No matches")]));
+    this.options.replaceChildren(...(lines.length ? lines : [make("li", { class: "quiet none", role: "presentation" }, t("No matches"))]));
     this.select(at);
   }
 
@@ -124,12 +124,12 @@ class Search {
 function fixedChoices() {
   const pages = all(".rail a.place").map((link) => ({
     label: link.title || link.textContent.trim(),
-    hint: "Page",
+    hint: t("Page"),
     glyph: one("use", link)?.getAttribute("href").split("#")[1] ?? "library",
     go: () => location.assign(link.href),
   }));
-  const trash = { label: "Trash", hint: "Page", glyph: "trash", go: () => location.assign("/trash") };
-  const actions = one("#files") ? [{ label: "Add files", hint: "Action", glyph: "upload", go: () => one("#files").click() }] : [];
-  const paste = one("#paste") ? [{ label: "Add a link or text", hint: "Action", glyph: "link", go: () => one("#paste").focus() }] : [];
+  const trash = { label: t("Trash"), hint: t("Page"), glyph: "trash", go: () => location.assign("/trash") };
+  const actions = one("#files") ? [{ label: t("Add files"), hint: t("Action"), glyph: "upload", go: () => one("#files").click() }] : [];
+  const paste = one("#paste") ? [{ label: t("Add a link or text"), hint: t("Action"), glyph: "link", go: () => one("#paste").focus() }] : [];
   return [...actions, ...paste, ...pages, trash];
 }

@@ -1,6 +1,6 @@
 // Paste anywhere: files are uploaded, a link or text fills the box and waits for Enter. Pasting into a field is not changed.
 
-import { canWrite, isField, make, one } from "./dom.js";
+import { canWrite, isField, make, one, t } from "./dom.js";
 import { request } from "./request.js";
 import { claim, insert } from "./arrivals.js";
 import { openDialog } from "./dialog.js";
@@ -38,7 +38,7 @@ function offer(text) {
 /** Opens a dialog with the box and its options, on pages without it. */
 export function openBox() {
   const form = one("#quick-add").content.firstElementChild.cloneNode(true);
-  const dialog = openDialog("Add a link or text", [make("h2", {}, "Add a link or text"), form]);
+  const dialog = openDialog(t("Add a link or text"), [make("h2", {}, t("Add a link or text")), form]);
   form.addEventListener("added", () => dialog.close());
   listen(form);
   return /** @type {HTMLTextAreaElement} */ (one("textarea", form));
@@ -87,11 +87,11 @@ export async function welcome(outcomes) {
   const fresh = outcomes.filter((outcome) => outcome.state !== "deduplicated").map((outcome) => outcome.document_id);
   fresh.forEach(claim);
   for (const twin of outcomes.filter((outcome) => outcome.state === "deduplicated")) {
-    toast("Already here", { verb: "Open it", href: `/documents/${twin.duplicate_of}` });
+    toast(t("Already here"), { verb: t("Open it"), href: `/documents/${twin.duplicate_of}` });
   }
   if (fresh.length && one("#documents")) {
     const rows = await fetchRows(fresh);
     insert(...[...rows.values()].filter((row) => !rowOf(row.dataset.document ?? "")));
-  } else if (fresh.length) toast("Added", { verb: "Open the library", href: "/library" });
+  } else if (fresh.length) toast(t("Added"), { verb: t("Open the library"), href: "/library" });
   refresh(...fresh);
 }

@@ -1,7 +1,7 @@
 // Updates the page without moving anything: an event names a document, its row is fetched again, and only the parts that
 // changed are replaced. Order, scroll position, focus, selection and open menus stay.
 
-import { all, count, one, parse } from "./dom.js";
+import { all, format, one, parse, plural, t } from "./dom.js";
 import { fetchPiece } from "./request.js";
 import { patchDock, tellDock } from "./dock.js";
 import { isInUse } from "./in-use.js";
@@ -19,7 +19,7 @@ const PARTS = [".picture", ".title", ".about", ".size", ".added", ".state", ".ve
 const FLAGS = ["attention", "failed", "working"];
 // Events that never add a row. Thousands of them may arrive after an action on many documents.
 const QUIET = new Set(["edited", "deleted", "downloaded"]);
-const ENDS = { complete: "is ready", failed: "failed", dead_letter: "failed" };
+const ENDS = { complete: t("%(name)s is ready"), failed: t("%(name)s failed"), dead_letter: t("%(name)s failed") };
 /** @type {Record<string, string>} for the dock */
 const ANALYSIS_ENDS = { completed: "complete", stopped: "stopped", failed: "failed", abandoned: "failed" };
 
@@ -194,13 +194,13 @@ async function patchFrame() {
   patchDock(one("#dock", pieces), active);
   for (const tab of all("[data-tab] > .count")) {
     const number = Number(numbers[tab.parentElement.dataset.tab] ?? 0);
-    tab.textContent = number.toLocaleString("en");
+    tab.textContent = format(number);
     tab.classList.toggle("warn", tab.parentElement.dataset.tab === "needs_you" && number > 0);
     tab.classList.toggle("bad", tab.parentElement.dataset.tab === "failed" && number > 0);
   }
   setNumber("library", Number(numbers.everything));
   const head = one('[data-count-of="library-head"]');
-  if (head) head.textContent = count(Number(numbers.everything), "document");
+  if (head) head.textContent = plural("%(number)s document", "%(number)s documents", Number(numbers.everything));
   setBadge("notifications", Number(numbers.unread));
   setBadge("operations", Number(numbers.dead_letters));
   settle(active);
@@ -209,7 +209,7 @@ async function patchFrame() {
 /** @param {string} name @param {number} number */
 function setNumber(name, number) {
   const place = one(`[data-count-of="${name}"]`);
-  if (place) place.textContent = number ? number.toLocaleString("en") : "";
+  if (place) place.textContent = number ? format(number) : "";
 }
 
 /** @param {string} name @param {number} number */
@@ -235,6 +235,6 @@ function announceEnds(ids) {
     const end = ended.get(id)?.findLast(({ process }) => process === row?.dataset.process);
     ended.delete(id);
     const title = row && one(".title", row)?.textContent;
-    if (end && title) announce(`${title} ${ENDS[end.how]}.`);
+    if (end && title) announce(`${ENDS[end.how].replace("%(name)s", () => title)}.`);
   }
 }

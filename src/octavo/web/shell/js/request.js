@@ -1,10 +1,11 @@
 // Requests to the server. An error response becomes a RequestError with a message for people.
 
+import { t } from "./dom.js";
 export class RequestError extends Error {
   /** @param {{title?: string, detail?: string, code?: string, status?: number}} problem */
   constructor(problem) {
-    super(problem.detail || problem.title || "The request failed.");
-    this.title = problem.title || "The request failed.";
+    super(problem.detail || t(problem.title || "The request failed."));
+    this.title = t(problem.title || "The request failed.");
     this.code = problem.code || "";
     this.status = problem.status || 0;
   }
@@ -15,14 +16,14 @@ export class RequestError extends Error {
   }
 }
 
-export const OFFLINE = { title: "The server is not responding. Check the connection and try again." };
+export const OFFLINE = { title: t("The server is not responding. Check the connection and try again.") };
 
 /** The error for an error response. Its body may be any text. @param {number} status @param {string} text */
 export function errorOf(status, text) {
   try {
     return new RequestError({ status, ...JSON.parse(text) });
   } catch {
-    return new RequestError({ status, title: `The server responded with status ${status}.` });
+    return new RequestError({ status, title: t("The server responded with status %(status)s.", { status }) });
   }
 }
 

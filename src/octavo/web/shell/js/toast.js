@@ -1,6 +1,6 @@
 // Toasts: success disappears after 5 s, undo after 8 s, errors stay. Also announcements for screen readers.
 
-import { icon, make, one } from "./dom.js";
+import { icon, make, one, t } from "./dom.js";
 
 const DONE_MS = 5000;
 const UNDO_MS = 8000;
@@ -21,7 +21,7 @@ export function toast(text, { tone = "ok", verb, act, ms, href } = {}) {
     icon(tone === "bad" ? "error" : "check"),
     make("span", { class: "text" }, text),
     action || null,
-    make("button", { type: "button", "aria-label": "Close", click: close }, icon("close")),
+    make("button", { type: "button", "aria-label": t("Close"), click: close }, icon("close")),
   );
   place.append(note);
   while (place.children.length > MOST) place.firstElementChild.remove();
@@ -30,7 +30,7 @@ export function toast(text, { tone = "ok", verb, act, ms, href } = {}) {
 }
 
 /** @param {string} text @param {() => void} [act] undoes it, if it can be undone */
-export const undoable = (text, act) => toast(text, act && { verb: "Undo", act, ms: UNDO_MS });
+export const undoable = (text, act) => toast(text, act && { verb: t("Undo"), act, ms: UNDO_MS });
 
 /** @param {any} error */
 export const complain = (error) => toast(error.cause ?? String(error), { tone: "bad" });
@@ -54,7 +54,7 @@ export function announce(text) {
 }
 
 function speak() {
-  one("#announcements").textContent = waiting.length > 3 ? `${waiting.length} documents have changed.` : waiting.join(" ");
+  one("#announcements").textContent = waiting.length > 3 ? t("%(number)s documents have changed.", { number: waiting.length }) : waiting.join(" ");
   waiting = [];
   timer = 0;
   last = performance.now();

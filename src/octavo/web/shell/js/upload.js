@@ -1,6 +1,6 @@
 // Uploads: three files are sent in parallel, and a failure does not stop the others.
 
-import { bytes, canWrite, icon, make, one } from "./dom.js";
+import { bytes, canWrite, icon, make, one, t } from "./dom.js";
 import { RequestError } from "./request.js";
 import { claim, insert, takesNew } from "./arrivals.js";
 import { addToDock, handOver, leaveDock, showRing, sweep } from "./dock.js";
@@ -30,7 +30,7 @@ export function startUploads() {
 /** @param {File[]} files */
 export function upload(files) {
   if (!files.length) return;
-  if (!canWrite()) return toast("You have read-only access here.", { tone: "bad" });
+  if (!canWrite()) return toast(t("You have read-only access here."), { tone: "bad" });
   const options = readOptions(files.length);
   if (files.length > 5 && crypto.randomUUID) options.import_id = crypto.randomUUID();
   const added = files.map((file) => new Transfer(file, options));
@@ -50,7 +50,7 @@ function check(transfer) {
   const { uploadBytes, uploadLimit } = document.body.dataset;
   const { size } = transfer.file;
   if (Number(uploadBytes) && size > Number(uploadBytes)) {
-    transfer.fail(new RequestError({ detail: `The file is ${bytes(size)}. The limit is ${uploadLimit}.`, code: "TOO_LARGE" }));
+    transfer.fail(new RequestError({ detail: t("The file is %(size)s. The limit is %(limit)s.", { size: bytes(size), limit: uploadLimit ?? "" }), code: "TOO_LARGE" }));
   }
 }
 
@@ -96,11 +96,11 @@ const share = ({ sent, file }) => (file.size ? `${Math.floor((100 * sent) / file
 
 /** @param {Transfer} transfer */
 function words(transfer) {
-  if (transfer.state === "waiting") return "Waiting to upload";
-  if (transfer.state === "sending") return "Uploading";
-  if (transfer.state === "twin") return "Already here";
-  if (transfer.state === "cancelled") return "Cancelled";
-  return transfer.error ? transfer.error.cause : "Waiting";
+  if (transfer.state === "waiting") return t("Waiting to upload");
+  if (transfer.state === "sending") return t("Uploading");
+  if (transfer.state === "twin") return t("Already here");
+  if (transfer.state === "cancelled") return t("Cancelled");
+  return transfer.error ? transfer.error.cause : t("Waiting");
 }
 
 /** @param {Transfer} transfer */
@@ -121,10 +121,10 @@ function drawItem(transfer, item) {
       "div",
       { class: "top" },
       make("span", { class: "name cut" }, name),
-      failed && transfer.error?.code !== "TOO_LARGE" ? button("again", "Try again", () => again(transfer)) : null,
-      transfer.isOpen ? button("close", "Cancel", () => transfer.cancel()) : failed ? button("close", "Remove", () => forget(transfer)) : null,
+      failed && transfer.error?.code !== "TOO_LARGE" ? button("again", t("Try again"), () => again(transfer)) : null,
+      transfer.isOpen ? button("close", t("Cancel"), () => transfer.cancel()) : failed ? button("close", t("Remove"), () => forget(transfer)) : null,
     ),
-    failed ? make("span", { class: "hush" }, "Not added") : bar(transfer),
+    failed ? make("span", { class: "hush" }, t("Not added")) : bar(transfer),
     make("div", { class: "what" }, make("span", { class: failed ? "" : "cut" }, words(transfer)), make("span", { class: "quiet numbers far" }, transfer.state === "sending" ? share(transfer) : "")),
   );
 }
@@ -141,21 +141,21 @@ function drawRow(transfer, row) {
     make("span", { class: "cause small" }, line),
   ];
   const states = {
-    waiting: () => chip("", "clock", "Waiting", "Not sent yet"),
-    failed: () => chip("bad", "error", "Not added", error?.cause ?? ""),
-    twin: () => chip("", "twins", "Already here", "Same file as another document"),
-    cancelled: () => chip("", "close", "Cancelled", "Stopped by you"),
-    sending: () => [make("div", { class: "bar-line" }, make("span", {}, "Uploading"), make("span", { class: "quiet numbers far" }, share(transfer))), bar(transfer)],
-    done: () => chip("", "clock", "Waiting", ""),
+    waiting: () => chip("", "clock", t("Waiting"), t("Not sent yet")),
+    failed: () => chip("bad", "error", t("Not added"), error?.cause ?? ""),
+    twin: () => chip("", "twins", t("Already here"), t("Same file as another document")),
+    cancelled: () => chip("", "close", t("Cancelled"), t("Stopped by you")),
+    sending: () => [make("div", { class: "bar-line" }, make("span", {}, t("Uploading")), make("span", { class: "quiet numbers far" }, share(transfer))), bar(transfer)],
+    done: () => chip("", "clock", t("Waiting"), ""),
   };
   const verb = (/** @type {string} */ label, /** @type {() => void} */ click, plain = "") => make("button", { class: `button${plain}`, type: "button", click }, label);
-  const cancel = () => [verb("Cancel", () => transfer.cancel(), " plain")];
+  const cancel = () => [verb(t("Cancel"), () => transfer.cancel(), " plain")];
   const verbs = {
     waiting: cancel,
     sending: cancel,
-    failed: () => (error?.status || error?.code ? [verb("Choose another", () => (forget(transfer), one("#files").click()))] : [verb("Try again", () => again(transfer))]),
-    twin: () => [make("a", { class: "button", href: `/documents/${outcome?.duplicate_of}` }, "Open it"), verb("Keep both", () => keepBoth(transfer), " plain")],
-    cancelled: () => [verb("Start again", () => again(transfer))],
+    failed: () => (error?.status || error?.code ? [verb(t("Choose another"), () => (forget(transfer), one("#files").click()))] : [verb(t("Try again"), () => again(transfer))]),
+    twin: () => [make("a", { class: "button", href: `/documents/${outcome?.duplicate_of}` }, t("Open it")), verb(t("Keep both"), () => keepBoth(transfer), " plain")],
+    cancelled: () => [verb(t("Start again"), () => again(transfer))],
     done: () => [],
   };
   row.replaceChildren(
@@ -163,7 +163,7 @@ function drawRow(transfer, row) {
     make("span", { class: "picture", "aria-hidden": "true" }, ending(file.name)),
     make("div", { class: "what" }, title, make("div", { class: "about cut" }, transfer.isOpen || state === "done" ? make("span", { class: "skeleton" }) : "")),
     make("div", { class: "size" }, make("span", { class: "numbers" }, "—"), make("span", { class: "small quiet" }, bytes(file.size))),
-    make("span", { class: "added" }, "Just now"),
+    make("span", { class: "added" }, t("Just now")),
     make("div", { class: "state" }, ...states[state]()),
     make("div", { class: "verb" }, ...verbs[state]()),
     make("span", { class: "menu" }),
@@ -183,7 +183,7 @@ function follow(transfer) {
   else if (item && transfer.state !== "failed") leaveDock(item);
   if (transfer.state === "done") settleRow(transfer);
   if (transfer.state === "twin") tellTwin(transfer);
-  if (transfer.state === "failed") announce(`${transfer.file.name} was not added.`);
+  if (transfer.state === "failed") announce(t("%(name)s was not added.", { name: transfer.file.name }));
   if (transfer.state !== "failed") transfers = transfers.filter((one) => one !== transfer);
   showRing();
 }
@@ -220,7 +220,7 @@ async function exchangeRows() {
 /** @param {Transfer} transfer */
 function tellTwin(transfer) {
   const href = `/documents/${transfer.outcome?.duplicate_of}`;
-  toast(`Already here: ${transfer.file.name}`, { verb: "Open it", href });
+  toast(t("Already here: %(name)s", { name: transfer.file.name }), { verb: t("Open it"), href });
 }
 
 /** @param {Transfer} transfer */

@@ -1,6 +1,6 @@
 // Action buttons: their forms are sent without leaving the page.
 
-import { icon, make, one } from "./dom.js";
+import { icon, make, one, t } from "./dom.js";
 import { request } from "./request.js";
 import { confirm } from "./dialog.js";
 import { wake } from "./live.js";
@@ -51,8 +51,8 @@ async function press(form) {
 
 /** @param {string} verb @param {string} thing @param {string} label */
 function question(verb, thing, label) {
-  if (verb === "discard") return { title: `Discard “${thing}”?`, text: "The document will not be retried. The file is kept, and you can process it again.", verb: label };
-  return { title: `${label}?`, text: `“${thing}” is deleted permanently. This cannot be undone.`, verb: label };
+  if (verb === "discard") return { title: t("Discard “%(title)s”?", { title: thing }), text: t("The document will not be retried. The file is kept, and you can process it again."), verb: label };
+  return { title: `${label}?`, text: t("“%(title)s” is deleted permanently. This cannot be undone.", { title: thing }), verb: label };
 }
 
 /** @param {HTMLButtonElement} button @returns {() => void} restores the button */
@@ -62,7 +62,7 @@ function mark(button) {
   button.setAttribute("aria-disabled", "true");
   if (!isGlyph && !button.closest(".menu")) {
     button.style.minWidth = `${button.offsetWidth}px`;
-    button.replaceChildren("Requested…");
+    button.replaceChildren(t("Requested…"));
   }
   return () => {
     button.removeAttribute("aria-disabled");
@@ -84,15 +84,15 @@ async function finish(verb, place, answer) {
 export function showStart(row) {
   row.classList.remove("failed", "attention");
   one(".about", row).replaceChildren(make("span", { class: "skeleton" }));
-  one(".state", row).replaceChildren(make("span", { class: "chip" }, icon("clock"), "Waiting"));
+  one(".state", row).replaceChildren(make("span", { class: "chip" }, icon("clock"), t("Waiting")));
 }
 
 /** @param {string} id */
 function takeAway(id) {
   const row = rowOf(id);
-  const title = (row && one(".title", row)?.textContent) || "The document";
+  const title = (row && one(".title", row)?.textContent) || t("The document");
   const back = removeRow(row);
-  undoable(`${title} moved to the trash.`, () => restore(id, back));
+  undoable(t("%(title)s moved to the trash.", { title }), () => restore(id, back));
 }
 
 /** @param {HTMLElement | null} row @returns {() => void} restores it in place */
