@@ -54,10 +54,7 @@ def template_texts() -> Iterator[Found]:
         for _, function, text, _ in babel_extract(
             BytesIO(path.read_bytes()), list(TEMPLATE_KEYWORDS), [], {"trimmed": "true", "silent": "false"}
         ):
-            if function == "ngettext":
-                yield name_of(path), (str(text[0]), str(text[1]))
-            else:
-                yield name_of(path), str(text if isinstance(text, str) else text[0])
+            yield from as_found(path, text, is_plural=function == "ngettext")
 
 
 def script_texts() -> Iterator[Found]:
@@ -67,10 +64,7 @@ def script_texts() -> Iterator[Found]:
         for _, function, text, _ in extract_javascript(
             BytesIO(path.read_bytes()), list(SCRIPT_KEYWORDS), [], {"jsx": "false"}
         ):
-            if function == "plural":
-                yield name_of(path), (str(text[0]), str(text[1]))
-            else:
-                yield name_of(path), str(text if isinstance(text, str) else text[0])
+            yield from as_found(path, text, is_plural=function == "plural")
 
 
 def python_texts() -> Iterator[Found]:
@@ -118,6 +112,13 @@ def error_titles() -> set[str]:
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.ClassDef) and is_error(node) and (title := ast.get_docstring(node))
     }
+
+
+def as_found(path: Path, text: object, *, is_plural: bool) -> Iterator[Found]:
+    """Return a text that was found in a file. Calls with a variable have no text."""
+    parts = [one for one in ([text] if isinstance(text, str) else text or ()) if isinstance(one, str) and one]
+    if parts:
+        yield name_of(path), (parts[0], parts[1]) if is_plural else parts[0]
 
 
 def name_of(path: Path) -> str:

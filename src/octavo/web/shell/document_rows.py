@@ -71,6 +71,31 @@ KINDS = Texts(
     }
 )
 # Kinds that say no more than the type of the file.
+KIND_NAMES = Texts(
+    {
+        "invoice": "Invoice",
+        "receipt": "Receipt",
+        "contract": "Contract",
+        "letter": "Letter",
+        "bank_statement": "Bank statement",
+        "payslip": "Payslip",
+        "form": "Form",
+        "certificate": "Certificate",
+        "report": "Report",
+        "paper": "Paper",
+        "article": "Article",
+        "book": "Book",
+        "manual": "Manual",
+        "slides": "Slides",
+        "spreadsheet": "Spreadsheet",
+        "mail": "Mail",
+        "chat": "Chat",
+        "notes": "Notes",
+        "code": "Code",
+        "photo": "Photo",
+        "other": "Other",
+    }
+)
 UNTOLD = frozenset({None, "other", "image", "email", "spreadsheet", "presentation", "transcript", "notes"})
 BADGE_LETTERS = 4
 # Markdown syntax that is removed: marks at the start of a line, emphasis, code, link targets and escaping backslashes.
@@ -181,7 +206,8 @@ def facts_line(document: Document, facts: Mapping[str, FactView]) -> str:
 
 
 def kind_label(kind: str | None) -> str:
-    return (kind or "").replace("_", " ").capitalize()
+    """Return the name of a kind. Kinds that people entered are shown as they are."""
+    return KIND_NAMES.get(kind or "") or (kind or "").replace("_", " ").capitalize()
 
 
 async def _openings(

@@ -30,7 +30,7 @@ from octavo.search.related import close_tags
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.library.api import LANGUAGE, MOST_BYTES, FilterRequest
-from octavo.web.shell.document_rows import make_rows
+from octavo.web.shell.document_rows import kind_label, make_rows
 from octavo.web.shell.frame import LibraryFrame, load_frame
 from octavo.web.shell.templates import back_to, render
 
@@ -237,6 +237,7 @@ async def library(
         request,
         "library.html",
         frame,
+        kind_label=kind_label,
         rows=rows,
         counts=counts,
         matching=matching,

@@ -12,7 +12,7 @@ const LONG_MS = 500;
 const ADDRESS = "/api/v1/documents/bulk";
 /** Fields of the form, and the fields of the API. @type {Record<string, string>} */
 const FIELDS = { new_collection: "collection", new_author: "author", new_date: "document_date", new_kind: "kind" };
-/** @type {Record<string, (n: number) => string>} */
+/** @type {Record<string, string>} */
 const TAGS = { add_tag: "add_tags", remove_tag: "remove_tags" };
 /** @type {Record<string, (n: number) => string>} */
 const DONE = {

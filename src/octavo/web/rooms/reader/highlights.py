@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
+from octavo.core.texts import mark
 from octavo.database import Connection
 from octavo.library.documents import show_document
 from octavo.library.highlights import (
@@ -31,6 +32,7 @@ from octavo.web.shell.templates import back_to, render
 router = APIRouter(include_in_schema=False)
 HighlightsFrame = Annotated[Frame, Depends(FrameFor("highlights"))]
 COLOURS: tuple[HighlightColour, ...] = get_args(HighlightColour)
+COLOUR_NAMES = (mark("Yellow"), mark("Green"), mark("Blue"), mark("Pink"))
 # The reader marks at most this many, and a page of the list shows at most this many.
 MOST_MARKED, MOST_LISTED = 500, 50
 

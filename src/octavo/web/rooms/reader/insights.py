@@ -16,6 +16,7 @@ from octavo.facts.confidence import REVIEW
 from octavo.library.pictures import is_pictured
 from octavo.records.documents import Document, FactView
 from octavo.search.related import RelatedDocument, SimilarTag, close_tags, related_documents
+from octavo.web.shell.document_rows import kind_label
 
 QUERIES = load_queries("reader")
 MOST_RELATED, MOST_TAGS, MOST_SIMILAR = 5, 5, 6
@@ -76,12 +77,25 @@ async def find_insight(connection: Connection, owner: UUID, document: UUID, chun
     )
 
 
+EMOTIONS = Texts(
+    {
+        "joy": "joy",
+        "trust": "trust",
+        "surprise": "surprise",
+        "fear": "fear",
+        "sadness": "sadness",
+        "anger": "anger",
+        "disgust": "disgust",
+    }
+)
+
+
 def describe_tone(polarity: float | None, emotion: str | None) -> str | None:
     """Describe the tone, for example “Negative, fear”. Returns None if it is unknown."""
     if polarity is None:
         return None
     word = _("Neutral") if abs(polarity) < CLEAR_POLARITY else _("Positive") if polarity > 0 else _("Negative")
-    return f"{word}, {emotion}" if emotion and emotion not in {"unknown", "neutral"} else word
+    return f"{word}, {EMOTIONS.get(emotion, emotion)}" if emotion and emotion not in {"unknown", "neutral"} else word
 
 
 def describe_importance(importance: float | None) -> str | None:
@@ -107,6 +121,15 @@ async def find_neighbours(database: Database, settings: Settings, owner: UUID, d
 
 _LABELS = Texts(
     {
+        "title": "Title",
+        "sender": "Sender",
+        "recipient": "Recipient",
+        "date": "Date",
+        "amount": "Amount",
+        "currency": "Currency",
+        "language": "Language",
+        "author": "Author",
+        "total": "Total",
         "kind": "Kind",
         "number": "Number",
         "due_date": "Due",
@@ -179,7 +202,7 @@ def _shown_value(fact: FactView, document: Document) -> str:
         return format_full_date(date.fromisoformat(fact.normalized or ""))
     if fact.name == "amount" and fact.normalized:
         return format_money(float(fact.normalized), document.currency)
-    return fact.value.replace("_", " ").capitalize() if fact.name == "kind" else fact.value
+    return kind_label(fact.value) if fact.name == "kind" else fact.value
 
 
 def _certainty(fact: FactView) -> str:
