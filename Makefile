@@ -14,7 +14,7 @@ export VIRTUAL_ENV :=
 # A process whose sources are compiled starts a quarter faster, and many are started.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up stop bulk check test test-quick test-failed test-long soak lint format bench extraction-report lock audit docs docs-site pictures clean
+.PHONY: help up stop bulk check test test-quick test-failed test-long soak lint format bench extraction-report lock audit catalogues docs docs-site pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
 	$(BIN)/python tools/make_man_page.py docs/reference/octavo.1
+
+catalogues: $(VENV)/.dev ## collect the texts of the pages for their translations
+	$(BIN)/python -m tools.make_catalogues
 
 docs-site: $(VENV)/.dev ## build the documentation site in build/site, and check its links
 	$(BIN)/python -m tools.make_site build/site

@@ -2,16 +2,19 @@
 
     make catalogues
 
-Texts are marked in three ways. Templates use `_("…")` and `{% trans %}`. Python uses `_("…")`, `mark("…")`, `Texts({…})`
-and `count_of(number, "noun")`; the docstring of an error is its title. Scripts use `t("…")` and `plural("…", "…", …)`.
+Texts are marked in three ways. Templates use `_("…")` and `{% trans %}`. Python uses `_("…")`, `mark("…")`,
+`Texts({…})` and `count_of(number, "noun")`; the docstring of an error is its title. Scripts use `t("…")` and
+`plural("…", "…", number)`.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -21,20 +24,25 @@ from babel.messages.plurals import get_plural
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
+from octavo.core.texts import ENGLISH
+from octavo.web.http.languages import FOLDER, LANGUAGES
+
 SOURCE = Path(__file__).parents[1] / "src" / "octavo"
 WEB = SOURCE / "web"
-LOCALE = WEB / "locale"
+LOCALE = FOLDER
 # Their texts are not shown on pages.
 OTHER_PACKAGES = frozenset({"bulk", "cli", "mcp"})
-LANGUAGES = ("de", "es", "fr", "zh")
 HEADER = "# The texts of Octavo's pages. Written by `make catalogues`; see CONTRIBUTING.md, “Add a text or a language”."
 TEMPLATE_KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2)}
 SCRIPT_KEYWORDS = {"t": None, "plural": (1, 2)}
+
+MARKS = re.compile(r"octavo\.core\.texts|count_of\(|^ +code = |\((?:OctavoError|BadInput|Defect)\)", re.MULTILINE)
 
 Text = str | tuple[str, str]
 Found = tuple[str, Text]
 
 
+@cache
 def collect() -> Catalog:
     """Return all texts, with the files in which they are."""
     catalogue = Catalog(project="Octavo", charset="utf-8", header_comment=HEADER, fuzzy=False)
@@ -57,21 +65,31 @@ def template_texts() -> Iterator[Found]:
             yield from as_found(path, text, is_plural=function == "ngettext")
 
 
-def script_texts() -> Iterator[Found]:
+@cache
+def script_texts() -> list[Found]:
+    return list(_script_texts())
+
+
+def _script_texts() -> Iterator[Found]:
     for path in sorted(WEB.rglob("*.js")):
         if LOCALE in path.parents:
             continue
-        for _, function, text, _ in extract_javascript(
-            BytesIO(path.read_bytes()), list(SCRIPT_KEYWORDS), [], {"jsx": "false"}
-        ):
+        for _, function, text, _ in extract_javascript(BytesIO(path.read_bytes()), SCRIPT_KEYWORDS, [], {"jsx": False}):
             yield from as_found(path, text, is_plural=function == "plural")
 
 
 def python_texts() -> Iterator[Found]:
     for path in sorted(SOURCE.rglob("*.py")):
         if path.relative_to(SOURCE).parts[0] not in OTHER_PACKAGES:
-            for text in texts_of(ast.parse(path.read_bytes())):
+            for text in texts_of(syntax_of(path)):
                 yield name_of(path), text
+
+
+@cache
+def syntax_of(path: Path) -> ast.Module:
+    """Return the syntax of a file, or nothing of a file without texts, because parsing takes a while."""
+    source = path.read_text()
+    return ast.parse(source if MARKS.search(source) else "")
 
 
 def texts_of(module: ast.Module) -> Iterator[Text]:
@@ -104,17 +122,18 @@ def is_error(node: ast.ClassDef) -> bool:
     return node.name == "OctavoError" or codes or bool(names & {"OctavoError", "BadInput", "Defect"})
 
 
+@cache
 def error_titles() -> set[str]:
     """Return the titles of errors. Scripts show them after a request that failed."""
     return {
         title.splitlines()[0]
         for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_bytes()))
+        for node in ast.walk(syntax_of(path))
         if isinstance(node, ast.ClassDef) and is_error(node) and (title := ast.get_docstring(node))
     }
 
 
-def as_found(path: Path, text: object, *, is_plural: bool) -> Iterator[Found]:
+def as_found(path: Path, text: str | Iterable[str | None] | None, *, is_plural: bool) -> Iterator[Found]:
     """Return a text that was found in a file. Calls with a variable have no text."""
     parts = [one for one in ([text] if isinstance(text, str) else text or ()) if isinstance(one, str) and one]
     if parts:
@@ -142,7 +161,15 @@ def po_of(language: str, texts: Catalog) -> bytes:
     for name in ("project", "version"):
         setattr(catalogue, name, getattr(texts, name))
     target = BytesIO()
-    write_po(target, catalogue, width=120, omit_header=False, include_previous=False, ignore_obsolete=True, include_lineno=False)
+    write_po(
+        target,
+        catalogue,
+        width=120,
+        omit_header=False,
+        include_previous=False,
+        ignore_obsolete=True,
+        include_lineno=False,
+    )
     lines = target.getvalue().decode().splitlines()
     changing = ('"POT-Creation-Date', '"PO-Revision-Date', '"Generated-By', '"Last-Translator', '"Report-Msgid')
     return "\n".join([*(line for line in lines if not line.startswith(changing)), ""]).encode()
@@ -152,21 +179,19 @@ def script_of(language: str, catalogue: Catalog) -> str:
     """Return the script that hands the texts of scripts, and the titles of errors, to the scripts of a page."""
     wanted = {text if isinstance(text, str) else text[0] for _, text in script_texts()} | error_titles()
     texts = {
-        one.id if isinstance(one.id, str) else one.id[0]: one.string if isinstance(one.string, str) else list(one.string)
+        key: one.string if isinstance(one.string, str) else list(one.string)
         for one in catalogue
-        if one.id and one.string and (one.id if isinstance(one.id, str) else one.id[0]) in wanted
+        if one.id and one.string and (key := one.id if isinstance(one.id, str) else one.id[0]) in wanted
     }
-    rule = get_plural(language).plural_expr
-    return (
-        "// Written by `make catalogues` from the catalogue.\n"
-        f"globalThis.octavoTexts = {{ plural: (n) => Number({rule}), texts: {json.dumps(texts, ensure_ascii=False)} }};\n"
-    )
+    plural, words = get_plural(language).plural_expr, json.dumps(texts, ensure_ascii=False)
+    head = "// Written by `make catalogues` from the catalogue.\n"
+    return f"{head}globalThis.octavoTexts = {{ plural: (n) => Number({plural}), texts: {words} }};\n"
 
 
-def main(check: bool) -> int:
+def main(*, check: bool) -> int:
     texts = collect()
     stale: list[str] = []
-    for language in LANGUAGES:
+    for language in sorted(LANGUAGES.keys() - {ENGLISH}):
         po = po_of(language, texts)
         script = script_of(language, read_po(BytesIO(po), locale=language)).encode()
         for path, content in ((file_of(language), po), (LOCALE / f"{language}.js", script)):

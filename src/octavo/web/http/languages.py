@@ -87,13 +87,13 @@ class Languages:
         if scope["type"] != "http" or scope["path"].startswith(FOR_PROGRAMS):
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        language = choose_language(_cookie(headers.get("cookie", "")), headers.get("accept-language", ""))
+        language = choose_language(language_cookie(headers), headers.get("accept-language", ""))
         if language == ENGLISH:
             return await self._app(scope, receive, send)
         with texts_from(catalogue_of(language)):
             return await self._app(scope, receive, send)
 
 
-def _cookie(header: str) -> str | None:
-    pairs = (part.partition("=") for part in header.split(";"))
+def language_cookie(headers: Headers) -> str | None:
+    pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
     return next((value.strip() for name, _, value in pairs if name.strip() == LANGUAGE_COOKIE), None)

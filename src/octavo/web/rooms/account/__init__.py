@@ -15,6 +15,7 @@ ROUTERS = (
     pages.router,
     pages.keys_router,
     pages.appearance_router,
+    pages.language_router,
     pages.users_router,
     sign_in_pages.router,
     provider_pages.router,

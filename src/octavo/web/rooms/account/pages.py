@@ -20,10 +20,11 @@ from octavo.owners.second_factor import read_second_factor
 from octavo.owners.sessions import list_sessions
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, session_secret
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.languages import LANGUAGE_COOKIE, LANGUAGES, language_cookie
 from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
 from octavo.web.rooms.account.api import NewKeyRequest, NewMemberRequest, PasswordChange, RoleRequest
-from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.forms import Back, Question, ask, local_path, read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
 from octavo.web.shell.templates import THEME_COOKIE, THEMES, back_to
@@ -277,7 +278,19 @@ async def appearance(request: Request, frame: SettingsFrame, said: str = "") -> 
     theme = request.cookies.get(THEME_COOKIE)
     chosen = theme if theme in THEMES else "system"
     keys = request.cookies.get(KEYS_COOKIE) != KEYS_OFF
-    return show(request, "appearance", frame, said=said, chosen=chosen, keys=keys, choices=CHOICES)
+    offered = {"": _("Same as the browser"), **LANGUAGES}
+    language = language_cookie(request.headers) or ""
+    return show(
+        request,
+        "appearance",
+        frame,
+        said=said,
+        chosen=chosen,
+        keys=keys,
+        choices=CHOICES,
+        offered=offered,
+        language=language,
+    )
 
 
 @appearance_router.post("")
@@ -285,10 +298,25 @@ async def keep(
     request: Request,
     theme: Annotated[Literal["system", "light", "dark"], Form()] = "system",
     keys: Annotated[str, Form(max_length=10)] = "",
+    language: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
     answer = back_to("/settings/appearance?said=appearance")
+    _keep(request, answer, LANGUAGE_COOKIE, language if language in LANGUAGES else None)
     _keep(request, answer, THEME_COOKIE, theme if theme in THEMES else None)
     _keep(request, answer, KEYS_COOKIE, None if keys else KEYS_OFF)
+    return answer
+
+
+language_router = APIRouter(include_in_schema=False)
+
+
+@language_router.post("/language")
+async def choose_language(
+    request: Request, language: Annotated[str, Form(max_length=20)] = "", back: Back = "/"
+) -> Response:
+    """Change the language of the pages in this browser, from a page where nobody is signed in."""
+    answer = back_to(local_path(back))
+    _keep(request, answer, LANGUAGE_COOKIE, language if language in LANGUAGES else None)
     return answer
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from octavo.connect.comparisons import KIND as COMPARISON
-from octavo.core.texts import Texts
+from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import EventView
@@ -98,7 +98,19 @@ STAGES = Texts(
         "lined_up": "Queued an analysis",
     }
 )
-FIELDS = {"title": "title", "author": "author", "document_date": "date", "tags": "tags", "collection": "collection"}
+# The states of jobs, as the page shows them.
+STATES = (
+    mark("Queued"),
+    mark("Processing"),
+    mark("Complete"),
+    mark("Failed"),
+    mark("Dead letter"),
+    mark("Paused"),
+    mark("Cancelled"),
+)
+FIELDS = Texts(
+    {"title": "title", "author": "author", "document_date": "date", "tags": "tags", "collection": "collection"}
+)
 TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "warn", "analysis.failed": "bad"}
 
 

@@ -29,6 +29,7 @@ from octavo.records.documents import Document
 from octavo.records.search import Why
 from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.shell.document_rows import KINDS
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import render
 
@@ -159,6 +160,7 @@ async def search_page(
         "search.html",
         frame,
         200 if wrong is None else 422,
+        source_kinds=KINDS,
         asked=asked,
         modes=MODES,
         found=found,
