@@ -1,0 +1,80 @@
+"""Pages in other languages: no clipped text, nothing too wide, readable for everyone, also from right to left."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from octavo.web.http.languages import LANGUAGE_COOKIE
+from tests.browser.conftest import OpenBrowser
+from tests.browser.rooms.test_every_room import EMPTY, NOBODYS, SMALL, resize, work_of
+from tests.browser.rooms.work import fill_map, fill_rooms
+from tests.support.browser import DESKTOP, PHONE, Visitor, check_axe, no_sideways_scroll, picture
+
+# Labels whose words do not fit. Titles and other content have `dir="auto"` and may be cut.
+CLIPPED = """() => [...document.body.querySelectorAll("*")]
+  .filter((one) => [...one.childNodes].some((part) => part.nodeType === 3 && part.data.trim()))
+  .filter((one) => !one.closest("[dir=auto], .hush, pre, code, .mono, textarea, select, option, .skip, .dock, .rail-foot"))
+  .filter((one) => one.offsetParent && one.clientWidth && one.scrollWidth > one.clientWidth + 1)
+  .filter((one) => getComputedStyle(one).overflowX !== "visible")
+  .map((one) => `${one.className}: ${one.textContent.trim().slice(0, 60)}`)"""
+
+
+def speak(visitor: Visitor, language: str) -> None:
+    visitor.context.add_cookies([{"name": LANGUAGE_COOKIE, "value": language, "url": visitor.place.address}])
+
+
+def look_at(page: Page, name: str, language: str, *, from_right: bool = False) -> None:
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    if from_right:
+        page.evaluate("document.documentElement.dir = 'rtl'")
+    for size in (SMALL, PHONE, DESKTOP):
+        resize(page, size)
+        no_sideways_scroll(page)
+        assert page.evaluate(CLIPPED) == [], f"{page.url} in {language} at {size}"
+    check_axe(page)
+    picture(page, f"{language}{'-rtl' if from_right else ''}-{name}")
+
+
+def test_scripts_speak_the_language_of_the_page(member: Visitor) -> None:
+    speak(member, "de")
+    page = member.open("/library")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Tastenkürzel")).to_be_visible()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("language", "from_right"), [("de", False), ("fr", False), ("zh", False), ("de", True)])
+def test_every_page_fits_in_another_language(
+    member: Visitor, admin: Visitor, open_browser: OpenBrowser, language: str, *, from_right: bool
+) -> None:
+    made = work_of(member)
+    document = made["document"]
+    fill_map(member, 12)
+    hook = fill_rooms(member)
+    stranger = open_browser()
+    stranger.watch.expect("404", "403")
+    for one in (member, admin, stranger):
+        speak(one, language)
+    paths = [
+        *("/library", "/library?view=cards", "/trash", "/search?q=bridge", "/ask", made["thread"], "/highlights"),
+        *("/connections?view=list", made["beside"], document, f"{document}?panel=highlights", f"{document}/edit"),
+        *(f"{document}?panel=connections", f"{document}/history", f"{document}/link", "/analyses", made["analysis"]),
+        *(f"/analyses/new?document={document.rpartition('/')[2]}", made["conversion"], f"/settings/webhooks/{hook}"),
+        *("/settings/budgets", "/settings/fields", "/settings/rules", "/settings/shares", "/settings/audit"),
+        *EMPTY,
+    ]
+    for path in paths:
+        look_at(member.open(path), name_of(path), language, from_right=from_right)
+    for path in ("/settings/models", "/settings/users", "/operations", "/operations/jobs"):
+        look_at(admin.open(path), name_of(path), language, from_right=from_right)
+    for path in NOBODYS:
+        stranger.goto(path)
+        look_at(stranger.page, name_of(path), language, from_right=from_right)
+
+
+def name_of(path: str) -> str:
+    """Return a name for the picture of a page, without ids."""
+    parts = [part for part in path.partition("?")[0].split("/") if part and not part.count("-") >= 4]
+    return "-".join([*parts, *(["view"] if "view=" in path or "panel=" in path else [])])
