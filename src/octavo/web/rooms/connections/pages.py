@@ -41,6 +41,8 @@ MapFrame = Annotated[Frame, Depends(FrameFor("connections"))]
 MOST_OF_PAIR = 20
 Weight = Annotated[int, Form(ge=0, le=100)]
 # Symbol, singular, plural and colour of each engine.
+# The states of connections, as pages show them.
+STATES = (mark("Possible"), mark("Confirmed"), mark("Dismissed"))
 ENGINES: dict[Engine, tuple[str, str, str, str]] = {
     Engine.SIMILARITY: ("≈", mark("Similar"), mark("Similar"), "similar"),
     Engine.CONTRADICTION: ("≠", mark("Contradiction"), mark("Contradictions"), "contra"),
