@@ -6,6 +6,7 @@ On pages in other languages than English, Babel knows the formats. It is importe
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 from octavo.core.texts import current_catalogue, ngettext
@@ -35,9 +36,15 @@ def _decimal(number: float, places: int) -> str:
     catalogue = current_catalogue()
     if catalogue.is_english:
         return f"{number:,.{places}f}"
+    return _localized_decimal(round(number, places), places, catalogue.locale)
+
+
+@lru_cache(10_000)
+def _localized_decimal(number: float, places: int, locale: str) -> str:
+    """Format a number in another language. A list repeats the same few numbers, and Babel takes a while for each."""
     from babel.numbers import format_decimal
 
-    return format_decimal(round(number, places), _PATTERNS[places], catalogue.locale)
+    return format_decimal(number, _PATTERNS[places], locale)
 
 
 _PATTERNS = {0: "#,##0", 1: "#,##0.0", 2: "#,##0.00", 4: "#,##0.0000"}
@@ -91,9 +98,14 @@ def format_short_date(day: date, *, with_year: bool = True) -> str:
     catalogue = current_catalogue()
     if catalogue.is_english:
         return f"{day.day} {day:%b %Y}" if with_year else f"{day.day} {day:%b}"
+    return _localized_date(day, "yMMMd" if with_year else "MMMd", catalogue.locale)
+
+
+@lru_cache(10_000)
+def _localized_date(day: date, skeleton: str, locale: str) -> str:
     from babel.dates import format_skeleton
 
-    return format_skeleton("yMMMd" if with_year else "MMMd", day, locale=catalogue.locale)
+    return format_skeleton(skeleton, day, locale=locale)
 
 
 def format_full_date(day: date) -> str:
