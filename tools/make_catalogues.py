@@ -183,9 +183,10 @@ def script_of(language: str, catalogue: Catalog) -> str:
         for one in catalogue
         if one.id and one.string and (key := one.id if isinstance(one.id, str) else one.id[0]) in wanted
     }
-    plural, words = get_plural(language).plural_expr, json.dumps(texts, ensure_ascii=False)
+    form, words = get_plural(language).plural_expr, json.dumps(texts, ensure_ascii=False, indent=2)
+    plural = f"(/** @type {{number}} */ n) => Number({form})" if "n" in form else f"() => {form}"
     head = "// Written by `make catalogues` from the catalogue.\n"
-    return f"{head}globalThis.octavoTexts = {{ plural: (n) => Number({plural}), texts: {words} }};\n"
+    return f"{head}Object.assign(globalThis, {{ octavoTexts: {{ plural: {plural}, texts: {words} }} }});\n"
 
 
 def main(*, check: bool) -> int:

@@ -64,7 +64,11 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> str:
     known = languages.catalogue_of
     marked = Catalogue(MADE_UP, "de", "rtl", Marked())
     monkeypatch.setattr(languages, "LANGUAGES", {**languages.LANGUAGES, MADE_UP: "Made up"})
-    monkeypatch.setattr(languages, "catalogue_of", lambda name: marked if name == MADE_UP else known(name))
+
+    def catalogue_of(name: str) -> Catalogue:
+        return marked if name == MADE_UP else known(name)
+
+    monkeypatch.setattr(languages, "catalogue_of", catalogue_of)
     return MADE_UP
 
 

@@ -14,7 +14,8 @@ from tests.support.browser import DESKTOP, PHONE, Visitor, check_axe, no_sideway
 # Labels whose words do not fit. Titles and other content have `dir="auto"` and may be cut.
 CLIPPED = """() => [...document.body.querySelectorAll("*")]
   .filter((one) => [...one.childNodes].some((part) => part.nodeType === 3 && part.data.trim()))
-  .filter((one) => !one.closest("[dir=auto], .hush, pre, code, .mono, textarea, select, option, .skip, .dock, .rail-foot"))
+  .filter((one) => !one.closest("[dir=auto], .hush, .skip, .mono, .dock, .rail-foot"))
+  .filter((one) => !one.closest("pre, code, textarea, select, option"))
   .filter((one) => one.offsetParent && one.clientWidth && one.scrollWidth > one.clientWidth + 1)
   .filter((one) => getComputedStyle(one).overflowX !== "visible" && getComputedStyle(one).clipPath === "none")
   .map((one) => `${one.className}: ${one.textContent.trim().slice(0, 60)}`)"""

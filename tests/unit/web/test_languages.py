@@ -57,7 +57,7 @@ def test_a_catalogue_is_complete_and_keeps_placeholders_and_tags(language: str) 
         if not one.id:
             continue
         originals = [one.id] if isinstance(one.id, str) else list(one.id)
-        strings = [one.string] if isinstance(one.string, str) else list(one.string)
+        strings = [one.string] if isinstance(one.string, str) else list(one.string or ())
         wanted = 1 if isinstance(one.id, str) else catalogue.num_plurals
         fits = len(strings) == wanted and all(
             text and sides(text) == sides(originals[0]) and parts(text) == parts(originals[-1]) for text in strings
