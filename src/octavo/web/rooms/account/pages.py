@@ -314,7 +314,7 @@ language_router = APIRouter(include_in_schema=False)
 async def choose_language(
     request: Request, language: Annotated[str, Form(max_length=20)] = "", back: Back = "/"
 ) -> Response:
-    """Change the language of the pages in this browser, from a page where nobody is signed in."""
+    """Change the language of the pages in this browser, from the sign-in and sign-up pages."""
     answer = back_to(local_path(back))
     _keep(request, answer, LANGUAGE_COOKIE, language if language in LANGUAGES else None)
     return answer

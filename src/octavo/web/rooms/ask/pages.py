@@ -59,7 +59,8 @@ WRONG_SCOPE = mark("Choose a collection, a search or documents, but only one of 
 class AskForm:
     """The content of the form: the question, the documents to ask, and error messages about them.
 
-    `ask_now`: the script asks the question when the page is opened.
+    `ask_now`: the script asks the question when the page is opened. `wrong_question`: whether the message is about the
+    question.
     """
 
     question: str = ""
@@ -67,6 +68,7 @@ class AskForm:
     wrong: str | None = None
     status: int = 200
     ask_now: bool = False
+    wrong_question: bool = False
 
 
 @router.get("/ask")
@@ -194,6 +196,7 @@ async def _answer(
             form.scope,
             _(WRONG_SCOPE) if is_scope else _(WRONG_QUESTION, most=format_number(MOST_CHARACTERS)),
             INVALID,
+            wrong_question=not is_scope,
         )
     except OctavoError as error:
         refused = AskForm(form.question, form.scope, error.line, error.status)
