@@ -1,4 +1,4 @@
-"""The commands that start, stop, check and configure an installation, and complete commands in a shell."""
+"""The commands that start, stop, check and configure an installation, and that set up shell completion."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The caller of a request, and API keys.
 
-The caller has an account (owner) for which it acts, and permissions. A key is shown once and stored as a hash, and has
-at most the permissions of its creator.
+A caller acts for one account (owner). An API key is shown once and stored only as a hash. A key has at most the
+permissions of the person who created it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of signing in, of invitations and of shares."""
+"""Errors of sign-in, invitations, links and the second factor."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ async def withdraw(connection: Connection, caller: Caller, invitation: UUID) -> 
 
 
 async def find_invitation(connection: Connection, token: str) -> OpenInvitation:
-    """Return an invitation that can be accepted. Opening a link does not use it."""
+    """Return the invitation of a link, if it can still be accepted. This does not use up the link."""
     rows = await fetch_rows(connection, QUERIES.find_invitation, {"token_hash": hash_token(token)})
     if not rows:
         raise LinkRefused
@@ -84,9 +84,11 @@ async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
 async def accept_as_new_person(
     connection: Connection, token: str, password_hash: str, *, replacing: str | None = None
 ) -> str:
-    """Create an account with the invited address, and join. Returns the secret of its first session.
+    """Accept an invitation as a person without an account: create the account, and sign in.
 
-    The documents of a visitor, whose session is `replacing`, are moved to the person's own account.
+    Returns the secret of the new session, which starts in the account that the person was invited to. If the person
+    used Octavo as a visitor before, `replacing` is the secret of the visitor's session. The visitor's documents are
+    moved to the person's own account.
     """
     invitation = await find_invitation(connection, token)
     user_id = await insert_user(connection, invitation.email, password_hash)

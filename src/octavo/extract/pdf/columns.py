@@ -378,10 +378,10 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 
 
 def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, depth: int) -> Layout | None:
-    """Divide lines into a left and a right column at a horizontal space.
+    """Divide lines into a left and a right column at an empty space (`gap`) between them.
 
-    Returns None if the space only separates table cells. If `facing` is true, only groups of short lines side by side
-    count as columns.
+    Returns None if the two sides are not columns, for example because they are cells of a table. If `facing` is true,
+    the two sides must be groups of short lines, such as the two addresses in a letter.
     """
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)

@@ -58,7 +58,10 @@ def layout_doubts(
 
 
 def _is_read_across(text: str) -> bool:
-    """Whether a paragraph has the same heading twice, or two numbered lines of a program in one line."""
+    """Whether a paragraph was probably read across two columns.
+
+    This is assumed if it is the same heading twice, or has two numbered lines of a program in one line.
+    """
     if _TWICE.fullmatch(text):
         return True
     numbers = ([int(number) for number in _LINE_NUMBER.findall(line)] for line in text.split("\n"))
@@ -226,7 +229,10 @@ def _is_fraction_bar(shape: Shape) -> bool:
 
 
 def _is_next_to(box: Box, rule: Box, overlap: float) -> bool:
-    """Whether a part of a fraction is centred above or below its line. `overlap` is its distance from the line."""
+    """Whether a part of a fraction is centred directly above or below the line of the fraction.
+
+    `overlap` is how far the part extends over the line. It is negative if there is a gap between them.
+    """
     is_centred = abs(box.left + box.right - rule.left - rule.right) < 2 * _THIN
     return is_centred and box.right - box.left <= rule.right - rule.left + _THIN and -_THIN < overlap < 2 * _THIN
 

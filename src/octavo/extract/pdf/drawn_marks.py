@@ -62,7 +62,7 @@ def _is_short_number(run: TextRun) -> bool:
 
 
 def _with_full_stop(run: TextRun, discs: Sequence[Box]) -> TextRun:
-    """Write the number of a list item that is printed on a disc as "1."."""
+    """Add a full stop to the number of a list item that is printed on a disc, as in "1."."""
     if not _is_short_number(run):
         return run
     size = run.box.bottom - run.box.top

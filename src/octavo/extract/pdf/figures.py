@@ -98,9 +98,9 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Text runs on one line without a wide space between them.
+    """A part of a printed line that contains no wide space.
 
-    `math` is the share of letters that belong to formulas.
+    `math` is the share of its letters that belong to formulas.
     """
 
     box: Box

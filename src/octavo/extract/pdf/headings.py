@@ -154,7 +154,10 @@ def heading_levels(
 
 
 def _may_be_heading(block: PageBlock, body: float) -> bool:
-    """Whether a block is in the body of the page. In a box, only very large letters are headings."""
+    """Whether a block is at a place where headings can be.
+
+    This is the body of the page. In a text box, a heading must be bold and have very large letters.
+    """
     if block.region is RegionKind.BOX:
         return block.bold and block.size >= _TITLE * body > 0
     return block.region is RegionKind.BODY
@@ -259,7 +262,7 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether other text of the page is at the same height as this block. A logo can be beside a title."""
+    """Whether other text of the page is at the same height as this block. Pictures, such as logos, are ignored."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
     near = tuple(one for one in near if not one.figure)

@@ -426,9 +426,9 @@ class _Reader:
         return gap < (_UNDER if len(cells) == 1 and 0 in cells and self._items else _DETAIL)
 
     def _is_filled(self, column: int, part: Segment) -> bool:
-        """Whether the same column of the item above contains a number with the same right edge.
+        """Whether the item above already has a number in this column, with the same right edge.
 
-        Then both numbers are in a column of amounts, and the line below is not part of the item above.
+        If so, the line with the number `part` belongs to another item.
         """
         above = self._items[-1].cells.get(column, []) if self._items else []
         return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)

@@ -391,7 +391,10 @@ def _raised(before: Segment, one: Segment) -> str:
 
 
 def _spaces(gap: float, code: Segment) -> int:
-    """Return the number of spaces before a piece of code that follows a gap."""
+    """Convert the width of the gap before a piece of code to a number of spaces.
+
+    A space is as wide as the letters of the code on average.
+    """
     letter = (code.right - code.left) / max(len(code.text), 1)
     return min(max(round(gap / letter), 0), _MOST_SPACES) if letter > 0 else 1
 

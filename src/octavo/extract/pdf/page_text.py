@@ -212,10 +212,9 @@ def _is_page(image: Box, content: PageContent) -> bool:
 
 
 def _read_scan(read: PageText, own: str) -> PageText:
-    """Drop the unreadable blocks of a scanned page.
+    """Drop the unreadable blocks of a scanned page whose text was added by another OCR program.
 
-    Their text comes from another OCR program. If most of the text is unreadable, all blocks are dropped, so that OCR
-    runs on the page.
+    If most of the text is unreadable, all blocks are dropped, so that Octavo runs OCR on the page.
     """
     if _share_of_letters(own) < _LEAST_OF_LAYER:
         return replace(read, blocks=(), pictures=True)

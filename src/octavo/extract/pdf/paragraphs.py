@@ -426,9 +426,9 @@ def _are_short_lines(texts: Sequence[str]) -> bool:
 
 
 def _is_intended(column: _Column, index: int) -> bool:
-    """Whether the break after a line is intended and must be kept.
+    """Whether the author ended this line on purpose, so that the line break must be kept.
 
-    If the next line starts in lower case, this is so only if the line is much shorter than the lines around it.
+    The line must be shorter than the lines around it. If the next line starts in lower case, it must be much shorter.
     """
     if not _ends_early(column, index):
         return False

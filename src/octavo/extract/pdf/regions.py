@@ -354,7 +354,10 @@ class _PageMaker:
         return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
 
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
-        """Mark headers or footers. Below a title in large letters at the top, small lines belong to the title."""
+        """Mark blocks as headers or footers.
+
+        Small lines at the top of the page are not marked if they are below a title in large letters.
+        """
         made: list[Part] = []
         for part in parts:
             large = (one.block.region is RegionKind.BODY and one.block.size > _LARGE * self._body for one in made)

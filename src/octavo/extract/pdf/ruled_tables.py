@@ -384,7 +384,10 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
 
 
 def _are_centred(cells: Sequence[Piece]) -> bool:
-    """Whether cells with one line and cells with several lines have the same middle. They are then one row."""
+    """Whether the texts of all cells are centred at the same height, although some have more lines than others.
+
+    If so, the cells are one row.
+    """
     texts = [list(text_lines(words)) for _, words in cells if words]
     counts = [len(lines) for lines in texts]
     if (

@@ -338,9 +338,10 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Map the position of each edge of a shape to the start and end of the edge.
+    """Return the edges of shapes, to find lines that are such edges (see `_is_known`).
 
-    A page's list of lines also contains the edges of its shapes. This map is used to skip these duplicates.
+    A page's list of lines also contains the edges of its shapes. A key is the direction of an edge (true for a
+    horizontal edge) and its position, rounded to a point. The value is where the edge starts and ends.
     """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:

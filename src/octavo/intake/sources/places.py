@@ -96,7 +96,7 @@ def check_options(kind: SourceKind, options: dict[str, Any]) -> SourceOptions:
 
 
 def check_move(address: str, options: SourceOptions) -> None:
-    """Raise `BadSource` if mails are moved to the mailbox that is watched: there, they would be new mails again."""
+    """Raise `BadSource` if added emails would be moved to the watched mailbox, where they would be found again."""
     here, there = unquote(urlsplit(address).path.removeprefix("/")), options.move_to or ""
     inbox = "inbox"  # the only name in which case does not matter
     if options.after == "move" and (there == here or there.lower() == here.lower() == inbox):
@@ -177,7 +177,7 @@ async def _feed(settings: Settings, plan: SourcePlan) -> Place:
 
 
 async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
-    """Check the part of a mail address before the @, such as `scans`."""
+    """Check the part before the @ of an address that receives emails, such as `scans`."""
     del settings
     local = plan.path.partition("@")[0].lower()
     if not _LOCAL_PART.fullmatch(local):
@@ -186,7 +186,7 @@ async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
 
 
 def _check_server(settings: Settings, url: str, *, has_secret: bool) -> str:
-    """Check a URL. A secret is sent without TLS only to servers that the operator allows."""
+    """Check a URL. A secret may be sent without TLS only to servers that the operator allows."""
     canonical = canonical_url(url)
     target, allow = parse_url(canonical), frozenset(settings.fetch_allow)
     refuse_private(target, allow)

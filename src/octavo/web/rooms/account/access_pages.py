@@ -85,7 +85,7 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """Show the page. A secret that is not confirmed yet is shown, because the app needs it."""
+    """Show the settings page. It contains the secret of an authenticator app until the secret is confirmed."""
     async with services.database.connection() as connection:
         factor = await second_factor.read_second_factor(connection, person)
         account = await read_account(connection, person)
@@ -99,7 +99,10 @@ async def _show(
 
 @router.post("/second-factor")
 async def begin(request: Request, services: ServicesOf, frame: SettingsFrame, person: PersonId) -> Response:
-    """Create a secret for an authenticator app. Codes are required once the secret has been confirmed with a code."""
+    """Create the secret of an authenticator app.
+
+    Codes are required only after the person confirms the secret with a code.
+    """
     try:
         sealed = KeySeal(services.own_settings).seal(second_factor.new_secret()).token
     except NoSecretKey as error:

@@ -100,7 +100,7 @@ async def needs_code(services: Services, user_id: UUID) -> bool:
 
 
 async def use_code(request: Request, services: Services, user_id: UUID, email: str, code: str) -> None:
-    """Check a code of the second factor. Wrong codes are limited like wrong passwords."""
+    """Check a code of the second factor. The number of attempts is limited, as for passwords."""
     address, name = address_of(request), f"second factor of {email}"
     await services.limits.sign_ins.begin(name, address)
     async with services.database.transaction() as connection:
@@ -109,7 +109,7 @@ async def use_code(request: Request, services: Services, user_id: UUID, email: s
 
 
 def reveal_with(services: Services) -> Callable[[str], str | None]:
-    """Return the function that decrypts the secrets of authenticator apps."""
+    """Return a function that decrypts the secrets of authenticator apps."""
     seal = KeySeal(services.own_settings)
     return lambda sealed: seal.open(SealedKey(sealed, ""))
 
@@ -121,7 +121,7 @@ async def _verify_email(request: Request, services: Services, email: str, passwo
 
 
 async def sign_out(request: Request, services: Services, caller: Caller | None) -> None:
-    """End the session of this browser. An anonymous visitor loses access to their documents."""
+    """End the session of this browser. A visitor without an account loses access to their documents."""
     if caller and caller.via == "key":
         raise NotAllowed("API keys cannot sign out. Revoke the key instead.")
     async with services.database.transaction() as connection:

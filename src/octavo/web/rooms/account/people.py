@@ -69,5 +69,5 @@ async def mail_reset_link(services: Services, email: str) -> None:
 
 
 async def admit_reset(request: Request, services: Services, email: str) -> None:
-    """Count a request for a link towards the limits of wrong passwords."""
+    """Apply the rate limits for sign-ins to a request for a link."""
     await services.limits.sign_ins.begin(f"new password of {email}", address_of(request))

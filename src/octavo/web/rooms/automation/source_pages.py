@@ -136,7 +136,7 @@ async def add_source(request: Request, services: ServicesOf, caller: AdminCaller
 
 
 def read_source(chosen: dict[str, str]) -> dict[str, Any]:
-    """Turn the fields of the form into the form of the API."""
+    """Convert the fields of the form to the format of the API."""
     options: dict[str, Any] = {name: chosen[name] for name in _OPTIONS if name in chosen}
     options |= {"attachments": True} if "attachments" in chosen else {}
     given = {"kind": chosen.get("kind", "folder"), "path": chosen.get("path", ""), "options": options}

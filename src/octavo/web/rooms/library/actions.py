@@ -161,7 +161,7 @@ async def discard_document(
             await discard(connection, caller.owner_id, document)
             return done(request, back)
         found = await show_document(connection, caller.owner_id, document)
-    text = "The document will not be retried. The file is kept, and you can process it again."
+    text = "This document will not be retried automatically. Its file is kept, so you can process it again later."
     return ask(request, Question(f"Discard “{found.title}”?", text, request.url.path, "Discard", LIBRARY, SURE), frame)
 
 

@@ -242,7 +242,10 @@ BUSY_SECONDS = 5.0
 
 
 class FileUnlocker:
-    """Unlocks files, one at a time in each web process."""
+    """Stores unlocked copies of password-protected files, so that they can be processed.
+
+    Each web process unlocks one file at a time.
+    """
 
     def __init__(self, services: Services) -> None:
         self._database = services.database

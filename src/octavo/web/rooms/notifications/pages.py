@@ -59,7 +59,7 @@ EVENTS: dict[EventType, str] = {
 }
 WRONG = {
     "channel": "Choose a channel.",
-    "address": "Enter an address of at most 2,000 characters, without spaces.",
+    "address": "Enter a URL or an email address without spaces, of at most 2,000 characters.",
     "events": "Choose at least one event.",
 }
 
