@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -202,6 +203,27 @@ def stop(as_json: AsJson = False) -> None:
     if as_json:
         return typer.echo(json.dumps({"stopped": stopped}))
     return typer.echo("Stopped." if stopped else "Nothing was running.")
+
+
+@app.command()
+def extensions(as_json: AsJson = False) -> None:
+    """List the installed packages that add formats, sources, channels and connection engines to Octavo."""
+    from octavo.core.extensions import ExtensionKind, installed_extensions
+
+    found = installed_extensions()
+    if as_json:
+        return typer.echo(json.dumps([asdict(one) for one in found]))
+    if not found:
+        return typer.echo("No extensions are installed.")
+    words = {
+        ExtensionKind.FORMAT: "format",
+        ExtensionKind.ENGINE: "connection engine",
+        ExtensionKind.SOURCE: "source",
+        ExtensionKind.CHANNEL: "channel",
+    }
+    for one in found:
+        typer.echo(f"{words[one.kind]} {one.name}, from {one.package} {one.version}")
+    return None
 
 
 @app.command()

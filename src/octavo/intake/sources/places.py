@@ -14,6 +14,7 @@ from octavo.fetch import BadUrl, parse_url, refuse_private
 from octavo.fetch.urls import is_allowed
 from octavo.intake.errors import BadSource
 from octavo.intake.links import canonical_url
+from octavo.intake.sources.extension_sources import check_address
 from octavo.intake.sources.folders import check_folder
 from octavo.records.automation import SourceAccess, SourceKind, SourceOptions
 
@@ -27,6 +28,7 @@ INTERVALS: dict[SourceKind, tuple[int, int]] = {
     "webdav": (300, 10),
     "rss": (900, 60),
     "lmtp": (86_400, 86_400),  # emails are delivered, so nothing is looked at
+    "extension": (300, 10),
 }
 _FILES = frozenset({"subfolders", "changed"})
 OPTIONS: dict[SourceKind, frozenset[str]] = {
@@ -36,6 +38,7 @@ OPTIONS: dict[SourceKind, frozenset[str]] = {
     "webdav": _FILES,
     "rss": frozenset(),
     "lmtp": frozenset(),
+    "extension": _FILES,
 }
 _ACCESS: dict[SourceKind, frozenset[str]] = {
     "folder": frozenset(),
@@ -44,6 +47,7 @@ _ACCESS: dict[SourceKind, frozenset[str]] = {
     "webdav": frozenset({"user"}),
     "rss": frozenset(),
     "lmtp": frozenset(),
+    "extension": frozenset({"user"}),
 }
 # The part of a mail address before the @.
 _LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
@@ -195,6 +199,11 @@ def _check_server(settings: Settings, url: str, *, has_secret: bool) -> str:
     return canonical
 
 
+async def _extension(_settings: Settings, plan: SourcePlan) -> Place:
+    address = check_address(plan.path)
+    return Place(address, address[:200], plan.access)
+
+
 _BUCKET_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.-")
 _PLACES: dict[SourceKind, Callable[[Settings, SourcePlan], Coroutine[Any, Any, Place]]] = {
     "folder": _folder,
@@ -203,4 +212,5 @@ _PLACES: dict[SourceKind, Callable[[Settings, SourcePlan], Coroutine[Any, Any, P
     "webdav": _dav_folder,
     "rss": _feed,
     "lmtp": _mail_address,
+    "extension": _extension,
 }

@@ -50,6 +50,7 @@ KINDS = {
     "vtt": "Captions",
     "srt": "Captions",
     "archive": "Archive",
+    "extension": "Extension",
     "doc": "DOC",
     "ppt": "PPT",
     "iwork": "iWork",

@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 
 from octavo.core.errors import BadInput
+from octavo.core.extensions import ExtensionKind, load_extensions
 from octavo.intake.sources import definitions as sources
 from octavo.records.automation import SourceKind
 from octavo.web.context.callers import AdminCaller, WriteCaller
@@ -86,6 +87,13 @@ KINDS: dict[SourceKind, KindWords] = {
         "Such as scans. Your mail server must deliver it by LMTP to octavo lmtp.",
         "Add address",
     ),
+    "extension": KindWords(
+        "Extension",
+        "An extension lists and reads the files. Each file becomes a document.",
+        "Address",
+        "It begins with the name of an installed extension, such as notes://server/folder.",
+        "Watch source",
+    ),
 }
 _OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
 _VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")
@@ -112,7 +120,9 @@ async def _show_sources(
         found = await sources.list_sources(connection, owner)
         failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
     choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
-    return show(request, "sources", frame, status, sources=found, failed=failed, kinds=KINDS, **choices, **values)
+    offered = [kind for kind in KINDS if kind != "extension" or load_extensions(ExtensionKind.SOURCE)]
+    known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
+    return show(request, "sources", frame, status, **known, **choices, **values)
 
 
 @router.post("/sources")
