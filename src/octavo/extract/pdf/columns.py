@@ -387,7 +387,7 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
     left, right = _split_at(segments, gap)
     if not left or not right or not (_are_facing_blocks if facing else _are_columns)(left, right):
         return None
-    if _are_amounts(right, left):
+    if _are_amounts(right, left) or _are_stacked(left, right):
         return None
     return _in_order([left, right], backwards=backwards, depth=depth)
 
@@ -405,6 +405,15 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
     leads = _heads_lines(beside[0], main) or _are_single(beside[0])
     leading = len(beside) == 1 and beside[0][0].left < main[0].left and leads
     return Columns(laid, notes, leading)
+
+
+def _are_stacked(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether one side ends before the other begins, such as an indented line above a paragraph."""
+    return max(left[0].top, right[0].top) > min(_lowest(left), _lowest(right))
+
+
+def _lowest(side: Sequence[Segment]) -> float:
+    return max(one.bottom for one in side)
 
 
 def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:

@@ -23,7 +23,7 @@ _BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 WHITE = "ffffffff"
-_LEAST_SIZE = 4.0
+_STRETCHED = 0.06  # as a share of the letter size
 _MOST_OF_ICON = 2  # letters
 _TOO_HIGH = 4.0  # times the size of the letters
 _USUAL_HEIGHT = 1.1
@@ -249,9 +249,10 @@ def _style(font: str) -> tuple[bool, bool]:
 
 
 def _size(item: Any) -> float:  # noqa: ANN401
-    # Some programs write all text in size 1 and scale the page. `font_height` is then the true size.
-    size = item.font_size or 0.0
-    return round(size if size >= _LEAST_SIZE else item.font_height or item.height, 1)
+    # Many programs scale the page: the declared size can be 1, or 16 for letters of 12 points. `font_height` is the true
+    # size, but differs a little from line to line if a program stretches the letters.
+    size, height = item.font_size or 0.0, item.font_height or item.height
+    return round(size if abs(size - height) < _STRETCHED * height else height, 1)
 
 
 _drawn = attrgetter("bbox", "fill", "stroke", "has_curve")

@@ -57,7 +57,7 @@ _SPACE = 0.45  # as a share of the letter height
 _MATH_FONT = re.compile(
     r"(?:^|\+)(?:CMMI|CMSY|CMEX|CMBSY|CMMIB|MSAM|MSBM|EUFM|EUSM|RSFS|LMMath|XITSMath|STIXMath|MTEX|MTSY|MTMI|MathematicalPi"
     r"|Euclid(?:Symbol|Extra|MathOne|MathTwo))|MT[- ]?Extra|Cambria ?Math|Latin ?Modern ?Math|STIX.*Math|LibertinusMath"
-    r"|NewTXMI|txsy|txex|txmi|pxsy|pxmi|[a-z]Math",
+    r"|NewTXMI|KaTeX|txsy|txex|txmi|pxsy|pxmi|[a-z]Math",
     re.IGNORECASE,
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001

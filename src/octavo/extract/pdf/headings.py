@@ -32,6 +32,7 @@ _LEAST_CAPITALS = 5  # shorter texts in capitals are abbreviations
 _MUCH_LARGER = 1.25
 _CENTRED_LARGER = 1.15
 _TITLE = 1.6
+_LEAST_INDENT, _MOST_INDENT = 0.8, 6.0  # of a definition, as multiples of the size of the body text
 _LONG = 3  # lines
 _LEAST_PROSE = 0.4  # as a share of the letters of a document; forms, invoices and slides have less
 _FEW_PAGES = 2
@@ -73,12 +74,14 @@ _TITLE_WORD = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
+_ONE_SENTENCE = re.compile(r"[^.;]*[^.;,:-]\.")
 _CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
 _SECTION = re.compile(
     r"(?:(?:article|section|chapter|part|annex|appendix|schedule|artikel|abschnitt|kapitel|teil|anlage|anhang|chapitre|titre"
     r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
     re.IGNORECASE,
 )
+_IDENTIFIER = re.compile(r"\w+(?:[_.:]\w|\(|[a-z][A-Z])")  # the name of a function or module
 _LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
 _LABEL_END = re.compile(r":\s*\S")
 
@@ -171,7 +174,8 @@ def is_likely(block: PageBlock, body: float) -> bool:
 
 def _is_styled(block: PageBlock, body: float) -> bool:
     text, ratio = block.text, block.size / body
-    if count_letters(text) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio)):
+    is_large = block.bold and ratio >= _MUCH_LARGER and _ONE_SENTENCE.fullmatch(text) is not None
+    if count_letters(text) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio) or is_large):
         return False
     if ratio >= _LARGER:
         return True
@@ -192,15 +196,26 @@ def _reads_as_title(text: str, ratio: float) -> bool:
     """
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
-    return not _SENTENCE_END.search(text) and not text[:1].islower()
+    return not _SENTENCE_END.search(text) and (not text[:1].islower() or _IDENTIFIER.match(text) is not None)
 
 
 def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
     return (
-        is_likely(blocks[index], body)
+        (is_likely(blocks[index], body) and not _is_term(body, blocks, index))
         or _is_italic_heading(body, blocks, index)
         or _is_centred_section(body, blocks, index)
     )
+
+
+def _is_term(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a bold line is the term of a definition: the text directly below it is indented further."""
+    block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
+    if after is None or block.box is None or after.box is None or block.size >= _LARGER * body:
+        return False
+    if after.kind is not BlockKind.PARAGRAPH or _NUMBER.match(block.text) or block.text.isupper():
+        return False
+    indent, gap = after.box.left - block.box.left, after.box.top - block.box.bottom
+    return _LEAST_INDENT * body < indent < _MOST_INDENT * body and -body < gap < body
 
 
 def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) -> bool:

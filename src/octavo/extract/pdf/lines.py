@@ -26,7 +26,7 @@ from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
-_EQUAL = 1.15
+_EQUAL, _NEARLY_EQUAL = 1.15, 1.07  # of letters in short and in long words
 _TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
@@ -46,6 +46,7 @@ _LEAST_CODE_RUNS = 4
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|nimbusmon|cour|consol|typewriter|cm(?:sl|i)?tt|ectt|sf(?:tt|it|st)\d|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
+    r"|(?:\A|\+)(?:t1x|tx|px|lm|eb|rm|ul|pc)\w?tt(?:\W|\d|_|\Z)"
 )
 _VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
@@ -179,7 +180,10 @@ def _has_equal_letters(words: Sequence[Word]) -> bool:
     The font name is not enough, because a text run reports only the font of its first letter.
     """
     widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
-    return not widths or max(widths) < _EQUAL * min(widths)
+    if widths and max(widths) >= _EQUAL * min(widths):
+        return False
+    long = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > _SHORT_WORD]
+    return not long or max(long) < _NEARLY_EQUAL * min(long)
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:

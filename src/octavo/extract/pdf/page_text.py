@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from statistics import median
 
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
@@ -56,6 +57,7 @@ _WORD_SPACE = 0.5  # as a share of the height of a word
 _SCAN = 0.85  # as a share of the page
 _LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
 _LEAST_OF_LINE = 0.5
+_UNEVEN = 0.25  # as a share of the letter size, in recognised text
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
 _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
@@ -161,8 +163,8 @@ def _read_page(
     content = with_ticks(_without_hidden(page, content), annotations)
     images = page.images()
     is_scan = any(_is_page(image, content) for image in images) and page.has_hidden_text()
-    if is_scan:  # the fonts of recognised text mean nothing
-        content = replace(content, runs=tuple(run._replace(font="") for run in content.runs))
+    if is_scan:
+        content = _with_even_letters(content)
     content = with_drawn_marks(content, images)
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
@@ -205,6 +207,18 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
         elif word.text.strip():
             runs.append(TextRun(box, word.text, size, "", False, False, 0.0, None, (placed,)))  # noqa: FBT003
     return replace(content, runs=tuple(runs))
+
+
+def _with_even_letters(content: PageContent) -> PageContent:
+    """Remove the fonts of recognised text, which mean nothing, and small differences of its letter sizes."""
+    usual = median(run.size for run in content.runs)
+    return replace(
+        content,
+        runs=tuple(
+            run._replace(font="", size=usual if abs(run.size - usual) < _UNEVEN * usual else run.size)
+            for run in content.runs
+        ),
+    )
 
 
 def _is_page(image: Box, content: PageContent) -> bool:

@@ -19,6 +19,7 @@ _MOST_LEADING = 2.5  # as a multiple of the letter size
 _USUAL_LEADING = 1.35
 _LARGER_GAP = 1.2
 _GAP_AFTER_SENTENCE = 1.15
+_WIDE_STEP = 1.5  # as a multiple of the line spacing
 _OTHER_SIZE = 0.08
 _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
@@ -39,13 +40,16 @@ _NUMBERED = re.compile(
     rf"(\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}}|[{_HANGUL_LETTERS}])[.)])\s+(?=\S)|(\d{{1,3}}[.)])(?=[^\W\d_]{{3}})"
 )
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
-_SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
-_FULL_STOP = re.compile("[.!?][\"'\u201d\u2019»)\\]]*\\Z")
+_ABBREVIATION = r"(?<!\bInc)(?<!\bLtd)(?<!\bCo)(?<!\bCorp)(?<!\bSt)(?<!\bNo)(?<!\bNr)(?<!\bDr)(?<!\bMr)(?<!\bvs)(?<!\bcf)(?<!\bProf)"
+_SENTENCE_END = re.compile(f"{_ABBREVIATION}[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
+_FULL_STOP = re.compile(f"{_ABBREVIATION}[.!?][\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
+_TYPED_RULE = re.compile(r"([=_*~#-])\1{7,}|(?:[=*~-] ){7,}[=*~-]?")
 _LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
+_LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
@@ -188,7 +192,10 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     if step > (_GAP_AFTER_SENTENCE if ends else _LARGER_GAP) * _leading(column, line) + 0.5:
         # A sentence can continue in a text with wide line spacing.
         alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
-        return not alike or not _runs_on(column, index)
+        shift = (column.starts[index] - column.starts[index - 1]) / line.size
+        is_level = -_MOST_INDENT < shift < (1 if step > _WIDE_STEP * _leading(column, line) else _MOST_INDENT)
+        is_full = ends_in_hyphen(before.text) or not _ends_early(column, index - 1)
+        return not (alike and is_level and is_full and _runs_on(column, index))
     return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
 
 
@@ -205,7 +212,12 @@ def _continues_in_code(column: _Column, index: int) -> bool:
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
-    """Whether a line begins a reference, a caption, a note or a check box with its label, judging by its text."""
+    """Whether a line begins a reference, a caption, a note or a check box with its label, judging by its text.
+
+    A line of typed signs, such as "=====", is always separate.
+    """
+    if (_TYPED_RULE.fullmatch(before.text) is None) != (_TYPED_RULE.fullmatch(line.text) is None):
+        return True
     reference = _REFERENCE.match(line.text)
     is_reference = reference is not None and not line.text[reference.end() :].lstrip()[:1].islower()
     if line.text[:1] in _CHECK_BOXES or is_reference or (line.starts_raised and line.size <= before.size):
@@ -281,6 +293,8 @@ def _is_far_from_edge(column: _Column, index: int) -> bool:
 
 def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool:
     line, before = column.lines[index], column.lines[index - 1]
+    if before.text.endswith(",") and before.text.count("(") > before.text.count(")") and line.text.endswith(")"):
+        return False  # The arguments of a function can be indented as far as its bracket.
     shift = column.starts[index] - column.starts[index - 1]
     least = max(_INDENT * line.size, 3.0)
     if abs(shift) < least or _are_centred(before, line) or _hangs(column, group, index, shift):
@@ -385,7 +399,8 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     lines = [column.lines[index] for index in group]
     texts = [line.text for line in lines]
     keep = len(lines) > 1 and _are_intended(column, group, texts)
-    text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
+    pieces = [[one] for one in texts] if keep else _divided(texts)
+    text = "\n".join(markup.plain(join_lines(piece)) for piece in pieces)
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
     region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
     if len(lines) == 1 and lines[0].has_cells:
@@ -397,6 +412,16 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     marks = tuple(mark for line in lines for mark in line.marks)
     note = marks[0] if lines[0].starts_raised and marks else None
     return Part(block, marks[1:] if note else marks, note)
+
+
+def _divided(texts: Sequence[str]) -> list[list[str]]:
+    """Divide the lines of a paragraph before each label, if several lines begin with one, such as "Date: 3 May"."""
+    labels = [at for at, text in enumerate(texts) if _LABEL_START.match(text)]
+    starts = {at for at in labels if at == 0 or _FULL_STOP.search(texts[at - 1])}
+    if len(starts) < 2 or len(starts) < len(labels) or 0 not in starts:  # noqa: PLR2004
+        return [list(texts)]
+    ends = [*sorted(starts)[1:], len(texts)]
+    return [list(texts[start:end]) for start, end in zip(sorted(starts), ends, strict=True)]
 
 
 def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -> bool:
@@ -420,7 +445,8 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
 
 def _are_short_lines(texts: Sequence[str]) -> bool:
     """Whether the lines are short and none continues a sentence, as in an address or below a letterhead."""
-    if any(len(text) > _SHORT or text.endswith((",", ";", ".")) for text in texts[:-1]) or len(texts[-1]) > _SHORT:
+    open_ends = (text.endswith((",", ";")) or (text[-1:] == "." and _FULL_STOP.search(text)) for text in texts[:-1])
+    if any(len(text) > _SHORT for text in texts) or any(open_ends):
         return False
     return all(text.lstrip(_OPENING)[:1].isupper() or _CONTACT.match(text) for text in texts)
 

@@ -235,7 +235,9 @@ class _PageMaker:
         labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
         free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
-        free += self._titles([one for part in inside[len(tables) :] for one in part], free)
+        formulas = [area.box for area in areas if area.kind == "formula"]
+        pictured = (one for part in inside[len(tables) :] for one in part if not is_inside_any(one, formulas))
+        free += self._titles(list(pictured), free)
         free += self._left_out(tables, labels)
         made = [
             _table_part(table, self._right_text, size_of(text)) for table, text in zip(tables, inside, strict=False)
