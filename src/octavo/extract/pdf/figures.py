@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Box, is_caption
 from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.lines import is_monospaced
+from octavo.extract.pdf.lines import is_monospaced, line_frames
 
 _MOST_SHAPES = 20_000
 _MOST_FIGURES = 50
@@ -71,6 +71,7 @@ _FEWEST_PARTS = 3
 _ACROSS = 0.7  # as a share of the page width
 _MOST_OF_LINE = 0.6
 _FEWEST_ROWS = 4
+_FILLED = 0.93  # as a share of the area around them
 _LABEL_WORDS = 4
 _SHORT_LABEL = 15  # letters of a label beside a drawing
 _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
@@ -184,6 +185,8 @@ def _drawn_above(
     short = [one for one in between if one.letters <= _SHORT_LABEL and not is_caption(one.text)]
     labels = [one.box for one in short if _centre_in(one.box, _grown(whole, _LABEL_GAP))]
     whole = _union([whole, *labels])
+    column = _union([one.box for one in (*prose, *_caption_lines(caption, segments, caption.box))])
+    whole = _union([whole, *_labels_beside(whole, column, between)])
     inside = [one for one in segments if _centre_in(one.box, whole)]
     if any(is_caption(one.text) for one in inside) or sum(map(_is_line_of_text, inside)) > 1:
         return
@@ -194,6 +197,15 @@ def _drawn_above(
         yield FigureArea(
             "figure", _clipped(page, [whole])[0], text, 0.8, _union([one.box for one in lines]), framed=True
         )
+
+
+def _labels_beside(whole: Box, column: Box, between: Sequence[Segment]) -> Iterator[Box]:
+    """Yield the labels at the height of a drawing, up to the edges of its column. Only lines can connect them."""
+    column = _grown(column, _TOUCH)
+    for one in between:
+        is_level = one.box.bottom > whole.top - _TOUCH and one.box.top < whole.bottom + _TOUCH
+        if is_level and _is_label(one) and column.left < one.box.left and one.box.right < column.right:
+            yield one.box
 
 
 def _is_line_of_text(segment: Segment) -> bool:
@@ -350,6 +362,8 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
             continue
         if _are_tiles(group, round_ones, segments) or _are_highlights(group, curved, page.runs):
             continue
+        if round_ones.isdisjoint(group) and _is_shading(_union(group), page.shapes, segments):
+            continue
         if round_ones.isdisjoint(group) and _is_around_code(_union(group), page.runs):
             continue
         if area := _drawing(group, rulings, segments, page):
@@ -389,6 +403,15 @@ def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
     ]
     tiles = sum(any(_share_side(one, other) for other in cells) for one in cells)
     return tiles >= max(_FEWEST_ROWS, 0.6 * len(group[:_MOST_CELLS]))
+
+
+def _is_shading(whole: Box, shapes: Sequence[Shape], segments: Sequence[Segment]) -> bool:
+    """Whether rectangles fill a whole area behind text. They are then the shaded cells of a table, in any number."""
+    words = sum(_count_words(one) for one in segments if _centre_in(one.box, whole))
+    if words <= _FEWEST_ROWS:
+        return False
+    filled = [_area(one.box) for one in shapes if one.filled and not one.curved and _centre_in(one.box, whole)]
+    return max(filled, default=0.0) < _area(whole) / 2 and _FILLED < sum(filled) / _area(whole) < 1 / _FILLED
 
 
 def _are_highlights(group: Sequence[Box], curved: set[Box], runs: Sequence[TextRun]) -> bool:
@@ -581,6 +604,7 @@ def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[S
         if (shape.stroked or shape.filled) and _SMALL < _share(shape.box, page) < _FRAME
     ]
     captions = [one.box for one in segments if is_caption(one.text)]
+    frames += [box for box in line_frames(page) if _SMALL < _share(box, page) < _FRAME]
     frames = [_without_captions(box, captions) for box in frames]
     frames = [box for box in frames if min(_width(box), _height(box)) > 2 * _SHORT_SIDE]
     good: dict[Box, bool] = {}
