@@ -30,9 +30,8 @@ def with_drawn_marks(page: PageContent, images: Sequence[Box]) -> PageContent:
     if strokes := [box for box in small if _is_underscore(box)][:_MOST_MARKS]:
         page = replace(page, runs=tuple(_with_underscores(run, strokes) for run in page.runs))
     if any(map(_is_short_number, page.runs)):
-        discs = [one.box for one in page.shapes[:_MOST_SHAPES] if one.filled and one.curved and _is_disc(one.box)][
-            :_MOST_MARKS
-        ]
+        filled = (one.box for one in page.shapes[:_MOST_SHAPES] if one.filled and one.curved)
+        discs = [box for box in (*filled, *images) if _is_disc(box)][:_MOST_MARKS]
         page = replace(page, runs=tuple(_with_full_stop(run, discs) for run in page.runs)) if discs else page
     dots = [box for box in [*small, *images] if _is_square(box)][:_MOST_MARKS]
     bullets = tuple(_bullets(page.runs, dots)) if len(dots) >= _LEAST_BULLETS else ()

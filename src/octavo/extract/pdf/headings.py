@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
@@ -148,12 +149,21 @@ def heading_levels(
         and (place := Place(number, index)) not in skipped
         and (place in marked or (_may_be_heading(block, body) and is_heading(page.blocks, index)))
     }
-    if marked:
+    if marked and not _are_flat(likely, marked):
         by_style = _levels_of_marked(likely, marked)
     else:
+        marked = {}
         likely = _without_contents(likely)
         by_style = _levels_by_number(likely) or _levels_by_rank(likely)
     return {place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL) for place, block in likely.items()}
+
+
+def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
+    """Whether bookmarks tell nothing about levels: they all have the same one, and point to headings of many sizes."""
+    if len(set(marked.values())) > 1:
+        return False
+    sizes = sorted({likely[place].size for place in marked})
+    return sum(other > _LARGER * one for one, other in pairwise(sizes)) > 1
 
 
 def _may_be_heading(block: PageBlock, body: float) -> bool:
