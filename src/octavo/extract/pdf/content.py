@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import isfinite
 from operator import attrgetter
+from statistics import median
 from typing import Any, NamedTuple
 
 from liteparse import _liteparse as liteparse
@@ -24,6 +25,8 @@ _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 WHITE = "ffffffff"
 _STRETCHED = 0.06  # as a share of the letter size
+_SMALLER = 0.85  # as a share of the height of the other words
+_SAME_HEIGHT = 0.1  # points
 _MOST_OF_ICON = 2  # letters
 _TOO_HIGH = 4.0  # times the size of the letters
 _USUAL_HEIGHT = 1.1
@@ -114,6 +117,7 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
         found = (run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
         runs = with_right_weights(tuple(run for one in found if (run := with_signs(one))))
+        runs = with_right_sizes(runs)
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
 
 
@@ -179,6 +183,31 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
         words or (Word(left, top, right, bottom, text),),
         item.fill_color == WHITE,
     )
+
+
+def with_right_sizes(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
+    """Correct the letter sizes of text runs that begin with smaller or larger letters, such as the number of a note.
+
+    liteparse reports only the size of a run's first letter. If the other words are as high as the words of another run
+    in the same font, they have the size of that run.
+    """
+    heights = [(run.words[0].bottom - run.words[0].top, run.words[-1].bottom - run.words[-1].top) for run in runs]
+    uneven = [place for place, (first, last) in enumerate(heights) if not _SMALLER * last < first < last / _SMALLER]
+    if not uneven:
+        return runs
+    sizes = {
+        (run.font, round(first, 1)): run.size
+        for run, (first, last) in zip(runs, heights, strict=True)
+        if abs(first - last) < _SAME_HEIGHT
+    }
+    changed = list(runs)
+    for place in uneven:
+        run = runs[place]
+        usual = median(word.bottom - word.top for word in run.words[1:])
+        steps = (0.0, -_SAME_HEIGHT, _SAME_HEIGHT)
+        found = (sizes[key] for step in steps if (key := (run.font, round(usual + step, 1))) in sizes)
+        changed[place] = run._replace(size=next(found, run.size))
+    return tuple(changed)
 
 
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
