@@ -40,6 +40,7 @@ _SHORT = 40  # letters
 _LONG_LINE = 0.6  # as a share of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FEW_LINES = 3
+_NARROW_GUTTER = 1.3  # as a multiple of the letter size
 _SAME_EDGE = 4.0  # points
 _FAR = 2.5  # in line heights; a heading with this much space around it separates columns
 
@@ -389,6 +390,10 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
         return None
     if _are_amounts(right, left) or _are_stacked(left, right):
         return None
+    if all(one.mono for one in segments) and _are_aligned(left, right):
+        return None  # The output of a program.
+    if min(_rows(left), _rows(right)) < _FEW_LINES and gap[1] - gap[0] < _NARROW_GUTTER * left[0].size:
+        return None  # The wide spaces after two sentences can be one below the other.
     return _in_order([left, right], backwards=backwards, depth=depth)
 
 

@@ -75,6 +75,8 @@ _TITLE_WORD = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
+_CAPTION_LABEL = re.compile(r"[^\W\d_]{3,12}\.?\s*[A-Z]?[\d.-]{1,6}[.:]?")
+_PARAGRAPH_SIGN = re.compile(r"§+\s*\d")
 _ONE_SENTENCE = re.compile(r"[^.;]*[^.;,:-]\.")
 _CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
 _SECTION = re.compile(
@@ -184,6 +186,8 @@ def is_likely(block: PageBlock, body: float) -> bool:
 
 def _is_styled(block: PageBlock, body: float) -> bool:
     text, ratio = block.text, block.size / body
+    if block.bold and _PARAGRAPH_SIGN.match(text) and ratio >= _SMALLER_NUMBERED and len(text) <= _SHORT:
+        return True
     is_large = block.bold and ratio >= _MUCH_LARGER and _ONE_SENTENCE.fullmatch(text) is not None
     if count_letters(text) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio) or is_large):
         return False
@@ -211,7 +215,7 @@ def _reads_as_title(text: str, ratio: float) -> bool:
 
 def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
     return (
-        (is_likely(blocks[index], body) and not _is_term(body, blocks, index))
+        (is_likely(blocks[index], body) and not _is_term(body, blocks, index) and not _is_titled_caption(blocks, index))
         or _is_italic_heading(body, blocks, index)
         or _is_centred_section(body, blocks, index)
     )
@@ -226,6 +230,15 @@ def _is_term(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
         return False
     indent, gap = after.box.left - block.box.left, after.box.top - block.box.bottom
     return _LEAST_INDENT * body < indent < _MOST_INDENT * body and -body < gap < body
+
+
+def _is_titled_caption(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a line is the title of a table or figure: the line directly above it is only "Table 1"."""
+    block, before = blocks[index], blocks[index - 1] if index else None
+    if before is None or before.region is not RegionKind.CAPTION or block.box is None or before.box is None:
+        return False
+    is_below = -block.size < block.box.top - before.box.bottom < block.size
+    return is_below and _CAPTION_LABEL.fullmatch(before.text) is not None
 
 
 def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) -> bool:

@@ -57,6 +57,7 @@ _WORD_SPACE = 0.5  # as a share of the height of a word
 _SCAN = 0.85  # as a share of the page
 _LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
 _LEAST_OF_LINE = 0.5
+_LABEL_NUMBER = re.compile(r"[\dA-Z]{1,3}[.:]?[\u2014\u2013-]")
 _UNEVEN = 0.25  # as a share of the letter size, in recognised text
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
@@ -188,7 +189,23 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
         run.box for run, is_hidden in zip(white, page.hides([run.box for run in white]), strict=True) if is_hidden
     }
     kept = tuple(run for run in content.runs if run.box not in hidden or not run.white)
+    first = {run.box: run.words[0] for run in white if run.box not in hidden and len(run.words) > 1}
+    starts = list(first.values())
+    faint = {
+        word for word, is_hidden in zip(starts, page.hides([Box(*one[:4]) for one in starts]), strict=True) if is_hidden
+    }
+    kept = tuple(_without_first(run) if run.white and first.get(run.box) in faint else run for run in kept)
     return replace(content, runs=kept) if kept else content
+
+
+def _without_first(run: TextRun) -> TextRun:
+    """Remove the first word of a text run. The others have another colour, because this word alone is hidden."""
+    second = _LABEL_NUMBER.sub("", run.words[1].text)
+    words = (run.words[1]._replace(text=second or run.words[1].text), *run.words[2:])
+    start = run.text.find(words[0].text, len(run.words[0].text))
+    return run._replace(
+        box=run.box._replace(left=words[0].left), words=words, text=run.text[max(start, 0) :], white=False
+    )
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:

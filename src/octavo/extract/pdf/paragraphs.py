@@ -23,6 +23,9 @@ _WIDE_STEP = 1.5  # as a multiple of the line spacing
 _OTHER_SIZE = 0.08
 _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
+_MOST_FIRST_INDENT = 4.0
+_FEW_LINES = 6
+_MOST_TYPED_LINES = 3  # of a sentence that continues in a monospaced font
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_PLACE = 1.5
 _SAME_START = 40.0  # points
@@ -47,7 +50,7 @@ _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
-_TYPED_RULE = re.compile(r"([=_*~#-])\1{7,}|(?:[=*~-] ){7,}[=*~-]?")
+_TYPED_RULE = re.compile(r"([=_*~#-])\1{7,}|(?:\* +){2,}\*|(?:[=~-] ){7,}[=~-]?")
 _LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
 _LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
@@ -120,7 +123,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):
-        if line.mono and not line.text.startswith("•"):
+        if (line.mono and not line.text.startswith("•")) or _TYPED_RULE.fullmatch(line.text):
             continue
         if match := _BULLET.match(line.text):
             found[index] = match[1] or match[2], line.text[match.end() :]
@@ -177,6 +180,8 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     if before.block is not None or line.block is not None or index in column.items:
         return True
     is_code = column.lines[group[0]].mono and group[0] not in column.items
+    if line.mono and before.mono and not is_code:
+        return False  # The sentence continues in several monospaced lines.
     if is_code != line.mono:
         return is_code or not _continues_in_code(column, index)
     if line.mono:
@@ -196,14 +201,21 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         is_level = -_MOST_INDENT < shift < (1 if step > _WIDE_STEP * _leading(column, line) else _MOST_INDENT)
         is_full = ends_in_hyphen(before.text) or not _ends_early(column, index - 1)
         return not (alike and is_level and is_full and _runs_on(column, index))
-    return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
+    return (
+        _begins_by_indent(column, group, index)
+        or _begins_after_short_line(column, group, index)
+        or _is_indented_again(column, group, index)
+    )
 
 
 def _continues_in_code(column: _Column, index: int) -> bool:
-    """Whether a sentence continues in a single line in a monospaced font, for example with a file name."""
+    """Whether a sentence continues in a few lines in a monospaced font, for example with file names."""
     before, line = column.lines[index - 1], column.lines[index]
-    after = column.lines[index + 1] if index + 1 < len(column.lines) else None
-    if before.mono or (after and after.mono) or _SENTENCE_END.search(before.text) or _ends_early(column, index - 1):
+    end = next((at for at in range(index, len(column.lines)) if not column.lines[at].mono), len(column.lines))
+    is_long = column.ends[index - 1] - column.starts[index - 1] > _LONG_LINE * before.size
+    if before.mono or not is_long or end - index > _MOST_TYPED_LINES or _SENTENCE_END.search(before.text):
+        return False
+    if _ends_early(column, index - 1) or (end - index > 1 and not _runs_on(column, end)):
         return False
     step = line.bottom - before.bottom
     return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _USUAL_LEADING * _leading(
@@ -309,6 +321,16 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
     if following is not None and abs(following - column.starts[index]) < least:
         return False
     return following is not None or _SENTENCE_END.search(before.text) is not None
+
+
+def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> bool:
+    """Whether a line has the same indent as the short first line of a paragraph, so that it also begins one."""
+    line, start = column.lines[index], column.starts[index]
+    if len(group) > 1 or group[0] in column.items or abs(start - column.starts[index - 1]) > 1:
+        return False
+    near = column.starts[max(0, index - _FEW_LINES) : index + _FEW_LINES]
+    indents = [start - one for one in near if _INDENT * line.size < start - one < _MOST_FIRST_INDENT * line.size]
+    return 2 * len(indents) >= len(near) and _NEW_START.match(line.text) is not None and _ends_early(column, index - 1)
 
 
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:

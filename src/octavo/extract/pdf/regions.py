@@ -30,6 +30,7 @@ from octavo.extract.pdf.lines import (
     in_right_order,
     is_inside,
     is_inside_any,
+    is_monospaced,
     line_numbers,
     lines_of,
     segments_of,
@@ -66,11 +67,20 @@ _FAR_OUT = 0.08  # as a share of the page height
 _MOST_OF_SMALL = 80
 _NEXT_TO_NUMBER = 3.0  # the most space between a section number and its title, as a multiple of the letter size
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
+_PAGE_OF_PAGES = re.compile(
+    r"(?:page|seite|pagina|página|sida|side|strona|blatt|стр\.)\s*:?\s*\d{1,4}\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d{1,4}",
+    re.IGNORECASE,
+)
+_PAGE_EDGE = 0.12  # as a share of the page height
+_STAMP = 3.0  # as a multiple of the size of the other text; larger slanted words are watermarks
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
 _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
 _MOSTLY_TYPED = 0.5
+_MOSTLY_PROSE = 0.7
+_RULED_TABLE = 0.8  # confidence of tables with drawn lines
+_PROMPT = re.compile(r">>> |[>$#] \w|\[1\] |In \[\d+\]:|.*\w<-|[{}]\Z")
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _LEAST_PROGRAM = 3  # lines
 _MOST_OF_LABEL = 30  # letters
@@ -117,7 +127,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    tables = maker.tables(areas)
+    tables = maker.without_listings(maker.tables(areas))
     maker.read_typed_text(has_tables=bool(tables))
     boxes = [table.box for table in tables]
     areas = with_diagrams(page, areas, boxes)
@@ -203,6 +213,23 @@ class _PageMaker:
         pictures = [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
         return [with_currencies(table) for table in page_tables(self._page, pictures, self._text_columns)]
 
+    def without_listings(self, tables: list[Table]) -> list[Table]:
+        """Remove tables without lines whose text is monospaced, on pages of other text or of a program.
+
+        They are output of a program, which is code. In a typed document, they are tables.
+        """
+        loose = [table for table in tables if table.confidence < _RULED_TABLE]
+        typed = sum(len(one.text) for one in self._segments if one.mono) if loose else 0
+        is_prose = typed < _MOSTLY_PROSE * sum(len(one.text) for one in self._segments)
+        if not typed or not (is_prose or any(_PROMPT.match(one.text) for one in self._segments if one.mono)):
+            return tables
+        listings = [table for table in loose if self._is_typed(table.box)]
+        return [table for table in tables if table not in listings]
+
+    def _is_typed(self, box: Box) -> bool:
+        inside = [one for one in self._segments if is_inside(one, box)]
+        return sum(len(one.text) for one in inside if one.mono) > _TYPED * sum(len(one.text) for one in inside)
+
     def _text_columns(self) -> list[tuple[Box, ...]]:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
 
@@ -258,8 +285,20 @@ class _PageMaker:
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *self._as_edges(top, RegionKind.HEADER, head),
-            *with_notes([*parts, *self._as_edges(bottom, RegionKind.FOOTER, foot)], self._body),
+            *with_notes(
+                [*map(self._as_page_number, parts), *self._as_edges(bottom, RegionKind.FOOTER, foot)], self._body
+            ),
         ]
+
+    def _as_page_number(self, part: Part) -> Part:
+        """Mark a page number with the number of pages, such as "Page 2/3", near an edge, beside other text."""
+        block, height = part.block, self._page.height
+        if block.box is None or block.region is not RegionKind.BODY or not _PAGE_OF_PAGES.fullmatch(block.text):
+            return part
+        if _PAGE_EDGE * height < block.box.top < (1 - _PAGE_EDGE) * height:
+            return part
+        kind = RegionKind.HEADER if block.box.top < height / 2 else RegionKind.FOOTER
+        return part._replace(block=replace(block, region=kind, confidence=0.8))
 
     def _layouts(self, segments: Sequence[Segment]) -> Iterator[Layout]:
         """Divide the text of a page into columns. A title above the columns comes before them."""
@@ -304,7 +343,8 @@ class _PageMaker:
         if max(level.values(), default=0) < _LEAST_CELLS:
             return False
         taken = [*(table.box for table in tables), *(area.box for area in areas)]
-        words = [word for run in self._page.runs for word in run.words if not is_inside_any(word, taken)]
+        runs = (run for run in self._page.runs if not is_monospaced(run.font))
+        words = [word for run in runs for word in run.words if not is_inside_any(word, taken)]
         lines = (line for line in text_lines(words) if len(line) >= _LEAST_CELLS)
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
@@ -527,6 +567,10 @@ def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
     """
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width
+    is_slanted = abs(run.rotation % 90 - 45) < 45 - 2 * _UPRIGHT
+    at_edge = at_edge or (
+        is_slanted and run.size > _STAMP * max(median([one.size for one in page.runs] or [run.size]), 1.0)
+    )
     box = Box(*(round(side, 1) for side in run.box))
     region = RegionKind.HEADER if at_edge else RegionKind.BOX
     yield Part(PageBlock(BlockKind.PARAGRAPH, text, box, run.size, region=region, confidence=0.6))
