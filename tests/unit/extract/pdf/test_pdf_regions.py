@@ -530,7 +530,7 @@ def test_a_side_column_with_a_table_stays_together() -> None:
     found = [block.text for block in lay_out(page).blocks]
     assert found[0] == " ".join(WIDE)
     assert "Size" in " ".join(found[1:4])
-    assert "mason." in " ".join(found[1:4])
+    assert "mason." in " ".join(found[1:5])
     assert found[4:] == [" ".join(WIDE)] * 3
 
 
