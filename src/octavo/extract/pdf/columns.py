@@ -433,6 +433,8 @@ def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
     if all(_MARKER.fullmatch(one.text) for one in left):
         return False
+    if 2 * sum(one.text.startswith(":") for one in right) > len(right):  # the values of labels
+        return False
     if _is_column(left) and _is_column(right):
         return True
     if _are_cells(right, left):

@@ -46,6 +46,7 @@ _FEWEST_SHAPES = 5
 _FEWEST_BARS = 4
 _SAME_WIDTH = 1.3
 _FEWEST_NUMBERS = 3
+_AXIS_GAP, _MIDDLE = 24.0, 0.3  # points; as a share of the width of a chart
 _GRID = 48
 _WORD_LETTERS = 4
 _MATH_SHARE = 0.35
@@ -510,7 +511,17 @@ def _drawing(
         return None
     numbers = sum(bool(_NUMBER.fullmatch(one.text.strip())) for one in labels)
     kind = "chart" if numbers >= _FEWEST_NUMBERS else "figure"
+    if kind == "chart":
+        box = _union([box, *_axis_titles(box, segments)])
     return FigureArea(kind, _clipped(page, [box])[0], confidence=0.8 if kind == "chart" else 0.7)
+
+
+def _axis_titles(box: Box, segments: Sequence[Segment]) -> Iterator[Box]:
+    """Yield the title below a chart: a label near its lower edge, in the middle of its width."""
+    for one in segments:
+        gap, off = one.box.top - box.bottom, one.box.left + one.box.right - box.left - box.right
+        if 0 <= gap < _AXIS_GAP and abs(off) < _MIDDLE * _width(box) and _is_label(one) and _value(one.text) is None:
+            yield one.box
 
 
 Tick = tuple[float, Segment]  # a number beside an axis, with its value

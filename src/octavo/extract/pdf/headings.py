@@ -180,6 +180,8 @@ def is_likely(block: PageBlock, body: float) -> bool:
     most_lines = _MOST_LINES_OF_TITLE if body and block.size > _TITLE * body else _MOST_LINES
     if len(block.text) > _MOST_CHARACTERS or block.lines > most_lines:
         return False
+    if "\n" in block.text and all(map(_CONTENTS_LINE.search, block.text.split("\n"))):
+        return False
     is_styled = _is_styled(block, body) if body and block.size else block.kind is BlockKind.HEADING
     return is_styled and _NEVER.search(block.text) is None
 
@@ -189,7 +191,13 @@ def _is_styled(block: PageBlock, body: float) -> bool:
     if block.bold and _PARAGRAPH_SIGN.match(text) and ratio >= _SMALLER_NUMBERED and len(text) <= _SHORT:
         return True
     is_large = block.bold and ratio >= _MUCH_LARGER and _ONE_SENTENCE.fullmatch(text) is not None
-    if count_letters(text) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio) or is_large):
+    number = _NUMBER.match(text)
+    is_numbered = number is not None and (
+        any(map(str.isdigit, number[1]))
+        or text[number.end(1) : number.end(1) + 1] == "."
+        or not _CLAUSE_END.search(text)
+    )
+    if count_letters(text) < _LEAST_LETTERS or not (is_numbered or _reads_as_title(text, ratio) or is_large):
         return False
     if ratio >= _LARGER:
         return True

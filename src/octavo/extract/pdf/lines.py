@@ -26,7 +26,8 @@ from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
-_EQUAL, _NEARLY_EQUAL = 1.15, 1.07  # of letters in short and in long words
+_EQUAL = 1.15
+_MOST_AROUND = 0.8  # as a share of the width of a letter
 _TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
@@ -182,8 +183,9 @@ def _has_equal_letters(words: Sequence[Word]) -> bool:
     widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
     if widths and max(widths) >= _EQUAL * min(widths):
         return False
-    long = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > _SHORT_WORD]
-    return not long or max(long) < _NEARLY_EQUAL * min(long)
+    # The box of a word ends at its ink, so a word can be narrower than its letters by a part of one letter.
+    letter = max(widths, default=0.0)
+    return not any(len(word.text) * letter - (word.right - word.left) > _MOST_AROUND * letter for word in words)
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
@@ -451,18 +453,34 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
     found = list(text_lines(words))
     yield from _labels_above_values(found)
     group: list[list[LineCell]] = []
-    for line in found:
+    ahead: list[LineCell] = []
+    for line, after in zip(found, [*found[1:], ()], strict=True):
+        if group and _is_ahead(group, line, after):
+            ahead += line
+            continue
         pair = len(line) == 2 and _is_label(line[0].text) and not line[1].text.endswith(":")  # noqa: PLR2004
         if (
             group
             and line[0].top - max(part.bottom for part in group[-1]) < _NEXT_LABEL * line[0].height
             and _is_below(group[0], line, pair=pair)
         ):
-            group = [*group, list(line)] if pair else [*group[:-1], [*group[-1], *line]]
+            row = [line[0], *ahead, *line[1:]] if pair else list(line)
+            group = [*group, row] if pair else [*group[:-1], [*group[-1], *row]]
         else:
             yield from _label_rows(group)
             group = [list(line)] if pair else []
+        ahead = []
     yield from _label_rows(group)
+
+
+def _is_ahead(group: Sequence[Sequence[LineCell]], line: Sequence[LineCell], after: Sequence[LineCell]) -> bool:
+    """Whether a line is the first line of the next value, whose label is beside its second line."""
+    if len(line) != 1 or len(after) != 2 or not _is_label(after[0].text):  # noqa: PLR2004
+        return False
+    if not _is_below(group[0], line, pair=False) or not _is_below(group[0], after, pair=True):
+        return False
+    above, below = line[0].top - max(part.bottom for part in group[-1]), after[1].top - line[0].bottom
+    return below < 0.5 * line[0].height and below < 0.5 * above  # noqa: PLR2004
 
 
 def _labels_above_values(lines: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:

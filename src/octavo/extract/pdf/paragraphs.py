@@ -56,6 +56,7 @@ _LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
+_CONTACT_WORD = re.compile(r"www\.|https?:|\S+@\S|(?:tel|fon|fax|phone)\b", re.IGNORECASE)
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _AMOUNT_END = re.compile(r"(?:[$€£]\s?-?\d[\d.,]*|\d[.,]\d\d(?:\s?(?:[$€£]|[A-Z]{3}))?)\)?\Z")
@@ -451,6 +452,8 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     if any(map(ends_in_hyphen, texts[:-1])):
         return False
     if all(map(_is_contents_line, texts)) or all(map(_LABELLED.match, texts)):
+        return True
+    if all(len(text) <= _SHORT and _CONTACT.match(text) for text in texts) and any(map(_CONTACT_WORD.match, texts)):
         return True
     lines = [column.lines[index] for index in group]
     if all(line.has_value for line in lines):
