@@ -29,6 +29,8 @@ _LEAST_CUT = 5  # cells
 _MANY_LONE = 7
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_LONE = 3
+_PAGE_END = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})\Z|\]\Z")  # also the kind of a function, such as "[Function]"
+_LONGEST_LABEL, _MANY_LABELS, _PLACE = 25, 8, 12.0  # letters; labels; points
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
 _RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
@@ -49,12 +51,28 @@ def layout_doubts(
     page: PageContent, tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool
 ) -> Iterator[str]:
     """Yield the reasons why the blocks of a page may be wrong."""
-    if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables):
+    if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables) or _has_loose_rows(blocks):
         yield _NOT_SURE
-    if has_lone_cells(blocks) or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT):
+    if has_lone_cells(blocks) or _has_stray_labels(blocks) or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT):
         yield _ORDER
     if _has_scattered_formula(page, blocks) or _has_fraction(page, blocks):
         yield _SCATTERED
+
+
+def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
+    """Whether several lines with wide spaces, like the rows of a table, are not in a table. Lines that end with a page
+    number belong to a table of contents.
+    """
+    rows = (block for block in blocks if block.region is RegionKind.TABLE and block.kind is BlockKind.PARAGRAPH)
+    return sum(_PAGE_END.search(block.text) is None for block in rows) >= _LEAST_FIGURES
+
+
+def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
+    """Whether a page has many short labels at many places, as a diagram has that was not recognised."""
+    texts = [block for block in blocks if block.region in _TEXT and block.box and block.kind is BlockKind.PARAGRAPH]
+    labels = [block for block in texts if len(block.text) <= _LONGEST_LABEL and block.text[-1:].isalnum()]
+    places = {round(block.box.left / _PLACE) for block in labels if block.box}
+    return len(labels) >= _MANY_LABELS and 2 * len(labels) > len(texts) and 2 * len(places) > len(labels)
 
 
 def _is_read_across(text: str) -> bool:
