@@ -278,8 +278,8 @@ def _style(font: str) -> tuple[bool, bool]:
 
 
 def _size(item: Any) -> float:  # noqa: ANN401
-    # Many programs scale the page: the declared size can be 1, or 16 for letters of 12 points. `font_height` is the true
-    # size, but differs a little from line to line if a program stretches the letters.
+    # Many programs scale the page: the declared size can be 1, or 16 for letters of 12 points. `font_height` is the
+    # true size, but differs a little from line to line if a program stretches the letters.
     size, height = item.font_size or 0.0, item.font_height or item.height
     return round(size if abs(size - height) < _STRETCHED * height else height, 1)
 

@@ -53,7 +53,11 @@ def layout_doubts(
     """Yield the reasons why the blocks of a page may be wrong."""
     if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables) or _has_loose_rows(blocks):
         yield _NOT_SURE
-    if has_lone_cells(blocks) or _has_stray_labels(blocks) or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT):
+    if (
+        has_lone_cells(blocks)
+        or _has_stray_labels(blocks)
+        or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT)
+    ):
         yield _ORDER
     if _has_scattered_formula(page, blocks) or _has_fraction(page, blocks):
         yield _SCATTERED

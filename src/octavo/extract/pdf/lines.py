@@ -480,7 +480,7 @@ def _is_ahead(group: Sequence[Sequence[LineCell]], line: Sequence[LineCell], aft
     if not _is_below(group[0], line, pair=False) or not _is_below(group[0], after, pair=True):
         return False
     above, below = line[0].top - max(part.bottom for part in group[-1]), after[1].top - line[0].bottom
-    return below < 0.5 * line[0].height and below < 0.5 * above  # noqa: PLR2004
+    return below < 0.5 * line[0].height and below < 0.5 * above
 
 
 def _labels_above_values(lines: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:

@@ -43,9 +43,12 @@ _NUMBERED = re.compile(
     rf"(\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}}|[{_HANGUL_LETTERS}])[.)])\s+(?=\S)|(\d{{1,3}}[.)])(?=[^\W\d_]{{3}})"
 )
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
-_ABBREVIATION = r"(?<!\bInc)(?<!\bLtd)(?<!\bCo)(?<!\bCorp)(?<!\bSt)(?<!\bNo)(?<!\bNr)(?<!\bDr)(?<!\bMr)(?<!\bvs)(?<!\bcf)(?<!\bProf)"
-_SENTENCE_END = re.compile(f"{_ABBREVIATION}[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
-_FULL_STOP = re.compile(f"{_ABBREVIATION}[.!?][\"'\u201d\u2019»)\\]]*\\Z")
+# Abbreviations that often end a line without ending a sentence.
+_ABBREVIATION = "".join(
+    rf"(?<!\b{word}\.)" for word in ("Inc", "Ltd", "Co", "Corp", "St", "No", "Nr", "Dr", "Mr", "vs", "cf", "Prof")
+)
+_SENTENCE_END = re.compile(f"[.!?:…\u3002\uff01\uff1f\uff1a]{_ABBREVIATION}[\"'\u201d\u2019»)\\]]*\\Z")
+_FULL_STOP = re.compile(f"[.!?]{_ABBREVIATION}[\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
@@ -181,12 +184,8 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     if before.block is not None or line.block is not None or index in column.items:
         return True
     is_code = column.lines[group[0]].mono and group[0] not in column.items
-    if line.mono and before.mono and not is_code:
-        return False  # The sentence continues in several monospaced lines.
-    if is_code != line.mono:
-        return is_code or not _continues_in_code(column, index)
-    if line.mono:
-        return line.bottom - before.bottom > 3 * _leading(column, line)
+    if is_code or line.mono:
+        return _begins_beside_code(column, index, is_code=is_code)
     if (
         _has_other_style(column, group, index)
         or _begins_by_text(before, line)
@@ -196,17 +195,31 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     step = line.bottom - before.bottom
     ends = _FULL_STOP.search(before.text) is not None and _NEW_START.match(line.text) is not None
     if step > (_GAP_AFTER_SENTENCE if ends else _LARGER_GAP) * _leading(column, line) + 0.5:
-        # A sentence can continue in a text with wide line spacing.
-        alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
-        shift = (column.starts[index] - column.starts[index - 1]) / line.size
-        is_level = -_MOST_INDENT < shift < (1 if step > _WIDE_STEP * _leading(column, line) else _MOST_INDENT)
-        is_full = ends_in_hyphen(before.text) or not _ends_early(column, index - 1)
-        return not (alike and is_level and is_full and _runs_on(column, index))
+        return not _continues_after_gap(column, index, step)
     return (
         _begins_by_indent(column, group, index)
         or _begins_after_short_line(column, group, index)
         or _is_indented_again(column, group, index)
     )
+
+
+def _begins_beside_code(column: _Column, index: int, *, is_code: bool) -> bool:
+    """Whether a new block begins with a line of code, or after one. `is_code`: whether the preceding block is code."""
+    before, line = column.lines[index - 1], column.lines[index]
+    if is_code and line.mono:
+        return line.bottom - before.bottom > 3 * _leading(column, line)
+    # A sentence can continue in several monospaced lines.
+    return is_code or not (before.mono or _continues_in_code(column, index))
+
+
+def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
+    """Whether a sentence continues after a large gap, because the text has wide line spacing."""
+    before, line = column.lines[index - 1], column.lines[index]
+    alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
+    shift = (column.starts[index] - column.starts[index - 1]) / line.size
+    is_level = -_MOST_INDENT < shift < (1 if step > _WIDE_STEP * _leading(column, line) else _MOST_INDENT)
+    is_full = ends_in_hyphen(before.text) or not _ends_early(column, index - 1)
+    return alike and is_level and is_full and _runs_on(column, index)
 
 
 def _continues_in_code(column: _Column, index: int) -> bool:
@@ -306,8 +319,6 @@ def _is_far_from_edge(column: _Column, index: int) -> bool:
 
 def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool:
     line, before = column.lines[index], column.lines[index - 1]
-    if before.text.endswith(",") and before.text.count("(") > before.text.count(")") and line.text.endswith(")"):
-        return False  # The arguments of a function can be indented as far as its bracket.
     shift = column.starts[index] - column.starts[index - 1]
     least = max(_INDENT * line.size, 3.0)
     if abs(shift) < least or _are_centred(before, line) or _hangs(column, group, index, shift):
@@ -338,9 +349,11 @@ def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> b
     """Whether a sentence continues in a line with a different indent, as in lists of references and beside large
     initial letters.
     """
-    if abs(shift) > _MOST_INDENT * column.lines[index].size:
+    before, line = column.lines[index - 1], column.lines[index]
+    if before.text.endswith(",") and before.text.count("(") > before.text.count(")") and line.text.endswith(")"):
+        return True  # The arguments of a function can be indented as far as its bracket.
+    if abs(shift) > _MOST_INDENT * line.size:
         return False
-    before = column.lines[index - 1]
     is_open = before.text[-1:] not in ".!?:" or _REFERENCE.match(before.text) is not None
     is_second = len(group) == 1 and shift > 0 and is_open and not _ends_early(column, index - 1)
     return is_second or _runs_on(column, index)

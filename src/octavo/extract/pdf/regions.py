@@ -5,7 +5,7 @@ footers.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -55,6 +55,7 @@ _TITLE = 1.15  # as a multiple of the size of the other text
 _PLOTTED = frozenset({"chart", "formula"})
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
+_BAND = 8.0  # points; twice the height of a band for a quick search
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
 _NEXT_IN_BOX = 30.0
@@ -211,7 +212,10 @@ class _PageMaker:
         if not self._may_have_tables():
             return []
         pictures = [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
-        return [with_currencies(table) for table in page_tables(self._page, pictures, self._text_columns)]
+        return [
+            with_currencies(table)
+            for table in page_tables(self._page, pictures, self._text_columns, has_cells=self._has_cells())
+        ]
 
     def without_listings(self, tables: list[Table]) -> list[Table]:
         """Remove tables without lines whose text is monospaced, on pages of other text or of a program.
@@ -242,6 +246,18 @@ class _PageMaker:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
+
+    def _has_cells(self) -> bool:
+        """Quickly check whether a line of the page has several wide spaces, as the header of a table has."""
+        rows: defaultdict[int, list[Segment]] = defaultdict(list)
+        for one in self._segments:
+            place = round((one.top + one.bottom) / _BAND)
+            rows[place].append(one)
+            rows[place + 1].append(one)
+        level = (sorted(row) for row in rows.values() if len(row) >= _LEAST_FIGURES)
+        return any(
+            sum(other.left - one.right > one.size / 2 for one, other in pairwise(row)) >= _FEW_ROWS for row in level
+        )
 
     def read_typed_text(self, *, has_tables: bool) -> None:
         """If most letters of the page are monospaced, decide whether it is code.
