@@ -30,6 +30,10 @@ _MANY_LONE = 7
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_LONE = 3
 _PAGE_END = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})\Z|\]\Z")  # also the kind of a function, such as "[Function]"
+_TABLE_CAPTION = re.compile(
+    r"(?:table|tab\.|tabelle|tableau|tabla|tabela|tabella|tabel|таблица)\s*[A-Z]?\d|表\s*\d", re.IGNORECASE
+)
+_NEAR_CAPTION = 2  # blocks
 _LONGEST_LABEL, _MANY_LABELS, _PLACE = 25, 8, 12.0  # letters; labels; points
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -51,7 +55,13 @@ def layout_doubts(
     page: PageContent, tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool
 ) -> Iterator[str]:
     """Yield the reasons why the blocks of a page may be wrong."""
-    if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables) or _has_loose_rows(blocks):
+    if (
+        misses_rows
+        or any(map(_is_doubtful, tables))
+        or _is_divided(tables)
+        or _has_loose_rows(blocks)
+        or _misses_table(blocks)
+    ):
         yield _NOT_SURE
     if (
         has_lone_cells(blocks)
@@ -69,6 +79,19 @@ def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
     """
     rows = (block for block in blocks if block.region is RegionKind.TABLE and block.kind is BlockKind.PARAGRAPH)
     return sum(_PAGE_END.search(block.text) is None for block in rows) >= _LEAST_FIGURES
+
+
+def _misses_table(blocks: Sequence[PageBlock]) -> bool:
+    """Whether a table was not found: the blocks around the caption of a table are neither tables nor pictures."""
+    for place, block in enumerate(blocks):
+        if block.region is not RegionKind.CAPTION or not _TABLE_CAPTION.match(block.text):
+            continue
+        near = blocks[max(0, place - _NEAR_CAPTION) : place + _NEAR_CAPTION + 1]
+        # The table of a caption at the edge of a page can be on another page.
+        is_inside = _NEAR_CAPTION <= place < len(blocks) - _NEAR_CAPTION
+        if is_inside and not any(one.figure or one.kind is BlockKind.TABLE for one in near):
+            return True
+    return False
 
 
 def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:

@@ -370,9 +370,11 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
             bands[span.top].append((span, words))
     starts, sures = [0], list[bool]()
     result: list[Piece] = []
-    for band in range(height):
-        lines = _band_lines(bands[band])
-        if lines and _are_centred(bands[band]):
+    texts = [_band_lines(bands[band]) for band in range(height)]
+    # Drawn lines divide all rows if most strips between them have a single line of text.
+    divides = height > _FEW_RULES and 2 * sum(len(lines) == 1 for lines in texts) > sum(map(bool, texts))
+    for band, lines in enumerate(texts):
+        if lines and (_are_centred(bands[band]) or (divides and _is_one_row(lines))):
             groups = [lines]
         else:
             groups = (header_levels(lines) if band == 0 else band_groups(lines)) if lines else []
@@ -388,6 +390,16 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
         (span._replace(top=starts[span.top], bottom=starts[span.bottom + 1] - 1), words) for span, words in tall
     )
     return result, sure
+
+
+def _is_one_row(lines: Sequence[Row]) -> bool:
+    """Whether the text lines between two drawn lines can be one row: no column has several numbers, and no cell covers
+    several columns.
+    """
+    numbers = Counter(place for row in lines for place in row.numbers)
+    return max(numbers.values(), default=0) <= 1 and all(
+        first == last for row in lines for first, (last, _) in row.parts.items()
+    )
 
 
 def _are_centred(cells: Sequence[Piece]) -> bool:
