@@ -195,7 +195,7 @@ def _is_styled(block: PageBlock, body: float) -> bool:
     is_numbered = number is not None and (
         any(map(str.isdigit, number[1]))
         or text[number.end(1) : number.end(1) + 1] == "."
-        or not _CLAUSE_END.search(text)
+        or not text.rstrip().endswith((":", ";", ","))
     )
     if count_letters(text) < _LEAST_LETTERS or not (is_numbered or _reads_as_title(text, ratio) or is_large):
         return False

@@ -454,7 +454,8 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
     yield from _labels_above_values(found)
     group: list[list[LineCell]] = []
     ahead: list[LineCell] = []
-    for line, after in zip(found, [*found[1:], ()], strict=True):
+    for place, line in enumerate(found):
+        after = found[place + 1] if place + 1 < len(found) else ()
         if group and _is_ahead(group, line, after):
             ahead += line
             continue
