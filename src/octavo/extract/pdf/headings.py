@@ -76,6 +76,8 @@ _TITLE_WORD = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
 _CAPTION_LABEL = re.compile(r"[^\W\d_]{3,12}\.?\s*[A-Z]?[\d.-]{1,6}[.:]?")
+_NAME = r"(?:[^\W\d_a-z][\w.'\u2019-]*|and|und|et|y|van|von|de|der|di|la)[\d\u2217*†‡§,]*"
+_NAMES = re.compile(rf"{_NAME}(?:[\s,;&\n]+{_NAME})+")
 _PARAGRAPH_SIGN = re.compile(r"§+\s*\d")
 _ONE_SENTENCE = re.compile(r"[^.;]*[^.;,:-]\.")
 _CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
@@ -150,6 +152,7 @@ def heading_levels(
         if block.kind in _TEXTS
         and (place := Place(number, index)) not in skipped
         and (place in marked or (_may_be_heading(block, body) and is_heading(page.blocks, index)))
+        and (number or place in marked or not _are_authors(page.blocks, index))
     }
     if marked and not _are_flat(likely, marked):
         by_style = _levels_of_marked(likely, marked)
@@ -226,6 +229,20 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
         (is_likely(blocks[index], body) and not _is_term(body, blocks, index) and not _is_titled_caption(blocks, index))
         or _is_italic_heading(body, blocks, index)
         or _is_centred_section(body, blocks, index)
+    )
+
+
+def _are_authors(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a centred line on the first page contains names: it is not bold, and below a larger centred title."""
+    block = blocks[index]
+    above = [one for one in blocks[max(0, index - _MOST_LINES) : index] if one.box and not one.figure]
+    if block.bold or block.box is None or not above or not _NAMES.fullmatch(block.text):
+        return False
+    middle = block.box.left + block.box.right
+    return any(
+        one.size > _CENTRED_LARGER * block.size and abs(sum((one.box.left, one.box.right)) - middle) < 2 * block.size
+        for one in above
+        if one.box
     )
 
 

@@ -36,6 +36,8 @@ _INNER = 0.2  # as a share of the height; boxes of lines are higher than their l
 _LARGER = 1.15
 _SMALL = 0.8  # as a share of the size of the line; smaller letters that are raised are marks of notes
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
+_LONE_BRACE = re.compile(r"[{}][;)]{0,2}\Z")
+_PAGE_LEADER = re.compile(r"(?:\s?\.){5,}\s*(?=(?:\d{1,4}|[ivxlc]{1,6})\Z)")
 _MOST_TO_BULLET = 4.0  # as a share of the letter size
 _RAISED = 0.1  # as a share of the letter size
 _EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}[,;]?|n")
@@ -131,7 +133,21 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
                 found.append(_segment(run, start, index, mono=mono))
                 start = index
         found.append(_segment(run, start, len(words), mono=mono))
-    return _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+    found = _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+    return _with_braces(found) if any(_LONE_BRACE.match(one.text) for one in found) else found
+
+
+def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
+    """Treat braces in another font as code if a line of code is directly above or below them. TeX has no monospaced
+    braces in some fonts.
+    """
+    code = [one for one in segments if one.mono]
+    return [
+        one._replace(mono=True)
+        if _LONE_BRACE.fullmatch(one.text) and any(abs(line.bottom - one.bottom) < 2 * line.size for line in code)
+        else one
+        for one in segments
+    ]
 
 
 def _is_numbered(run: TextRun) -> bool:
@@ -305,6 +321,8 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         text = without_wide_spaces(clean_letters(_joined(row)))
     if has_right_to_left(text):
         text = _right_to_left(text, row, box, right_text)
+    if "...." in text or ". . ." in text:
+        text = _PAGE_LEADER.sub(" ", text)
     letters = sum(len(one.text) for one in row)
     letter = sum(one.right - one.left for one in row) / letters if letters else 0.0
     return Line(

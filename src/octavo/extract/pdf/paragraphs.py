@@ -30,6 +30,7 @@ _CENTRED = 4.0  # points; twice the largest distance between the middles of cent
 _SAME_PLACE = 1.5
 _SAME_START = 40.0  # points
 _LEAST_ENDS, _BEYOND, _FLUSH = 6, 0.04, 0.01  # lines; shares of the width of the column
+_FEW_BESIDE, _LEAST_JUSTIFIED = 3, 4  # lines
 _LONG_LINE = 20.0  # as a multiple of the letter size
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
@@ -378,6 +379,8 @@ def _edge(column: _Column, index: int) -> float:
     position.
     """
     start, first = column.starts[index], max(0, index - _LINES_BESIDE)
+    if own := _own_edge(column, index):
+        return own
     # In a short column, the result is the same for all lines with the same start.
     key = start, index if len(column.lines) > _LINES_BESIDE else 0
     if key not in column.edges:
@@ -387,6 +390,21 @@ def _edge(column: _Column, index: int) -> float:
         ends = sorted(end for one, end in near if abs(one - start) < _SAME_START)
         column.edges[key] = ends[-2] if _is_too_long(ends, start, column.lines[index].size) else ends[-1]
     return column.edges[key]
+
+
+def _own_edge(column: _Column, index: int) -> float:
+    """Return the right edge of a justified text that is narrower than the text around it, such as an abstract, or 0."""
+    start, near = (
+        column.starts[index],
+        range(max(0, index - _FEW_BESIDE), min(len(column.lines), index + _FEW_BESIDE + 1)),
+    )
+    level = [one for one in near if abs(column.starts[one] - start) < _SAME_PLACE]
+    ends = sorted(column.ends[one] for one in level)
+    if len(ends) < _LEAST_JUSTIFIED or ends[-1] - start < _LONG_LINE * column.lines[index].size:
+        return 0.0
+    is_table = any(column.lines[one].second or column.lines[one].has_cells for one in level)
+    is_justified = ends[-1] - ends[-_LEAST_JUSTIFIED] < _FLUSH * (ends[-1] - start)
+    return ends[-1] if is_justified and not is_table else 0.0
 
 
 def _is_too_long(ends: Sequence[float], start: float, size: float) -> bool:

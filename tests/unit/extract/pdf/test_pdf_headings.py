@@ -275,3 +275,8 @@ def test_bookmarks_of_one_level_for_headings_of_three_sizes_do_not_set_levels() 
     ]
     marked = {Place(0, at): 1 for at in range(1, 5)}
     assert list(heading_levels(pages, 10.0, marked, ()).values()) == [1, 1, 2, 1]
+
+
+def test_names_below_a_centred_title_are_not_a_heading() -> None:
+    title = line("Simulating mutations", 40, 17.0, left=200)
+    assert found(title, line("Julian Zhou and Ann Lee", 70, 12.0, left=216), prose(130)) == ["Simulating mutations"]

@@ -771,3 +771,26 @@ def test_a_page_number_beside_other_text_and_a_slanted_stamp_are_not_in_the_text
 
 
 EDGES = {RegionKind.HEADER, RegionKind.FOOTER}
+
+
+def test_a_line_that_ends_a_sentence_at_the_edge_of_an_abstract_does_not_end_the_paragraph() -> None:
+    abstract = ["Barges that carry gravel to an island at dawn leave the quay with the tide.", *["x" * 75] * 5]
+    found = texts([*lines(abstract, 90, 100), *lines(["y" * 90] * 6, 60, 200)])
+    assert found == [" ".join(abstract), " ".join(["y" * 90] * 6)]
+
+
+def test_braces_in_another_font_between_lines_of_code_are_code() -> None:
+    code = [
+        run(text, 60, 100 + PITCH * row, font="Courier")
+        for row, text in enumerate(["int main(void)", "", "return 0;"])
+        if text
+    ]
+    (found,) = texts([*code, run("{", 60, 113, font="CMSY10"), run("}", 60, 139, font="CMSY10")])
+    assert found == "```\nint main(void)\n{\nreturn 0;\n}\n```"
+
+
+def test_the_dots_before_page_numbers_are_left_out() -> None:
+    (found,) = texts(
+        lines(["Ships and quays..............................4", "Notes on lime . . . . . . . . . . . 12"], 60, 100)
+    )
+    assert found == "Ships and quays 4\nNotes on lime 12"
