@@ -186,10 +186,23 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
         first -= 1
+    while gutter.start < first and _continues_column(bands[first - 1 : first + 4], gutter.gap):
+        first -= 1
     if not gutter.start or first == gutter.start:
         return gutter.start
     above = bands[first - 2] if first > gutter.start + 1 else None
     return gutter.start if _is_closer(bands[first - 1], bands[first], above) else first
+
+
+def _continues_column(bands: Sequence[Band], gap: Gap) -> bool:
+    """Whether the first line belongs to the paragraph below it in the left column: same edge, size and spacing."""
+    lines = [min(left) for band in bands if (left := _split_at(band.segments, gap)[0])]
+    if len(lines) < _FEW_LINES or any(one.block is not None for one in lines[:_FEW_LINES]):
+        return False
+    first, second, third = lines[:_FEW_LINES]
+    is_alike = abs(first.left - second.left) < 1 and abs(second.left - third.left) < 1 and second.size == third.size
+    step, usual = second.bottom - first.bottom, third.bottom - second.bottom
+    return is_alike and first.size == second.size and 0 < step < 1.1 * usual
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:

@@ -37,6 +37,7 @@ _TEX_FONT = re.compile(r"(?:\w+\+)?(?:cm[a-z]{1,5}|lm[a-z]+|sf[a-z]{2})\d", re.I
 _MOST_OF_TEX = 2.2
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
+_MOST_OF_SYMBOL = 3  # letters
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
 # A page can have thousands of words and shapes. The constructors of named tuples take twice as long as this.
@@ -256,7 +257,9 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     returned for them.
     """
     rotation = item.rotation or 0.0
-    is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
+    # A short symbol with its exponent is higher.
+    most = _SLANTED_HEIGHT if len(item.text) > _MOST_OF_SYMBOL else 2 * _SLANTED_HEIGHT
+    is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < most * size
     return 0.0 if is_slanted else rotation
 
 

@@ -44,6 +44,7 @@ _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\
 _LABEL_AND_VALUE = re.compile(r"[^:]{2,30}:\s+\S.*")
 _LARGE_SYMBOLS = re.compile(r"cmex|lmex|mtex|txex|math ?extension")
 _FEWEST_CONTINUED = 2
+_FIGURES = re.compile(r"\W*\d[\W\d]*")
 _MOST_SHAPES, _MOST_BARS = 1500, 200
 _SMALL = 0.85  # letters of a fraction, as a share of the size of the text
 _MOST_OF_PART = 20  # letters
@@ -143,6 +144,10 @@ def _has_false_header(table: Table) -> bool:
     """
     if any(_LABEL_AND_VALUE.fullmatch(text) or len(text.split()) > PROSE for text in table.grid[0]):
         return True
+    figures = [_FIGURES.fullmatch(text) is not None for text in table.grid[0]]
+    is_loose = table.confidence < _RULED_TABLE and len(figures) > _FEWEST_CONTINUED
+    if is_loose and any(one and not other for one, other in pairwise(figures[1:])):
+        return True  # a value, and the heading of another column beside it
     if any(cell.columns > 1 for cell in table.rows[0]):
         return False
     first = next((place for place, text in enumerate(table.grid[0]) if text), 0)

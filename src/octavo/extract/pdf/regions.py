@@ -407,9 +407,12 @@ class _PageMaker:
             return [part for one in layout.parts for part in self._build(one)]
         parts = [part for one in layout.columns for part in self._build(one)]
         beside = [part for one in layout.beside for part in self._build(one)]
-        if layout.leading:
-            return _insert(*_with_labels(parts, beside), before=True)
-        return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
+        if not layout.leading:
+            return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
+        # Labels can be monospaced, and would then be one block of code.
+        labels = [part for one in layout.beside for part in self._build(_as_text(one))]
+        labelled, left = _with_labels(parts, labels)
+        return _insert(labelled, left, before=True) if not left else _insert(parts, beside, before=True)
 
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
         """Mark headers or footers. Below a title in large letters at the top, small lines belong to the title."""
@@ -444,6 +447,13 @@ class _PageMaker:
             return False
         height = self._page.height
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def _as_text(layout: Layout) -> Layout:
+    """Treat the labels of a narrow column as text, although they are monospaced."""
+    if not isinstance(layout, Flow):
+        return layout
+    return Flow(tuple(one._replace(mono=False) for one in layout.segments))
 
 
 def _with_code(boxed: list[Segment]) -> list[Segment]:
