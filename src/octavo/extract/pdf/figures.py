@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -36,7 +36,7 @@ _MANY_SENTENCES = 5  # this many lines of text on an image mean that it is a bac
 _TEXT_LETTERS = 400
 _LONGEST_LABEL = 50
 _FRAME = 0.6  # of the page, at most
-_MOST_AROUND = 12.0  # times the area of the framed picture, at most
+_MOST_AROUND, _MOST_AROUND_RULED = 12.0, 4.0  # times the area of the framed picture, at most
 _SENTENCE_SHARE = 0.2
 _CAPTION_LINES = 8
 _LINE_STEP = 1.6
@@ -615,12 +615,14 @@ def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[S
         if (shape.stroked or shape.filled) and _SMALL < _share(shape.box, page) < _FRAME
     ]
     captions = [one.box for one in segments if is_caption(one.text)]
-    frames += [box for box in line_frames(page) if _SMALL < _share(box, page) < _FRAME]
-    frames = [_without_captions(box, captions) for box in frames]
-    frames = [box for box in frames if min(_width(box), _height(box)) > 2 * _SHORT_SIDE]
+    # A frame of four lines can also be the edge of a table with a picture.
+    ruled = [box for box in line_frames(page) if _SMALL < _share(box, page) < _FRAME]
+    most = [*((box, _MOST_AROUND) for box in frames), *((box, _MOST_AROUND_RULED) for box in ruled)]
+    most = [(_without_captions(box, captions), times) for box, times in most]
+    most = [(box, times) for box, times in most if min(_width(box), _height(box)) > 2 * _SHORT_SIDE]
     good: dict[Box, bool] = {}
     for area in areas:
-        around = [box for box in frames if _contains(box, area.box) and _area(box) < _MOST_AROUND * _area(area.box)]
+        around = [box for box, times in most if _contains(box, area.box) and _area(box) < times * _area(area.box)]
         for box in sorted(around, key=_area, reverse=True):
             if box not in good:
                 good[box] = _has_only_labels(box, segments)
@@ -649,6 +651,9 @@ def _has_only_labels(box: Box, segments: Sequence[Segment]) -> bool:
     if any(one.letters > _LONGEST_LABEL or not _contains(box, one.box) for one in inside):
         return False
     if any(_overlap(one.box, box) and is_caption(one.text) for one in segments):
+        return False
+    lefts = Counter(round(one.box.left / 2) for one in inside if _value(one.text) is None)
+    if sum(count >= _FEWEST_ROWS for count in lefts.values()) > 1:  # the columns of a table beside a picture
         return False
     return sum(one.letters for one in inside) < _TEXT_LETTERS and not _is_backdrop(box, segments)
 

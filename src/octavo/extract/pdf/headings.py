@@ -58,7 +58,7 @@ _NEVER = re.compile(
     rf"(?:{_CURRENCY}\s*-?\d[\d.,'\s]*|\d\s*{_CURRENCY})\s*\Z"
     r"|\w\s*:\s+\S.*\w\s*:\s+\S|:.*\b\d{5}\s+[^\W\d_]"
     r"|^(?:algorithm|listing|specification|procedure|algorithme|algorithmus|listado|listato)\s+\d"
-    r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}"
+    r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}|^[\[(][^\])]*[\])]\Z"
     r"|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
     r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
     r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
