@@ -145,8 +145,7 @@ def _has_false_header(table: Table) -> bool:
     if any(_LABEL_AND_VALUE.fullmatch(text) or len(text.split()) > PROSE for text in table.grid[0]):
         return True
     figures = [_FIGURES.fullmatch(text) is not None for text in table.grid[0]]
-    is_loose = table.confidence < _RULED_TABLE and len(figures) > _FEWEST_CONTINUED
-    if is_loose and any(one and not other for one, other in pairwise(figures[1:])):
+    if len(figures) > _FEWEST_CONTINUED and any(one and not other for one, other in pairwise(figures[1:])):
         return True  # a value, and the heading of another column beside it
     if any(cell.columns > 1 for cell in table.rows[0]):
         return False

@@ -62,6 +62,7 @@ _MATH_FONT = re.compile(
     re.IGNORECASE,
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
+_BULLETS = ("•", "◦", "▪", "‣", "●", "■")
 _SIGN = re.compile("[=<>≈≠≤≥∑∏∫√∂∇∞±→⇒∈|\u0370-\u03ff\U0001d400-\U0001d7ff]")
 _FIGURE_CAPTION = re.compile(
     r"(?:(?i:figures?|fig\.?|charts?|plate|abb(?:ildung|\.)|figura|figuur|schéma|rys\.|рис(?:унок|\.)|obr\.)\s*"
@@ -695,6 +696,8 @@ def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
 
 
 def _is_formula(segment: Segment) -> bool:
+    if segment.text.lstrip().startswith(_BULLETS):
+        return False  # an item of a list
     has_symbol = segment.math > 0 and any(letter in _SYMBOLS for letter in segment.text)
     return (segment.math >= _MATH_SHARE or has_symbol) and _count_words(segment) <= _MATH_WORDS
 

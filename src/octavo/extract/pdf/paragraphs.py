@@ -55,6 +55,7 @@ _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
 _TYPED_RULE = re.compile(r"([=_*~#-])\1{7,}|(?:\* +){2,}\*|(?:[=~-] ){7,}[=~-]?")
+_DEFINITION = re.compile(r"[\w.]+\([^)]*\)\s?:")  # a function, and what it does
 _LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
 _LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
@@ -220,6 +221,8 @@ def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
     shift = (column.starts[index] - column.starts[index - 1]) / line.size
     is_level = -_MOST_INDENT < shift < (1 if step > _WIDE_STEP * _leading(column, line) else _MOST_INDENT)
     is_full = ends_in_hyphen(before.text) or not _ends_early(column, index - 1)
+    if _DEFINITION.match(line.text):
+        return False
     return alike and is_level and is_full and _runs_on(column, index)
 
 

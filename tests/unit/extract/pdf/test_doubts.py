@@ -160,3 +160,8 @@ def test_many_short_labels_at_many_places_are_marked() -> None:
     diagram = tuple(label(f"set the valve {number}", 50.0 * number) for number in range(9))
     assert doubts(blocks=diagram) == ["The columns on this page may be in the wrong order."]
     assert doubts(blocks=tuple(label(f"part of {number}", 50.0) for number in range(9))) == []
+
+
+def test_a_value_beside_the_heading_of_another_column_is_marked() -> None:
+    assert doubts(table("Invoice Date | 11/03/2017 | Sales Contact", "Terms | 30 days | Ann Lee", "Ref. | C8 | 0472"))
+    assert not doubts(table("Year | 1990 | 1992", "Coffee | 0.32 | 0.27", "Tea | 0.11 | 0.12"))

@@ -312,3 +312,15 @@ def test_the_title_of_an_axis_below_a_chart_belongs_to_the_chart() -> None:
     numbers = [run(str(10 * number), 120 + 40 * number, 345) for number in range(6)]
     (area,) = find_figures(page(*numbers, run("Age group", 228, 375), run(SENTENCE, 60, 600), shapes=bars), ())
     assert area.box.bottom == 385
+
+
+def test_a_framed_table_beside_a_picture_is_not_part_of_the_picture() -> None:
+    frame = Shape(Box(300, 100, 520, 400), filled=False, stroked=True, curved=False, colour=None)
+    rows = [run(text, left, 250 + 20 * row) for row in range(5) for left, text in ((310, "Licence"), (420, "free"))]
+    (area,) = find_figures(page(*rows, run(SENTENCE, 60, 600), shapes=(frame,)), [Box(350, 110, 470, 230)])
+    assert area.box == Box(350, 110, 470, 230)
+
+
+def test_items_of_a_list_with_symbols_are_not_formulas() -> None:
+    item, words = run("• i = 1 or j = 1", 80, 120, font="CMMI10"), run(SENTENCE, 60, 80)
+    assert kinds(page(words, item, run(SENTENCE, 60, 160))) == []

@@ -794,3 +794,12 @@ def test_the_dots_before_page_numbers_are_left_out() -> None:
         lines(["Ships and quays..............................4", "Notes on lime . . . . . . . . . . . 12"], 60, 100)
     )
     assert found == "Ships and quays 4\nNotes on lime 12"
+
+
+def test_functions_with_what_they_do_are_separate_paragraphs() -> None:
+    rows = [
+        "extent(dx, dy): extent of the box in the direction that is given by two numbers here",
+        "point(x, y): distance",
+    ]
+    functions = [run(text, 60, 100 + 18 * at) for at, text in enumerate(rows)]
+    assert texts([*functions, *lines(WIDE, 60, 300)])[:2] == rows
