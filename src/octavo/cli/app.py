@@ -29,6 +29,7 @@ from octavo.cli import (
     jobs,
     keys,
     mappings,
+    members,
     prompts,
     search,
     sharing,
@@ -81,6 +82,9 @@ app.add_typer(edit.collections_app, name="collections")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(keys.app, name="keys")
 app.add_typer(users.app, name="users")
+app.add_typer(members.members_app, name="members")
+app.add_typer(members.groups_app, name="groups")
+app.add_typer(members.grants_app, name="grants")
 app.add_typer(sharing.app, name="shares")
 app.add_typer(sharing.audit_app)
 app.add_typer(jobs.app, name="jobs")

@@ -26,7 +26,7 @@ class Caller:
     """The caller of a request.
 
     `scope` is the scope of the session or API key. The caller's permissions are limited by both the scope and the
-    person's role.
+    person's role. A `limited` member sees only the documents in collections that were granted to them.
     """
 
     owner_id: UUID
@@ -35,9 +35,16 @@ class Caller:
     role: Role
     scope: Scope
     via: Literal["session", "key"]
+    limited: bool = False
 
     @property
     def may_write(self) -> bool:
+        """Whether the caller can change everything in the account, such as documents, rules and sources."""
+        return self.may_edit and not self.limited
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether the caller can change documents. A limited member also needs a grant to write."""
         return self._reaches("write")
 
     @property

@@ -67,3 +67,19 @@ class NoSecondFactor(BadInput):
     code = "NO_SECOND_FACTOR"
     error_class = ErrorClass.PERMANENT
     status = 409
+
+
+class OwnerSeesAll(BadInput):
+    """Members with the role owner see all collections. Choose another role first."""
+
+    code = "OWNER_SEES_ALL"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class GroupNameTaken(BadInput):
+    """A group with this name already exists."""
+
+    code = "GROUP_NAME_TAKEN"
+    error_class = ErrorClass.PERMANENT
+    status = 409

@@ -12,7 +12,7 @@ from octavo.owners.accounts import first_owner, insert_user
 from octavo.owners.audit import record
 from octavo.owners.callers import Caller, Role
 from octavo.owners.errors import LinkRefused
-from octavo.owners.members import switch_owner
+from octavo.owners.members import refuse_limited_owner, switch_owner
 from octavo.owners.sessions import open_session
 from octavo.records.account import Invitation
 
@@ -34,12 +34,13 @@ class OpenInvitation:
 
 
 async def invite(
-    connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS
+    connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS, *, limited: bool = False
 ) -> tuple[Invitation, str]:
     """Create an invitation. Returns it with its token, which is not stored."""
     _require_manager(caller)
+    refuse_limited_owner(role, limited=limited)
     token = new_token()
-    values = {"id": new_id(), "owner": caller.owner_id, "email": email, "role": role, "days": days}
+    values = {"id": new_id(), "owner": caller.owner_id, "email": email, "role": role, "days": days, "limited": limited}
     (row,) = await fetch_rows(connection, QUERIES.insert_invitation, {**values, "token_hash": hash_token(token)})
     made = Invitation(**row)
     await record(connection, caller.owner_id, "invitation.add", made.id, role=role)
@@ -74,7 +75,7 @@ async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
     if not rows:
         raise LinkRefused
     owner_id, role = rows[0]["owner_id"], rows[0]["role"]
-    values = {"owner": owner_id, "user": user_id, "role": role}
+    values = {"owner": owner_id, "user": user_id, "role": role, "limited": rows[0]["limited"]}
     if (await connection.execute(MEMBERS.add_member, values)).rowcount == 0:
         raise AlreadyMember
     await record(connection, owner_id, "member.add", user_id, actor=user_id, role=role, by="invitation")

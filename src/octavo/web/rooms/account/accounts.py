@@ -145,6 +145,17 @@ async def change_password(
         await accounts.change_password(connection, account, password_hash, keeping=session_secret(request) or "")
 
 
+async def check_password(request: Request, services: Services, person: UUID, password: SecretStr) -> None:
+    """Check the password of a signed-in person again. A person who only signs in with a provider has none.
+
+    Raises `WrongCredentials`, or `TooFast` after too many wrong passwords.
+    """
+    async with services.database.connection() as connection:
+        account = await read_account(connection, person)
+    if account is None or account.password_hash is not None:
+        await _verify(request, services, account.email if account else "", account, password)
+
+
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
     """Switch this browser to another account (owner) of which the person is a member."""
     secret = session_secret(request) or ""
@@ -166,6 +177,7 @@ async def describe(connection: Connection, caller: Caller) -> Me:
         admin=caller.is_admin,
         owners=await list_owners(connection, caller.user_id) if caller.user_id else [],
         note=ONLY_THIS_BROWSER if caller.is_anonymous else None,
+        limited=caller.limited,
     )
 
 

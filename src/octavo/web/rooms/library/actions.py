@@ -12,7 +12,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.core.errors import NotFound
+from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.types import Extraction, JobStatus
 from octavo.database import Connection, load_queries, read_clock
 from octavo.jobs.queue import (
@@ -28,7 +28,7 @@ from octavo.jobs.queue import (
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
 from octavo.library.documents import Filters, list_documents, show_document
-from octavo.web.context.callers import WriteCaller
+from octavo.web.context.callers import SOME_COLLECTIONS, EditCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_status import is_stale
@@ -138,6 +138,8 @@ ACTIONS: dict[Action, Change] = {
     "trash": trash,
     "restore": restore,
 }
+# Actions of limited members.
+FOR_LIMITED = frozenset({"trash", "restore", "retry", "try_now"})
 # Actions that need a model.
 WRITING = frozenset({"clean", "reread"})
 
@@ -187,8 +189,10 @@ async def purge_document(
 
 @router.post("/documents/{document}/{verb}")
 async def act_on_document(
-    request: Request, services: ServicesOf, caller: WriteCaller, document: UUID, verb: Action, back: Back = LIBRARY
+    request: Request, services: ServicesOf, caller: EditCaller, document: UUID, verb: Action, back: Back = LIBRARY
 ) -> Response:
+    if caller.limited and verb not in FOR_LIMITED:
+        raise NotAllowed(SOME_COLLECTIONS)
     if verb in WRITING:
         check_extraction(services.settings, caller, verb)
     async with services.database.transaction() as connection:

@@ -12,11 +12,11 @@ from typing import Annotated
 from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from octavo.core.errors import NotFound, OctavoError
-from octavo.database import Connection
+from octavo.database import Connection, see_everything
 from octavo.library.errors import NeverReady, NotReady
 from octavo.library.files import find_file
 from octavo.library.pictures import is_pictured, known_figures
@@ -31,7 +31,14 @@ from octavo.web.markdown.render import Block, render_plain, render_window
 from octavo.web.markdown.windows import make_plan
 from octavo.web.shell.templates import back_to, render
 
-router = APIRouter(include_in_schema=False, prefix="/shared/{token}")
+
+async def _show_to_everybody(caller: OptionalCaller) -> None:
+    """A link shows the same to everybody, also to limited members of an account."""
+    del caller
+    see_everything()
+
+
+router = APIRouter(include_in_schema=False, prefix="/shared/{token}", dependencies=[Depends(_show_to_everybody)])
 Token = Annotated[str, Path(max_length=200)]
 Number = Annotated[int, Path(ge=1, le=1_000_000)]
 Part = Annotated[int, Query(ge=1, le=1_000_000)]
