@@ -36,22 +36,23 @@ from tests.support.visitors import House, house_on, me, refused
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-Needs = Literal["nothing", "read", "known", "write", "person", "key", "manage", "member", "admin"]
+Needs = Literal["nothing", "read", "known", "write", "person", "key", "manage", "member", "admin", "whole"]
 Body = Callable[[str], Any]
-CALLERS = ("stranger", "visitor", "newcomer", "reader", "reading key", "revoked key")
+CALLERS = ("stranger", "visitor", "newcomer", "reader", "reading key", "revoked key", "limited reader")
 OK = 0
 # What each of them is answered about something that is the owner's. Where a route is about nothing in particular,
 # everybody has their own of it: 404 is then what the owner is answered.
 ANSWERS: dict[Needs, tuple[int, ...]] = {
-    "nothing": (OK, OK, OK, OK, OK, 401),
-    "read": (404, 404, 404, OK, OK, 401),
-    "known": (404, 404, 401, OK, OK, 401),
-    "write": (404, 404, 404, 403, 403, 401),
-    "person": (404, 403, 401, 404, 403, 401),
-    "key": (404, 403, 401, 404, 403, 401),
-    "manage": (404, 403, 401, 403, 403, 401),
-    "member": (404, 403, 401, 403, 403, 401),
-    "admin": (403, 403, 401, 403, 403, 401),
+    "nothing": (OK, OK, OK, OK, OK, 401, OK),
+    "read": (404, 404, 404, OK, OK, 401, 404),
+    "whole": (404, 404, 404, OK, OK, 401, 403),
+    "known": (404, 404, 401, OK, OK, 401, 404),
+    "write": (404, 404, 404, 403, 403, 401, 403),
+    "person": (404, 403, 401, 404, 403, 401, 404),
+    "key": (404, 403, 401, 404, 403, 401, 404),
+    "manage": (404, 403, 401, 403, 403, 401, 403),
+    "member": (404, 403, 401, 403, 403, 401, 403),
+    "admin": (403, 403, 401, 403, 403, 401, 403),
 }
 CODES = {401: {"UNAUTHENTICATED"}, 403: {"NOT_ALLOWED", "FORBIDDEN"}, 404: {"NOT_FOUND"}}
 FROM_ELSEWHERE: list[dict[str, str]] = [
@@ -146,7 +147,8 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/documents/{document}/link": Rule("read", "document"),
     "GET /api/v1/documents/{document}/find": Rule("read", "document", query="?q=text"),
     "GET /api/v1/documents/{document}/position": Rule("read", "document"),
-    "PUT /api/v1/documents/{document}/position": Rule("write", "document", 204, given(start=5)),
+    # Everybody who reads has a place where they stopped.
+    "PUT /api/v1/documents/{document}/position": Rule("read", "document", 204, given(start=5)),
     "GET /api/v1/documents/{document}/highlights": Rule("read", "document"),
     "POST /api/v1/documents/{document}/highlights": Rule("write", "quotable document", 201, given(quote="Some text")),
     "GET /api/v1/highlights": Rule("read", None, query="?q=text"),
@@ -248,9 +250,9 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/imports/pause": Rule("write", None),
     "POST /api/v1/imports/resume": Rule("write", None),
     "GET /api/v1/settings": Rule("read", None),
-    "GET /api/v1/settings/budgets": Rule("read", None),
+    "GET /api/v1/settings/budgets": Rule("whole", None),
     "PUT /api/v1/settings/budgets": Rule("admin", None, body=given(document=2.5)),
-    "GET /api/v1/models": Rule("read", None),
+    "GET /api/v1/models": Rule("whole", None),
     "PUT /api/v1/models": Rule("admin", None, body=given(order=["local"])),
     "PUT /api/v1/models/{provider}": Rule(
         "admin", "provider of models", body=given(url="http://127.0.0.1:11434/v1", model="llama")
@@ -262,7 +264,7 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/estimate": Rule("read", None, query="?words=100"),
     "GET /api/v1/documents/{document}/estimate": Rule("read", "document"),
     "PUT /api/v1/documents/{document}/budget": Rule("write", "document", body=given(usd=4)),
-    "GET /api/v1/usage": Rule("read", None),
+    "GET /api/v1/usage": Rule("whole", None),
     "POST /api/v1/account": Rule("nothing", None, 409, given(email="ada@example.org", password=PASSWORD)),
     "POST /api/v1/session": Rule("nothing", None, 401, given(email="ada@example.org", password="wrong")),
     "GET /api/v1/session": Rule("read", None),
@@ -287,6 +289,16 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/members": Rule("manage", None, 404, given(email="nobody@example.org")),
     "PATCH /api/v1/members/{user}": Rule("manage", "member", body=given(role="member")),
     "DELETE /api/v1/members/{user}": Rule("manage", "member", 204),
+    "GET /api/v1/groups": Rule("manage", None),
+    "POST /api/v1/groups": Rule("manage", None, 201, given(name="Auditors")),
+    "PATCH /api/v1/groups/{group}": Rule("manage", "group", body=given(name="Renamed")),
+    "DELETE /api/v1/groups/{group}": Rule("manage", "group", 204),
+    # The id stands for the group and for the person: no person has the id of a group.
+    "PUT /api/v1/groups/{group}/members/{user}": Rule("manage", "group", 404),
+    "DELETE /api/v1/groups/{group}/members/{user}": Rule("manage", "group", 404),
+    "GET /api/v1/grants": Rule("manage", None),
+    "POST /api/v1/grants": Rule("manage", None, 404, given(collection_id=MISSING, group_id=MISSING)),
+    "DELETE /api/v1/grants/{grant}": Rule("manage", "grant", 204),
     "GET /api/v1/webhooks": Rule("known", None),
     "POST /api/v1/webhooks": Rule("member", None, 201, given(address="https://example.org/hook")),
     "GET /api/v1/webhooks/{webhook}": Rule("known", "webhook"),
@@ -371,6 +383,8 @@ class World:
             "applied rule": self.applied_rule,
             "key": lambda: self.post("/api/v1/keys", "id", name="k", scope="read"),
             "member": self.member,
+            "group": lambda: self.post("/api/v1/groups", "id", name=f"Group {self.number()}"),
+            "grant": self.grant,
             "invitation": lambda: self.post("/api/v1/invitations", "id", email=f"invited{self.number()}@example.org"),
             "session": self.session,
             "share": self.share,
@@ -540,6 +554,10 @@ class World:
         await self.house.person(email)
         return await self.post("/api/v1/members", "user_id", email=email, role="reader")
 
+    async def grant(self) -> str:
+        collection, group = await self.make("collection"), await self.make("group")
+        return await self.post("/api/v1/grants", "id", collection_id=collection, group_id=group)
+
     async def share(self) -> str:
         return await self.post("/api/v1/shares", "id", document_id=await self.document())
 
@@ -602,8 +620,26 @@ async def settle(house: House, info: str) -> World:
     keys = [(await owner.post("/api/v1/keys", json={"name": "k", "scope": "read"})).json() for _ in range(2)]
     assert (await owner.delete(f"/api/v1/keys/{keys[1]['id']}")).status_code == 204
     others = {"stranger": stranger, "visitor": visitor, "reader": reader}
+    others["limited reader"] = await limited_reader(house, owner, owner_id)
     others |= {"reading key": await house.program(keys[0]["key"]), "revoked key": await house.program(keys[1]["key"])}
     return World(house, info, owner, machine, others, owner_id)
+
+
+async def limited_reader(house: House, owner: httpx.AsyncClient, owner_id: str) -> httpx.AsyncClient:
+    """A member who may read one collection, which has one document."""
+    person = await house.person("dora@example.org")
+    body = {"email": "dora@example.org", "role": "reader", "limited": True}
+    user = (await owner.post("/api/v1/members", json=body)).json()["user_id"]
+    await person.post("/api/v1/session/owner", json={"owner_id": owner_id})
+    collection = (await owner.post("/api/v1/collections", json={"name": "Granted"})).json()["id"]
+    added = await owner.post("/api/v1/documents", json={"text": "The granted text about bogs."})
+    edit = {"collection": "Granted"}
+    assert (await owner.patch(f"/api/v1/documents/{added.json()['document_id']}", json=edit)).status_code == 200
+    granted = await owner.post("/api/v1/grants", json={"collection_id": collection, "user_id": user})
+    assert granted.status_code == 201, granted.text
+    assert (await me(person))["limited"]
+    assert (await person.get("/api/v1/documents")).json()["items"][0]["collection"] == "Granted"
+    return person
 
 
 async def ask(client: httpx.AsyncClient, name: str, thing: str, **headers: str) -> httpx.Response:
@@ -730,6 +766,27 @@ async def test_what_is_everybodys_own_shows_and_changes_nothing_of_the_owner(wor
             assert not [one for one in secret if one in answer.text], (name, caller)
     after = await dump(world.house)
     assert {row for rows in after.values() for row in rows if world.owner_id in row} == theirs
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_a_limited_reader_is_shown_nothing_that_was_not_granted(world: World, part: int) -> None:
+    things = {rule.thing for rule in RULES.values() if rule.thing and rule.needs != "admin"}
+    # Not what signing in or inviting makes: there are limits on that.
+    for thing in sorted(things - {"owner", "session", "invitation", "member"}):
+        await world.make(thing)
+    reader = world.others["limited reader"]
+    (granted,) = (await reader.get("/api/v1/documents")).json()["items"]
+    (person,) = (await reader.get("/api/v1/members")).json()["items"]
+    (collection,) = (await reader.get("/api/v1/collections")).json()["items"]
+    own = [granted["id"], person["user_id"], collection["id"]]
+    theirs = [row for rows in (await dump(world.house)).values() for row in rows if world.owner_id in row]
+    shown = {one.group() for row in theirs if any(ident in row for ident in own) for one in ANY_ID.finditer(row)}
+    secret = {one.group() for row in theirs for one in ANY_ID.finditer(row)} - shown - {world.owner_id}
+    assert len(secret) > 20
+    names = [name for name, rule in RULES.items() if not rule.thing and rule.needs != "admin"]
+    for name in names[part::PARTS]:
+        answer = await ask(reader, name, "")
+        assert not [one for one in secret if one in answer.text], (name, answer.text)
 
 
 # Ids that are not in the path --------------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ CHECKED_FURTHER = {
         *("GET /api/v1/documents", "GET /api/v1/jobs", "GET /api/v1/admin/dead-letters", "GET /api/v1/events"),
         *("GET /api/v1/admin/users", "GET /api/v1/audit", "GET /api/v1/audit/csv"),
         "POST /api/v1/shares",  # whether it is a document or a collection
+        "POST /api/v1/grants",  # whether it is a member or a group
+        *("POST /api/v1/groups", "PATCH /api/v1/groups/{group}"),
         *("GET /api/v1/documents/{document}/chunks", "GET /api/v1/documents/{document}/events"),
         *("GET /api/v1/documents/{document}/pages", "GET /api/v1/documents/{document}/figures"),
         *("GET /api/v1/documents/{document}/connections", "GET /api/v1/documents/{document}/children"),
@@ -226,6 +228,8 @@ class World:
             "field": lambda: self.alone("fields", {"name": "Project", "type": "text"}),
             "invitation": lambda: self.alone("invitations", {"email": "eve@example.org"}),
             "session": lambda: str(uuid4()),  # a key has none
+            "group": lambda: self.alone("groups", {"name": "Auditors"}),
+            "grant": self.grant,
             "share": lambda: self.alone("shares", {"document_id": self.kept["document"]}),
             "rule": lambda: self.alone("rules", {"name": "Bays", "when": {"kind": "x"}, "then": {"tags": ["bay"]}}),
         }
@@ -236,6 +240,10 @@ class World:
         for one in self.call("GET", f"/api/v1/{things}")["items"]:
             self.call("DELETE", f"/api/v1/{things}/{one['id']}")
         return self.call("POST", f"/api/v1/{things}", json=body)["id"]
+
+    def grant(self) -> str:
+        group = self.alone("groups", {"name": "Auditors"})
+        return self.alone("grants", {"collection_id": self.collection(), "group_id": group})
 
     def source(self) -> str:
         """Put there by hand: a folder of this machine would be looked at."""

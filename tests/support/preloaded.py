@@ -527,7 +527,7 @@ def load_data() -> None:
         importlib.import_module(name)
     logging.disable()  # of what the library for queries says about some
     for file in files("octavo.database").joinpath("queries").iterdir():
-        _ = load_queries(file.name.removesuffix(".sql"))._statements  # pyright: ignore[reportPrivateUsage]
+        _ = load_queries(file.name.removesuffix(".sql")).statements
     logging.disable(logging.NOTSET)
 
 

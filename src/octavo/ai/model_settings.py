@@ -148,9 +148,10 @@ def _write_once(file: Path, content: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """The stored model settings. `plain` and `sealed` have the names of settings as keys.
+    """The stored model settings, by their names.
 
-    In `plain`, `task_models` maps groups of tasks to models.
+    `sealed` contains the encrypted API keys, and `plain` all other settings. In `plain`, `task_models` maps groups of
+    tasks to models.
     """
 
     version: int = 0
@@ -170,7 +171,7 @@ class StoredSettings:
         return dict(self.plain.get(TASKS, {}))
 
     def with_plain(self, changes: Mapping[str, JSON]) -> Self:
-        """Return a copy with these values. None removes a value."""
+        """Return a copy with these changes to the unencrypted settings. None removes a setting."""
         kept = {name: value for name, value in {**self.plain, **changes}.items() if value is not None}
         return replace(self, plain=kept)
 

@@ -1,4 +1,4 @@
-"""The commands that start, stop, check and configure an installation, and complete commands in a shell."""
+"""The commands that start, stop, check and configure an installation, and that set up shell completion."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +29,7 @@ from octavo.cli import (
     jobs,
     keys,
     mappings,
+    members,
     prompts,
     search,
     sharing,
@@ -80,6 +82,9 @@ app.add_typer(edit.collections_app, name="collections")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(keys.app, name="keys")
 app.add_typer(users.app, name="users")
+app.add_typer(members.members_app, name="members")
+app.add_typer(members.groups_app, name="groups")
+app.add_typer(members.grants_app, name="grants")
 app.add_typer(sharing.app, name="shares")
 app.add_typer(sharing.audit_app)
 app.add_typer(jobs.app, name="jobs")
@@ -202,6 +207,27 @@ def stop(as_json: AsJson = False) -> None:
     if as_json:
         return typer.echo(json.dumps({"stopped": stopped}))
     return typer.echo("Stopped." if stopped else "Nothing was running.")
+
+
+@app.command()
+def extensions(as_json: AsJson = False) -> None:
+    """List the installed packages that add formats, sources, channels and connection engines to Octavo."""
+    from octavo.core.extensions import ExtensionKind, installed_extensions
+
+    found = installed_extensions()
+    if as_json:
+        return typer.echo(json.dumps([asdict(one) for one in found]))
+    if not found:
+        return typer.echo("No extensions are installed.")
+    words = {
+        ExtensionKind.FORMAT: "format",
+        ExtensionKind.ENGINE: "connection engine",
+        ExtensionKind.SOURCE: "source",
+        ExtensionKind.CHANNEL: "channel",
+    }
+    for one in found:
+        typer.echo(f"{words[one.kind]} {one.name}, from {one.package} {one.version}")
+    return None
 
 
 @app.command()

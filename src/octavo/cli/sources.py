@@ -181,6 +181,28 @@ def add_feed(
     _add("rss", address, {"every_seconds": every, "name": name}, Target(server, key), as_json=as_json)
 
 
+@add_app.command("extension")
+def add_extension(  # noqa: PLR0917 - each is an option of the command
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Address that begins with the name of an installed extension.")
+    ],
+    user: User = None,
+    password: Password = None,
+    name: Name = None,
+    subfolders: SubfolderOption = Subfolders.PLAIN,
+    changed: ChangedOption = Changed.VERSION,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 300,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a source of an extension. `octavo extensions` lists the installed ones."""
+    options = {"subfolders": subfolders.value, "changed": changed.value}
+    more = {"options": options, "every_seconds": every, "name": name, "user": user}
+    more |= {"password": read_password(password, PROMPT) if user else None}
+    _add("extension", address, more, Target(server, key), as_json=as_json)
+
+
 @add_app.command("lmtp")
 def add_address(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Part of the mail address before the @, such as scans.")],

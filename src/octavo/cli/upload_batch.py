@@ -76,6 +76,7 @@ class ItemOptions(TypedDict):
     duplicates: Policy
     extraction: Extraction
     source: str | None
+    collection: str | None
 
 
 async def send(
@@ -182,7 +183,9 @@ class UploadBatch:
         self, client: Client, file: Item, limits: Limits, on_progress: Callable[[int], None]
     ) -> AddedItem | RefusedFile | None:
         given = self.options
-        options = ItemOptions(duplicates=given.duplicates, extraction=given.extraction, source=given.source)
+        options = ItemOptions(
+            duplicates=given.duplicates, extraction=given.extraction, source=given.source, collection=given.collection
+        )
         try:
             check_limits(file, limits)
             outcome = await send(client, file, options, self.options.version_of, on_progress)

@@ -46,6 +46,9 @@ def invite(
     email: Email,
     role: Annotated[Role, typer.Option(help="Role of the new member.")] = Role.MEMBER,
     days: Annotated[int | None, typer.Option(min=1, max=90, help="Days until the link expires. Default: 7.")] = None,
+    limited: Annotated[
+        bool, typer.Option("--limited", help="Show only the collections that you grant with `octavo grants add`.")
+    ] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -53,7 +56,7 @@ def invite(
     """Invite a person to your account. Prints a link that works once."""
 
     async def run(client: Client) -> NewInvitation:
-        return await client.invite(email, role.value, days)
+        return await client.invite(email, role.value, days, limited=limited)
 
     made = call(Target(server, key), run)
     if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 from uuid import UUID
 
@@ -22,12 +21,6 @@ app = typer.Typer(
 )
 
 Webhook = Annotated[str, typer.Argument(metavar="ID", help="Id of the recipient, or part of it.")]
-
-
-class Channel(StrEnum):
-    WEBHOOK = "webhook"
-    MAIL = "mail"
-    SLACK = "slack"
 
 
 @app.command("ls")
@@ -54,7 +47,9 @@ def add(
         list[str] | None,
         typer.Option(metavar="TYPE", help="Send only this type of event, such as document.completed. Can be repeated."),
     ] = None,
-    channel: Annotated[Channel, typer.Option(help="How the events are sent.")] = Channel.WEBHOOK,
+    channel: Annotated[
+        str, typer.Option(help="How the events are sent: webhook, mail, slack, or the channel of an extension.")
+    ] = "webhook",
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -63,7 +58,7 @@ def add(
 
     async def run(client: Client) -> NewSubscriber:
         events = cast("list[EventType]", event) if event else None  # the server refuses other types
-        return await client.add_webhook(address, events, channel=channel.value)
+        return await client.add_webhook(address, events, channel=channel)
 
     return print_secret(call(Target(server, key), run), as_json=as_json)
 

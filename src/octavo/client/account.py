@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from octavo.client.calls import MOST_LISTED, Call, Calls, given
-from octavo.client.transport import Repeat, Request, read_page
+from octavo.client.transport import Repeat, Request, read_page, read_record
 from octavo.core.pagination import Page
 from octavo.records.account import (
     Access,
@@ -16,6 +16,9 @@ from octavo.records.account import (
     BudgetsInForce,
     DocumentBudget,
     DocumentEstimate,
+    Grant,
+    GrantAccess,
+    Group,
     Invitation,
     KeyScope,
     KeyView,
@@ -100,17 +103,66 @@ class AccountCalls(Calls):
         return (await self._list(Member, "/members")).items
 
     @Call
-    async def add_member(self, email: str, role: Role = "member") -> Member:
-        """Let a person with an account of this server act for your account."""
-        return await self._post(Member, "/members", {"email": email, "role": role})
+    async def add_member(self, email: str, role: Role = "member", *, limited: bool = False) -> Member:
+        """Let a person with an account of this server act for your account.
+
+        `limited`: the member sees only the collections that you grant to them.
+        """
+        return await self._post(Member, "/members", {"email": email, "role": role, "limited": limited})
 
     @Call
-    async def edit_member(self, user: UUID, role: Role) -> Member:
-        return await self._patch(Member, f"/members/{user}", {"role": role})
+    async def edit_member(self, user: UUID, role: Role | None = None, *, limited: bool | None = None) -> Member:
+        """Change the role of a member, or whether they see only granted collections."""
+        return await self._patch(Member, f"/members/{user}", given(role=role, limited=limited))
 
     @Call
     async def delete_member(self, user: UUID) -> None:
         await self._delete(f"/members/{user}")
+
+    @Call
+    async def list_groups(self) -> list[Group]:
+        """List the groups of your account by name, with their members."""
+        return (await self._list(Group, "/groups")).items
+
+    @Call
+    async def add_group(self, name: str) -> Group:
+        return await self._post(Group, "/groups", {"name": name})
+
+    @Call
+    async def rename_group(self, group: UUID, name: str) -> Group:
+        return await self._patch(Group, f"/groups/{group}", {"name": name})
+
+    @Call
+    async def delete_group(self, group: UUID) -> None:
+        """Delete a group and its grants. Its members stay members of your account."""
+        await self._delete(f"/groups/{group}")
+
+    @Call
+    async def add_to_group(self, group: UUID, user: UUID) -> Group:
+        return await self._put(Group, f"/groups/{group}/members/{user}", {})
+
+    @Call
+    async def remove_from_group(self, group: UUID, user: UUID) -> Group:
+        request = Request("DELETE", f"/groups/{group}/members/{user}", Repeat.SAFE)
+        return read_record(Group, await self._transport.call(request))
+
+    @Call
+    async def list_grants(self) -> list[Grant]:
+        """List the collections that limited members and groups can read or change."""
+        return (await self._list(Grant, "/grants")).items
+
+    @Call
+    async def grant(
+        self, collection: UUID, access: GrantAccess = "read", *, user: UUID | None = None, group: UUID | None = None
+    ) -> Grant:
+        """Let a limited member or a group read a collection or, with `write`, also change its documents."""
+        receiver = given(user_id=str(user) if user else None, group_id=str(group) if group else None)
+        body = {"collection_id": str(collection), "access": access, **receiver}
+        return await self._post(Grant, "/grants", body, repeat=Repeat.SAFE)
+
+    @Call
+    async def withdraw_grant(self, grant: UUID) -> None:
+        await self._delete(f"/grants/{grant}")
 
     @Call
     async def list_invitations(self) -> list[Invitation]:
@@ -118,9 +170,14 @@ class AccountCalls(Calls):
         return (await self._list(Invitation, "/invitations")).items
 
     @Call
-    async def invite(self, email: str, role: Role = "member", expires_in_days: int | None = None) -> NewInvitation:
-        """Invite a person to become a member. The link is returned only once."""
-        body = given(email=email, role=role, expires_in_days=expires_in_days)
+    async def invite(
+        self, email: str, role: Role = "member", expires_in_days: int | None = None, *, limited: bool = False
+    ) -> NewInvitation:
+        """Invite a person to become a member. The link is returned only once.
+
+        `limited`: the member sees only the collections that you grant to them.
+        """
+        body = given(email=email, role=role, expires_in_days=expires_in_days, limited=limited or None)
         return await self._post(NewInvitation, "/invitations", body, repeat=Repeat.NEVER)
 
     @Call

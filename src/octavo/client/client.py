@@ -78,19 +78,19 @@ class Client(AllCalls):
 
 
 class SyncAnalysisCalls(Blocking, AnalysisCalls):
-    """The calls of `AnalysisCalls`, which block."""
+    """The calls of `AnalysisCalls` as blocking methods, for code without `async`."""
 
 
 class SyncAutomationCalls(Blocking, AutomationCalls):
-    """The calls of `AutomationCalls`, which block."""
+    """The calls of `AutomationCalls` as blocking methods, for code without `async`."""
 
 
 class SyncConversionCalls(Blocking, ConversionCalls):
-    """The calls of `ConversionCalls`, which block."""
+    """The calls of `ConversionCalls` as blocking methods, for code without `async`."""
 
 
 class SyncClient(Blocking, AllCalls):
-    """A client with the same calls as `Client`, which block. Several threads can share it."""
+    """`Client` with blocking methods, for code without `async`. Several threads can share one instance."""
 
     def __init__(
         self,

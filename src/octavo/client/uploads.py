@@ -163,9 +163,12 @@ class UploadCalls(Calls):
         extraction: Extraction = Extraction.PLAIN,
         source: str | None = None,
         version_of: UUID | None = None,
+        collection: str | None = None,
         on_progress: OnProgress | None = None,
     ) -> Outcome:
         """Add a file, optionally as a new version of a document. `source` says where the file comes from.
+
+        A new document is put into the `collection` with this name, which is created if necessary.
 
         `on_progress` is called with the number of bytes sent so far; the number restarts at zero when a transfer is
         retried.
@@ -173,7 +176,11 @@ class UploadCalls(Calls):
         try:
             size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
             file = File(path, path.name if name is None else name, size)
-            more = {"source": source, "version_of": str(version_of) if version_of else None}
+            more = {
+                "source": source,
+                "version_of": str(version_of) if version_of else None,
+                "collection": collection,
+            }
             fields = {name: value for name, value in more.items() if value is not None}
             return await self._add(file, duplicates, extraction, fields, on_progress)
         except OSError as error:  # from reading the file; network errors have other types here
@@ -211,9 +218,10 @@ class UploadCalls(Calls):
         source: str | None = None,
         duplicates: Policy = "reuse",
         extraction: Extraction = Extraction.PLAIN,
+        collection: str | None = None,
     ) -> Outcome:
         """Add a web page or a video by its URL; `source` says where the link comes from."""
-        return await self._add_fields({"url": url, "source": source}, duplicates, extraction)
+        return await self._add_fields({"url": url, "source": source, "collection": collection}, duplicates, extraction)
 
     @Call
     async def add_text(
@@ -224,9 +232,11 @@ class UploadCalls(Calls):
         source: str | None = None,
         duplicates: Policy = "reuse",
         extraction: Extraction = Extraction.PLAIN,
+        collection: str | None = None,
     ) -> Outcome:
         """Add text; `source` says where the text comes from."""
-        return await self._add_fields({"text": text, "title": title, "source": source}, duplicates, extraction)
+        fields = {"text": text, "title": title, "source": source, "collection": collection}
+        return await self._add_fields(fields, duplicates, extraction)
 
     async def _add_fields(
         self, fields: Mapping[str, str | None], duplicates: Policy, extraction: Extraction

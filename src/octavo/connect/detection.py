@@ -32,6 +32,7 @@ from octavo.connect.evidence import (
     digest_of,
     shorten,
 )
+from octavo.connect.extension_engines import find_by_extensions
 from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
 from octavo.connect.similarity import MOST_KEPT, find_similar, shared_concepts, thresholds_of
 from octavo.core.ids import new_id
@@ -68,8 +69,8 @@ class DetectionResult:
     """The connections found for one document.
 
     `bridges` and `opposite_tones` are only candidates until a configured model confirms them. `statement_pairs` are
-    candidates for contradictions, to be judged by the bundled model octavo-small. `domains` contains the subject of
-    each document.
+    candidates for contradictions, to be judged by the bundled model octavo-small. `from_extensions` are connections
+    that extensions found. `domains` contains the subject of each document.
     """
 
     similar: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
@@ -77,6 +78,7 @@ class DetectionResult:
     contradictions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     opposite_tones: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     bridges: list[Candidate] = field(default_factory=list[Candidate])
+    from_extensions: list[DetectedConnection] = field(default_factory=list[DetectedConnection])
     domains: dict[UUID, DocumentDomain] = field(default_factory=dict[UUID, DocumentDomain])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
@@ -141,6 +143,7 @@ async def compare(
         Engine.CONTRADICTION, lambda: contradiction.find_candidates(compared, sentences)
     )
     result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, sentences))
+    result.from_extensions += await asyncio.to_thread(find_by_extensions, [*nearest, *sharing], sentences)
     candidates = await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
     await _load_domains(database, scope, candidates, result.domains)
     result.bridges += choose_candidates(candidates, result.domains, limits.same_domain)

@@ -167,8 +167,9 @@ class Corrections:
         return [value for value in found.values() if value]
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """Return the positions that a person selected for corrected values, by the name of the value, with the words at
-        each position.
+        """Return the places on the pages that a person marked for corrected values, with the words at these places.
+
+        The keys are the names of the values. Corrections without a marked place are left out.
         """
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:

@@ -114,6 +114,12 @@ class NotSupported(BadInput):
     status = 415
 
 
+class ExtensionFailed(BadInput):
+    """The extension that handles this failed."""
+
+    code = "EXTENSION_FAILED"
+
+
 class TooLarge(BadInput):
     """Larger than the limit."""
 

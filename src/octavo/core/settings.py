@@ -833,6 +833,6 @@ def _explain(error: ValidationError) -> str:
         if problem["type"] == "extra_forbidden":
             advice = _advise(field, set(Settings.model_fields))
             lines.append(f"Unknown setting {field} in octavo.toml. {advice}")
-        else:
+        elif problem["type"] != "default_factory_not_called":  # only follows from another error
             lines.append(f"{variable_name(field)}: {problem['msg'].removeprefix('Value error, ')}.")
     return " ".join(lines)

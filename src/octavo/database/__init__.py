@@ -6,11 +6,15 @@ from octavo.database.pool import (
     Connection,
     Database,
     ThreadConnection,
+    Viewer,
     act_as,
+    allow_changes,
     connect,
+    current_viewer,
     explain,
     is_cancelled,
     retry_until_available,
+    see_everything,
 )
 from octavo.database.queries import Queries, Row, fetch_rows, load_queries, read_clock
 
@@ -22,8 +26,11 @@ __all__ = [
     "Queries",
     "Row",
     "ThreadConnection",
+    "Viewer",
     "act_as",
+    "allow_changes",
     "connect",
+    "current_viewer",
     "explain",
     "fetch_rows",
     "is_cancelled",
@@ -34,4 +41,5 @@ __all__ = [
     "read_state",
     "require_current",
     "retry_until_available",
+    "see_everything",
 ]

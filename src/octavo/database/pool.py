@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from octavo.core.errors import DatabaseUnavailable
+from octavo.core.errors import DatabaseUnavailable, NotAllowed
 
 Connection = psycopg.AsyncConnection[TupleRow]
 ThreadConnection = psycopg.Connection[TupleRow]
@@ -47,12 +47,28 @@ DATA_EXCEPTION = "22"
 
 
 @dataclass(frozen=True, slots=True)
+class Viewer:
+    """A member of an account who sees only the collections that were granted to them."""
+
+    owner_id: UUID
+    user_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class Actor:
-    """The caller of the request that a task handles, with the sign-in method and the browser of the caller."""
+    """The caller of the request that a task handles, with the sign-in method and the browser of the caller.
+
+    If there is a `viewer`, all connections of the task show only what this member may see. If the viewer also `writes`,
+    transactions see all tables, because changes affect rows that the viewer does not see, such as other documents with
+    the same content. The caller must have checked the documents that are changed; a trigger refuses to change documents
+    in other collections.
+    """
 
     id: UUID | None
     via: str = ""
     browser: str = ""
+    viewer: Viewer | None = None
+    writes: bool = False
 
 
 _actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
@@ -60,11 +76,34 @@ ACT_AS = (
     b"SELECT set_config('octavo.actor', %s, true), set_config('octavo.via', %s, true), "
     b"set_config('octavo.browser', %s, true)"
 )
+LIMIT_TO = b"SELECT limit_to(%s, %s)"
+WRITE_AS = b"SELECT set_config('octavo.writer', %s, true)"
 
 
 def act_as(actor: Actor | None) -> None:
     """Attribute the events and sessions of all later transactions of this task to this caller."""
     _actor.set(actor)
+
+
+def current_viewer() -> UUID | None:
+    """Return the limited member for whom this task reads. Caches of what queries return must be kept apart by it."""
+    actor = _actor.get()
+    return actor.viewer.user_id if actor and actor.viewer else None
+
+
+def see_everything() -> None:
+    """Let later connections of this task read without the limits of its viewer.
+
+    For pages that show the same to everybody.
+    """
+    if actor := _actor.get():
+        _actor.set(replace(actor, viewer=None))
+
+
+def allow_changes() -> None:
+    """Let later transactions of this task change documents for its viewer (see `Actor`)."""
+    if actor := _actor.get():
+        _actor.set(replace(actor, writes=True))
 
 
 class Database:
@@ -136,7 +175,21 @@ class Database:
 
     @asynccontextmanager
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
-        """Take a connection from the pool in autocommit mode, in which every statement is a transaction."""
+        """Take a connection from the pool in autocommit mode, in which every statement is a transaction.
+
+        For a viewer, the whole block is one transaction, because the limits apply until the end of a transaction.
+        """
+        actor = _actor.get()
+        async with self._lend(wait_seconds) as connection:
+            if actor and actor.viewer:
+                async with connection.transaction():
+                    await connection.execute(LIMIT_TO, [actor.viewer.owner_id, actor.viewer.user_id])
+                    yield connection
+            else:
+                yield connection
+
+    @asynccontextmanager
+    async def _lend(self, wait_seconds: float) -> AsyncGenerator[Connection]:
         connection = await self._take(wait_seconds)
         try:
             yield connection
@@ -200,10 +253,20 @@ class Database:
         """Take a connection from the pool and open a transaction, which commits at the end and rolls back on
         any error.
         """
-        async with self.connection(wait_seconds=wait_seconds) as connection, connection.transaction():
-            if actor := _actor.get():
-                await connection.execute(ACT_AS, [str(actor.id or ""), actor.via, actor.browser])
-            yield connection
+        actor = _actor.get()
+        writer = actor.viewer if actor and actor.writes else None
+        lent = self._lend(wait_seconds) if writer else self.connection(wait_seconds=wait_seconds)
+        try:
+            async with lent as connection, connection.transaction():
+                if actor:
+                    await connection.execute(ACT_AS, [str(actor.id or ""), actor.via, actor.browser])
+                if writer:
+                    await connection.execute(WRITE_AS, [str(writer.user_id)])
+                yield connection
+        except psycopg.errors.InsufficientPrivilege:
+            if writer is None:
+                raise
+            raise NotAllowed("You cannot change documents in this collection.") from None
 
 
 def _has_input(connection: Connection) -> bool:

@@ -29,13 +29,13 @@ class Queries:
 
     def __getattr__(self, name: str) -> bytes:
         try:
-            return self._statements[name]
+            return self.statements[name]
         except KeyError:
-            known = ", ".join(sorted(self._statements))
+            known = ", ".join(sorted(self.statements))
             raise Defect(f"{self._file}.sql has no query {name}. It has {known}.") from None
 
     @cached_property
-    def _statements(self) -> dict[str, bytes]:
+    def statements(self) -> dict[str, bytes]:
         text = files("octavo.database").joinpath("queries", f"{self._file}.sql").read_text()
         loaded = aiosql.from_str(text, "apsycopg")  # pyright: ignore[reportUnknownMemberType]
         return {name: str(getattr(loaded, name).sql).encode() for name in loaded.available_queries}

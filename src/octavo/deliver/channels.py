@@ -6,6 +6,7 @@ transaction.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
@@ -286,6 +287,50 @@ def signed_headers(
         "webhook-timestamp": str(timestamp),
         "webhook-signature": " ".join(signatures),
     }
+
+
+# Channels of extensions ---------------------------------------------------------------------------------------------
+
+OWN_CHANNELS = frozenset({"webhook", "mail", "slack"})
+
+
+class Sender(Protocol):
+    """What an extension provides to add a channel. The name of its entry point is the name of the channel."""
+
+    def check_address(self, address: str) -> str:
+        """Validate an address and return it in the form in which it is stored. Raises `ValueError` if it is invalid."""
+        ...
+
+    async def send(self, delivery: Delivery) -> None:
+        """Send a delivery. If this raises an error, the delivery is retried."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionChannel:
+    """Sends deliveries through an extension."""
+
+    name: str
+    sender: Sender
+    seconds: float
+
+    def check_address(self, address: str) -> str:
+        try:
+            return str(self.sender.check_address(address))
+        except ValueError as error:
+            raise BadAddress(str(error) or None) from None
+
+    async def send(self, delivery: Delivery) -> int:
+        try:
+            async with asyncio.timeout(self.seconds):
+                await self.sender.send(delivery)
+        except OctavoError:
+            raise
+        except TimeoutError:
+            raise TimedOut(f"The channel {self.name} did not respond within {self.seconds:g} seconds.") from None
+        except Exception as error:
+            raise ReceiverFailed(f"The channel {self.name} failed with {type(error).__name__}.") from error
+        return HTTPStatus.OK
 
 
 # Chats --------------------------------------------------------------------------------------------------------------

@@ -18,14 +18,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from octavo.choreography import Cause, job_after
 from octavo.core.errors import BadInput, OctavoError
+from octavo.core.extensions import ExtensionKind, load_extensions
 from octavo.core.ids import new_id
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.channels import (
+    OWN_CHANNELS,
     Channels,
     Delivery,
     EventRecord,
+    ExtensionChannel,
     MailChannel,
     MailServer,
     ReceiverGone,
@@ -47,18 +50,20 @@ BUSY_SECONDS = 0.1
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
-    """Return all channels.
+    """Return all channels, also those of extensions.
 
     Without an HTTP client, the channels can check the addresses of webhooks and chats but cannot send to them.
     """
     allow = frozenset(settings.fetch_allow)
     seconds = settings.delivery_seconds
     smtp = settings.smtp_url.get_secret_value() if settings.smtp_url else None
+    added = load_extensions(ExtensionKind.CHANNEL)
     return Channels(
         [
             WebhookChannel(client, allow, seconds),
             MailChannel(MailServer.from_url(smtp) if smtp else None, settings.mail_from, seconds),
             SlackChannel(client, allow, seconds),
+            *(ExtensionChannel(name, channel, seconds) for name, channel in added.items() if name not in OWN_CHANNELS),
         ]
     )
 

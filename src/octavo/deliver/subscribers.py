@@ -190,16 +190,17 @@ async def _find(connection: Connection, owner_id: UUID, subscriber: UUID) -> Row
 
 def _as_view(row: Row) -> Subscriber:
     found = Subscriber(**row)
-    return replace(found, address=conceal(found.address)) if found.channel == "slack" else found
+    return replace(found, address=conceal(found.address)) if found.channel not in {"webhook", "mail"} else found
 
 
 def conceal(address: str) -> str:
-    """Shorten a chat address so that users still recognise it.
+    """Shorten the address of a chat or an extension so that users still recognise it.
 
-    The full address is a secret, because anybody who knows it can post to the chat.
+    The full address can be a secret: anybody who knows the address of a chat can post to it.
     """
     parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}/…{address[-SHOWN_CHARACTERS:]}"
+    beginning = f"{parts.scheme}://{parts.netloc}/" if parts.netloc else ""
+    return f"{beginning}…{address[-SHOWN_CHARACTERS:]}"
 
 
 def _distinct(events: Sequence[EventType]) -> list[EventType]:

@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 
 import filetype
 
+from octavo.core.extensions import ExtensionKind, has_extension
 from octavo.extract.decode import encoding_of
 from octavo.extract.extracted import SourceType
 from octavo.extract.text_kinds import text_kind
@@ -52,14 +53,26 @@ _MEDIA_GROUPS = {"audio": SourceType.AUDIO, "video": SourceType.VIDEO}
 _DJVU = b"AT&TFORM"
 _MOBI_AT, _MOBI = 60, frozenset({b"BOOKMOBI", b"TEXtREAd"})
 
+# Types that say little about the content. Extensions can read such files in another way.
+_GENERAL = frozenset({SourceType.TEXT, SourceType.XML, SourceType.JSON, SourceType.ARCHIVE, SourceType.OTHER})
+
 # Control characters allowed in text besides tab and newlines: form feed, escape, backspace, and the CP/M end mark.
 _CONTROL = re.compile("[\x00-\x07\x0e-\x19\x1c-\x1f\x7f]")
 _MOST_CONTROL = 0.01
 
 
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
-    """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file."""
-    suffix, media_type = _suffix(filename), _media_type(content_type)
+    """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file.
+
+    If only a general type such as text is found, the suffix of the file can belong to an extension.
+    """
+    suffix = _suffix(filename)
+    found = _built_in_type(head, suffix, _media_type(content_type))
+    is_extension = suffix and found in _GENERAL and has_extension(ExtensionKind.FORMAT, suffix)
+    return SourceType.EXTENSION if is_extension else found
+
+
+def _built_in_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     if head.startswith(_SIGNATURE):
         return zipped_type(head, suffix, media_type)
     if _is_pdf(head, labelled=bool({suffix, media_type} & _PDF_LABELS)):

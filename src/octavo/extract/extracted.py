@@ -66,6 +66,7 @@ class SourceType(StrEnum):
     DJVU = "djvu"
     AUDIO = "audio"
     VIDEO = "video"
+    EXTENSION = "extension"
     OTHER = "other"
     WEB = "web"
     YOUTUBE = "youtube"

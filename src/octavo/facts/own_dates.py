@@ -110,13 +110,13 @@ def _judge(
 ) -> tuple[float, set[str]] | None:
     """Score how likely a date in the text is to be the date of the document, and collect the evidence.
 
-    Returns None if it cannot be.
+    Returns None if it is the date of something else.
     """
     line = lines[index]
     folded = fold(line.text)
     before = folded[max(match.start - 45, 0) : match.start]
     if match.start <= 2 and not before.strip(" :(") and line.cells > 1:  # noqa: PLR2004
-        before = _left_or_above(lines, index)
+        before = _text_to_the_left(lines, index)
     if _OTHER.search(before) or _OWN.search(before):
         return None if _OTHER.search(before) else (4.0, {"label"})
     is_alone = bool(DATE_LINE.fullmatch(folded.strip(" .()|"))) and len(folded.split()) <= _MOST_WORDS
@@ -132,8 +132,11 @@ def _judge(
     return None
 
 
-def _left_or_above(lines: Sequence[PrintedLine], index: int) -> str:
-    """Return the text to the left of a date on the same printed line, or an empty string."""
+def _text_to_the_left(lines: Sequence[PrintedLine], index: int) -> str:
+    """Return the text to the left of a date that begins a table cell, or an empty string.
+
+    This text can be the label of the date. Only its last 45 letters are returned.
+    """
     line = lines[index]
     if line.run is None:
         return ""

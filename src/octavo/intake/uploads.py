@@ -42,6 +42,7 @@ from octavo.intake.upload_rows import (
 )
 from octavo.jobs.queue import NewJob
 from octavo.library.changes import process_job
+from octavo.library.collections import ensure_collection
 from octavo.library.highlights import place_highlights
 from octavo.records.documents import Outcome, Ticket
 from octavo.storage import Body, Bucket, ObjectMissing, ObjectStream, Stored, replace_damaged
@@ -315,6 +316,7 @@ class Intake:
                 await insert_upload(connection, upload)
             row = await (await connection.execute(QUERIES.place, values)).fetchone()
             if row and row[0] == "uploaded":
+                await _file(connection, upload)
                 await check_quota(connection, upload.owner_id, limits.stored_bytes)
                 if upload.version_of:  # its chunks may already be those of a duplicate
                     await place_highlights(connection, upload.document_id)
@@ -371,6 +373,17 @@ class Intake:
                 await self._bucket.delete(keys)
         except OctavoError as error:
             log.warning("unused objects stay until the clean-up", keys=keys, reason=error.line)
+
+
+async def _file(connection: Connection, upload: Upload) -> None:
+    """Put the new document into the collection that was named with it.
+
+    A document that a limited member adds must be in a collection that they can change: a trigger refuses others.
+    """
+    name = str(upload.given.get("collection") or "")
+    if name or "by" in upload.given:
+        collection = await ensure_collection(connection, upload.owner_id, name) if name else None
+        await connection.execute(QUERIES.file_upload, {"document": upload.document_id, "collection": collection})
 
 
 def _process_job(upload: Upload, cause: Cause) -> NewJob:

@@ -9,6 +9,7 @@ is restored into another PostgreSQL cluster.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -74,6 +75,14 @@ async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, 
     """Return the next events of one owner (account)."""
     values = {**await _place(connection, after), "owner": owner, "limit": limit}
     return await _read(connection, QUERIES.read_of, values)
+
+
+async def keep_seen(connection: Connection, events: Sequence[Event]) -> list[Event]:
+    """Return the events of documents that the connection shows. For connections of a limited member."""
+    wanted = list({event.document_id for event in events if event.document_id})
+    rows = await (await connection.execute(QUERIES.seen_documents, {"documents": wanted})).fetchall()
+    seen = {row[0] for row in rows}
+    return [event for event in events if event.document_id in seen]
 
 
 async def count_owner_events(connection: Connection, owner: UUID, after: Cursor, most: int) -> int:

@@ -150,7 +150,7 @@ class Worker(Generic[Tools]):
         return more
 
     async def _exchange_jobs(self) -> tuple[bool, list[ClaimedJob]]:
-        async with self._own_connection() as connection:
+        async with self._claiming_connection() as connection:
             if self._response_lost:
                 await self._start_unknown(connection)
             if abandoned := self._slots.abandoned[:]:
@@ -171,11 +171,11 @@ class Worker(Generic[Tools]):
         return free > 0 and (len(claimed) == free or bool(finished)), claimed
 
     @asynccontextmanager
-    async def _own_connection(self) -> AsyncGenerator[Connection]:
+    async def _claiming_connection(self) -> AsyncGenerator[Connection]:
         """Provide a database connection for claiming jobs and reporting finished ones.
 
-        A busy worker has a separate connection for this, because a connection from the pool would be checked each time.
-        An idle worker uses the pool, so it needs only two connections: this one, and the one that listens.
+        A worker that runs jobs needs it often, so it keeps a separate connection, which is not checked before each use.
+        A worker without jobs borrows a connection from the pool, so that it holds as few connections as possible.
         """
         try:
             if self._exchange_connection is None and self._slots.is_empty:

@@ -106,7 +106,8 @@ class _Window:
 class SmallModel:
     """The model octavo-small with its tokenizer.
 
-    `threads` is the number of pairs that run in parallel. It can be called from any thread.
+    The model reads two texts at a time: two sentences, or a question and a passage. `threads` is the number of such
+    pairs that are processed in parallel. All methods can be called from any thread.
     """
 
     def __init__(self, threads: int = 1) -> None:

@@ -130,7 +130,10 @@ async def save_values(connection: Connection, documents: Sequence[UUID], given: 
 
 
 def read_value(name: str, type_: FieldType, value: str, choices: Sequence[str] = ()) -> str:
-    """Return a value in the form in which it is stored."""
+    """Check the value of a custom field, and return it in the format in which it is stored.
+
+    For example, dates are stored as 2026-11-15. Raises `BadInput` if the value does not match the type of the field.
+    """
     text = " ".join(value.split())
     if not text or len(text) > MOST_VALUE:
         raise BadInput(f"{name}: must have 1 to {MOST_VALUE} characters.")

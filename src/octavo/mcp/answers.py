@@ -1,6 +1,7 @@
-"""Text of answers for agents: limited in size, and marked as document content, which an agent must not obey.
+"""Writes the answers of tools, and reads parts of a document.
 
-Also reads a part of a document's Markdown: a page, a range of chunks, or the next part after a cursor.
+A part is a page, a range of chunks, or the next part after a cursor. Answers are limited in size. They are marked as
+document content, so that an agent does not follow instructions in them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _MARK_BYTES = 8
 
 
 def mark_untrusted(text: str) -> str:
-    """Put a text between markers. They contain a random number, so that a document cannot imitate the end marker."""
+    """Put a text between markers that show the agent where document content begins and ends.
+
+    The markers contain a random number, so that a document cannot contain a false end marker.
+    """
     mark = token_hex(_MARK_BYTES)
     return f"{UNTRUSTED}\n<document-content {mark}>\n{text}\n</document-content {mark}>"
 
@@ -106,7 +110,7 @@ ListPage = Callable[[str | None], Awaitable[Page[Item]]]
 
 @dataclass(frozen=True, slots=True)
 class TextRange:
-    """Character positions in a document's Markdown. Without an `end`, the range goes to the end of the text."""
+    """A range of characters in a document's Markdown. Without an `end`, it extends to the end of the text."""
 
     start: int = 0
     end: int | None = None
@@ -137,7 +141,7 @@ def parse_cursor(cursor: str) -> TextRange:
 
 
 async def find_pages(client: Client, document: UUID, first: int, last: int) -> TextRange:
-    """Return the range of text of these pages, counted from 1."""
+    """Return the range of text on the pages from `first` to `last`. Pages are counted from 1."""
     pages = [one async for one in walk_pages(client, document, last) if first <= one.number]
     if not pages or pages[0].number != first:
         raise BadInput(f"The document has no page {first}.")
@@ -173,7 +177,7 @@ async def read_part(client: Client, document: UUID, wanted: TextRange) -> TextPa
 
 
 def find_end(markdown: str, wanted: TextRange, limit: int, pages: Sequence[PageView]) -> int:
-    """Return where a part ends: at the limit of its size, or before it at the end of a paragraph, line or page."""
+    """Return the end of a part: the last end of a paragraph, line or page within the size limit, or else the limit."""
     if len(pages) > MOST_PAGES:
         limit = min(limit, max(pages[MOST_PAGES].start, wanted.start + 1))
     if len(markdown) <= limit or limit == wanted.end:
@@ -223,8 +227,9 @@ async def _walk(list_page: ListPage[Item]) -> AsyncGenerator[Item]:
 
 
 def _label(page: PageView) -> str:
-    """Return the printed page number as a part of the page's heading comment, or an empty text. Characters that could
-    close the comment are removed.
+    """Return the printed page number for the comment that marks the page, or an empty string.
+
+    Characters that could close the comment are removed.
     """
     label = re.sub(r"[^\w ]", "", page.label or "")[:MOST_LABEL]
     return f", printed as {label}" if label and label != str(page.number) else ""

@@ -1,4 +1,4 @@
-"""Connects the tools to the MCP SDK: one server for each caller, over standard input and output or over HTTP."""
+"""Connects the tools to the MCP SDK. Each caller has a separate server, over standard input and output or over HTTP."""
 
 from __future__ import annotations
 

@@ -59,14 +59,18 @@ class Tool:
     open_world: bool = False
 
     def input_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the arguments, without titles, because an agent reads all schemas."""
+        """Return the JSON schema of the arguments. Titles are left out, because an agent has to read all schemas."""
         schema = self.arguments.model_json_schema()
         properties = {name: _simplify(one) for name, one in schema.pop("properties", {}).items()}
         return {"type": schema["type"], "properties": properties, **_without(schema, "title", "type")}
 
 
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
-    """Describe an optional argument by its own type. Agents leave it out instead of sending null."""
+    """Simplify the JSON schema of an argument.
+
+    Pydantic describes an optional argument as "this type or null". Null is removed, so that agents omit the argument
+    instead of sending null. The title is removed, too.
+    """
     choices: list[dict[str, Any]] = schema.get("anyOf", [])
     own = next((one for one in choices if one.get("type") != "null"), dict[str, Any]())
     default = {"default": schema["default"]} if schema.get("default") is not None else {}
@@ -83,7 +87,10 @@ TOOLS: dict[str, Tool] = {}
 def tool(
     title: str, arguments: type[Given], *, writes: bool = False, open_world: bool = False
 ) -> Callable[[Run[Given]], Run[Given]]:
-    """Add a function to the table under its own name."""
+    """A decorator that adds a function to `TOOLS` under its own name.
+
+    The docstring of the function becomes the description of the tool for agents.
+    """
 
     def add(run: Run[Given]) -> Run[Given]:
         name = run.__name__  # pyright: ignore[reportFunctionMemberAccess] - always a function
@@ -98,7 +105,7 @@ def tool(
 
 
 def offered(*, may_write: bool) -> list[Tool]:
-    """Return the tools for a caller."""
+    """Return the tools that are offered to a caller. Without write permission, these are the tools that only read."""
     return [one for one in TOOLS.values() if may_write or not one.writes]
 
 
@@ -404,7 +411,7 @@ async def convert(client: Client, wanted: ConvertArguments) -> str:
 
 
 def describe(document: Document) -> dict[str, object]:
-    """Return the fields of a document that an agent needs to choose one."""
+    """Return the fields of a document that help an agent to choose a document."""
     fields = ("id", "title", "filename", "status", "text_ready", "kind", "sender", "document_date", "amount")
     more = ("currency", "author", "language", "page_count", "word_count", "tags", "collection", "summary", "created_at")
     return _pick(document, (*fields, *more, "error"))

@@ -23,9 +23,11 @@ LOST_PART = "PART_DISCARDED"
 
 
 async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDiscard = "nothing") -> int:
-    """Discard dead letters and return their number. If any of the jobs is not a dead letter, none is discarded.
+    """Discard jobs that failed for good (dead letters). Returns the number of jobs.
 
-    `then` is the follow-up action: do nothing, restart the jobs, or mark their analyses as failed.
+    If one of the jobs has another status, an error is raised and no job is discarded. `then` says what happens next:
+    `nothing`; `restart` runs the jobs again from the beginning; `fail_parent` marks the analyses that the jobs belong
+    to as failed.
     """
     wanted = list(jobs)
     parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()

@@ -1,4 +1,4 @@
-"""One-time links for setting a new password, and sign-ins that wait for the code of the second factor."""
+"""Tokens that work once: links for setting a new password, and sign-ins that still need the second factor."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ async def make_reset_token_for(connection: Connection, email: str, *, clears: bo
 
 
 async def make_code_token(connection: Connection, user_id: UUID) -> str:
-    """Create the token of a sign-in that waits for a code after the correct password."""
+    """Create the token with which a person sends the code of the second factor. The password was already correct."""
     return (await _insert(connection, "code", user_id, CODE_SECONDS))[0]
 
 
 async def find_person(connection: Connection, purpose: Purpose, token: str) -> LinkedPerson:
-    """Return the person to whom a link belongs. The link stays valid."""
+    """Return the person to whom a link belongs. This does not use up the link."""
     values = {"token_hash": hash_token(token), "purpose": purpose}
     rows = await fetch_rows(connection, QUERIES.find_account_link, values)
     if not rows:

@@ -67,7 +67,7 @@ async def sign_up(connection: Connection, email: str, password_hash: str, *, rep
 async def insert_user(
     connection: Connection, email: str, password_hash: str | None, owner_id: UUID | None = None
 ) -> UUID:
-    """Create a person with a personal account, or as the owner of an existing one. Returns the person's id."""
+    """Create a person with the role `owner` in a new account, or in the account `owner_id`. Returns the person's id."""
     home = owner_id or await _new_owner(connection)
     values = {"id": new_id(), "email": email, "password_hash": password_hash, "owner": home}
     row = await (await connection.execute(QUERIES.insert_user, values)).fetchone()
@@ -86,7 +86,10 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
 
 
 async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
-    """Open a session for a person whose identity was verified. Returns the secret of the session."""
+    """Open a session for a person whose identity was verified. Returns the secret of the session.
+
+    `by` says how the person signed in, for the audit.
+    """
     owner_id = await first_owner(connection, user_id)
     await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)
     return await open_session(connection, owner_id, user_id, replacing=replacing)

@@ -25,9 +25,10 @@ async def record(
     actor: UUID | None = None,
     **detail: str,
 ) -> None:
-    """Record an action in the transaction of the change. `thing` is the id of the person or object.
+    """Record an action of a person or a program, in the transaction of the action.
 
-    The actor is the caller of the request, unless another one is passed. Details must not contain secrets or addresses.
+    `thing` is the id of the person or object that the action is about. The actor is the caller of the request, unless
+    another one is passed. `detail` must not contain secrets or addresses.
     """
     values = {"owner": owner_id, "kind": kind, "process": thing, "detail": Jsonb(detail), "actor": actor}
     await connection.execute(QUERIES.record, values)

@@ -1,7 +1,7 @@
 """The caller of a request, and API keys.
 
-The caller has an account (owner) for which it acts, and permissions. A key is shown once and stored as a hash, and has
-at most the permissions of its creator.
+A caller acts for one account (owner). An API key is shown once and stored only as a hash. A key has at most the
+permissions of the person who created it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Caller:
     """The caller of a request.
 
     `scope` is the scope of the session or API key. The caller's permissions are limited by both the scope and the
-    person's role.
+    person's role. A `limited` member sees only the documents in collections that were granted to them.
     """
 
     owner_id: UUID
@@ -35,9 +35,16 @@ class Caller:
     role: Role
     scope: Scope
     via: Literal["session", "key"]
+    limited: bool = False
 
     @property
     def may_write(self) -> bool:
+        """Whether the caller can change everything in the account, such as documents, rules and sources."""
+        return self.may_edit and not self.limited
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether the caller can change documents. A limited member also needs a grant to write."""
         return self._reaches("write")
 
     @property

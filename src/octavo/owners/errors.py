@@ -1,4 +1,4 @@
-"""Errors of signing in, of invitations and of shares."""
+"""Errors of sign-in, invitations, links and the second factor."""
 
 from __future__ import annotations
 
@@ -65,5 +65,21 @@ class NoSecondFactor(BadInput):
     """Set up an authenticator app first."""
 
     code = "NO_SECOND_FACTOR"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class OwnerSeesAll(BadInput):
+    """Members with the role owner see all collections. Choose another role first."""
+
+    code = "OWNER_SEES_ALL"
+    error_class = ErrorClass.PERMANENT
+    status = 409
+
+
+class GroupNameTaken(BadInput):
+    """A group with this name already exists."""
+
+    code = "GROUP_NAME_TAKEN"
     error_class = ErrorClass.PERMANENT
     status = 409

@@ -35,7 +35,10 @@ class UnknownSigningKey(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The values that the token of one sign-in must contain. `algorithms` are those that the provider announces."""
+    """The values that the token of a sign-in must contain.
+
+    `algorithms` are the signature algorithms that the provider's configuration lists.
+    """
 
     issuer: str
     client_id: str

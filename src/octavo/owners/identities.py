@@ -29,8 +29,10 @@ SECONDS_AT_PROVIDER = 600
 
 @dataclass(frozen=True, slots=True)
 class ProviderSignIn:
-    """A sign-in for which the browser is sent to the provider. `state` is sent to the provider, and `browser` is
-    stored in a cookie.
+    """A sign-in that has started: the browser is sent to the provider.
+
+    `state` is part of the address of the provider, and `browser` is stored in a cookie. Both are needed to complete the
+    sign-in.
     """
 
     state: str
@@ -41,8 +43,10 @@ class ProviderSignIn:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedSignIn:
-    """A sign-in for which the browser has returned from the provider. `user_id` is the person who connects an
-    identity; None for a sign-in.
+    """A sign-in for which the browser has returned from the provider.
+
+    If a signed-in person wants to connect an identity to their account, `user_id` is that person. For an ordinary
+    sign-in, it is None.
     """
 
     nonce: str
@@ -61,7 +65,10 @@ async def begin_sign_in(connection: Connection, back: str, user_id: UUID | None 
 
 
 async def take_sign_in(connection: Connection, state: str, browser: str) -> ReturnedSignIn:
-    """Return the sign-in with this state. Each can be used only once, and only by the browser that started it."""
+    """Return the sign-in with this state, and delete it, so that it can be used only once.
+
+    Only the browser that started a sign-in can use it.
+    """
     values = {"state_hash": hash_token(state), "browser_hash": hash_token(browser)}
     rows = await fetch_rows(connection, QUERIES.take_provider_sign_in, values)
     if not rows:
@@ -74,7 +81,8 @@ async def sign_in_with_identity(
 ) -> str:
     """Open a session for the person with this identity, and return its secret.
 
-    `claims_roles`: whether the provider decides about the role in the account of this installation.
+    `may_create`: whether an account is created for a person who has none. `claims_roles`: whether the provider decides
+    which role people have in the account of this installation. A person with such a role gets an account in any case.
     """
     user_id = await _find_person(connection, identity) or await _new_person(connection, identity, may_create=may_create)
     shared = await apply_role(connection, user_id, identity) if claims_roles else None

@@ -12,7 +12,7 @@ from octavo.owners.accounts import first_owner, insert_user
 from octavo.owners.audit import record
 from octavo.owners.callers import Caller, Role
 from octavo.owners.errors import LinkRefused
-from octavo.owners.members import switch_owner
+from octavo.owners.members import refuse_limited_owner, switch_owner
 from octavo.owners.sessions import open_session
 from octavo.records.account import Invitation
 
@@ -34,12 +34,13 @@ class OpenInvitation:
 
 
 async def invite(
-    connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS
+    connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS, *, limited: bool = False
 ) -> tuple[Invitation, str]:
     """Create an invitation. Returns it with its token, which is not stored."""
     _require_manager(caller)
+    refuse_limited_owner(role, limited=limited)
     token = new_token()
-    values = {"id": new_id(), "owner": caller.owner_id, "email": email, "role": role, "days": days}
+    values = {"id": new_id(), "owner": caller.owner_id, "email": email, "role": role, "days": days, "limited": limited}
     (row,) = await fetch_rows(connection, QUERIES.insert_invitation, {**values, "token_hash": hash_token(token)})
     made = Invitation(**row)
     await record(connection, caller.owner_id, "invitation.add", made.id, role=role)
@@ -61,7 +62,7 @@ async def withdraw(connection: Connection, caller: Caller, invitation: UUID) -> 
 
 
 async def find_invitation(connection: Connection, token: str) -> OpenInvitation:
-    """Return an invitation that can be accepted. Opening a link does not use it."""
+    """Return the invitation of a link, if it can still be accepted. This does not use up the link."""
     rows = await fetch_rows(connection, QUERIES.find_invitation, {"token_hash": hash_token(token)})
     if not rows:
         raise LinkRefused
@@ -74,7 +75,7 @@ async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
     if not rows:
         raise LinkRefused
     owner_id, role = rows[0]["owner_id"], rows[0]["role"]
-    values = {"owner": owner_id, "user": user_id, "role": role}
+    values = {"owner": owner_id, "user": user_id, "role": role, "limited": rows[0]["limited"]}
     if (await connection.execute(MEMBERS.add_member, values)).rowcount == 0:
         raise AlreadyMember
     await record(connection, owner_id, "member.add", user_id, actor=user_id, role=role, by="invitation")
@@ -84,9 +85,11 @@ async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
 async def accept_as_new_person(
     connection: Connection, token: str, password_hash: str, *, replacing: str | None = None
 ) -> str:
-    """Create an account with the invited address, and join. Returns the secret of its first session.
+    """Accept an invitation as a person without an account: create the account, and sign in.
 
-    The documents of a visitor, whose session is `replacing`, are moved to the person's own account.
+    Returns the secret of the new session, which starts in the account that the person was invited to. If the person
+    used Octavo as a visitor before, `replacing` is the secret of the visitor's session. The visitor's documents are
+    moved to the person's own account.
     """
     invitation = await find_invitation(connection, token)
     user_id = await insert_user(connection, invitation.email, password_hash)

@@ -91,7 +91,10 @@ async def is_required(connection: Connection, user_id: UUID) -> bool:
 
 
 async def begin(connection: Connection, user_id: UUID, sealed: str) -> None:
-    """Store the encrypted secret of a new authenticator app. It is not required until it is confirmed."""
+    """Start to set up a second factor: store the encrypted secret of the authenticator app.
+
+    Codes from the app are required for signing in only after `confirm`.
+    """
     await connection.execute(QUERIES.begin_second_factor, {"user": user_id, "secret": sealed})
 
 

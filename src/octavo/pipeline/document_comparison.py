@@ -85,6 +85,7 @@ class DocumentComparison:
                 raise
             self._found = [*outcome.similar, *outcome.contradictions]
             told["not_judged"] = error.code
+        self._found += outcome.from_extensions
         return {"calls": budget.calls, "cost_usd": float(budget.spent), **told}
 
     async def save(self, connection: Connection, made: JSON) -> None:

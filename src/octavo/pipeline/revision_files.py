@@ -1,6 +1,7 @@
-"""Stores the files that belong to one revision of a document, and downloads the target of a link.
+"""Stores the files that a job creates for one revision of a document, and downloads the target of a link.
 
-A stage writes them to the storage bucket and inserts their database rows in its transaction.
+A stage of the job first writes a file to the storage bucket. The transaction at the end of the stage inserts the
+database row of the file.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ from octavo.records.automation import RuleView
 
 
 async def start_actions(connection: Connection, owner: UUID, document: UUID, rule: RuleView) -> list[str]:
-    """Start the analysis and the conversion of a rule. Returns the reasons why something could not be started.
+    """Start the analysis and the conversion that a rule requests for a document.
 
-    A prompt or a mapping may have been deleted since the rule was saved. The document is processed anyway.
+    Returns an error message for each of them that could not be started, for example because a prompt or a mapping was
+    deleted after the rule was saved. Such an error does not stop the processing of the document.
     """
     then, wanted = rule.then, dict[str, Callable[[], Awaitable[object]]]()
     if then.analyse:

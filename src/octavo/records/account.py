@@ -11,6 +11,7 @@ from octavo.core.types import Extraction
 
 Role = Literal["owner", "member", "reader"]
 KeyScope = Literal["read", "write", "admin"]
+GrantAccess = Literal["read", "write"]
 BudgetScope = Literal["document", "owner", "month"]
 
 
@@ -43,10 +44,11 @@ class Access:
 
     role: str
     scope: KeyScope
+    limited: bool = False
 
     @property
     def may_write(self) -> bool:
-        return self.scope != "read" and self.role != "reader"
+        return self.scope != "read" and self.role != "reader" and not self.limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,43 @@ class UserAccount:
 
 @dataclass(frozen=True, slots=True)
 class Member:
+    """A person who can act for the account. A `limited` member sees only the collections that were granted to them."""
+
     user_id: UUID
     email: str
     role: Role
+    created_at: datetime
+    limited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    user_id: UUID
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members of the account to whom collections are granted together."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    members: list[GroupMember]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A collection that a limited member or a group can read or, with the access `write`, also change."""
+
+    id: UUID
+    collection_id: UUID
+    collection: str
+    user_id: UUID | None
+    email: str | None
+    group_id: UUID | None
+    group_name: str | None
+    access: GrantAccess
     created_at: datetime
 
 
@@ -120,6 +156,7 @@ class Invitation:
     role: Role
     created_at: datetime
     expires_at: datetime
+    limited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +229,10 @@ class OwnerChoice:
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors."""
+    """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors.
+
+    `limited`: whether they see only some collections of the account.
+    """
 
     owner_id: UUID
     kind: str
@@ -202,6 +242,7 @@ class Me:
     admin: bool
     owners: list[OwnerChoice]
     note: str | None
+    limited: bool = False
 
 
 # Costs -------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Literal
 from uuid import UUID
 
 FieldType = Literal["text", "number", "date", "money", "choice", "link", "person"]
-SourceKind = Literal["folder", "imap", "s3", "webdav", "rss", "lmtp"]
+SourceKind = Literal["folder", "imap", "s3", "webdav", "rss", "lmtp", "extension"]
 SourceState = Literal["watching", "adding", "paused", "failing"]
 Subfolders = Literal["ignore", "plain", "collections", "tags"]
 AfterAdding = Literal["keep", "seen", "move"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 from uuid import UUID
 
-ChannelName = Literal["webhook", "mail", "slack"]
+# `webhook`, `mail`, `slack`, or the name of a channel that an extension adds.
+ChannelName: TypeAlias = str
 EventType = Literal[
     "document.created",
     "document.queued",

@@ -151,7 +151,10 @@ class ThreadReference:
 
 @dataclass(frozen=True, slots=True)
 class FoundPassages:
-    """The chunks that may contain the answer. `understood_as` is a follow-up question with its subject added."""
+    """The chunks that may contain the answer to a question.
+
+    If the question is a follow-up question and was rewritten, `understood_as` is the complete question.
+    """
 
     passages: list[SourceSnippet]
     understood_as: str | None = None
@@ -204,9 +207,9 @@ class TurnError:
 class Turn:
     """A question of a thread and its answer.
 
-    `understood_as` is the follow-up question with its subject added, if it was rewritten. `status` is `unfinished`
-    while the question is being answered, and if answering was stopped or interrupted. It is `removed` if the answer
-    quoted a document that was deleted permanently. `answer` is the answer in a few words, if there is one.
+    If the question is a follow-up question and was rewritten, `understood_as` is the complete question. `status` is
+    `unfinished` while the question is being answered, and if answering was stopped or interrupted. It is `removed` if
+    the answer quoted a document that was deleted permanently. `answer` is the answer in a few words, if there is one.
     """
 
     id: UUID

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from octavo.database import Connection, fetch_rows, load_queries
+from octavo.database import Connection, current_viewer, fetch_rows, load_queries
 from octavo.search.ranking import FEW, MOST_CANDIDATES, Term
 
 QUERIES = load_queries("search")
@@ -39,7 +39,8 @@ LONG = 7
 _QUOTES = '"“”„«»'
 _LETTERS = re.compile(r"[^\W\d_]+")
 
-Word = tuple[UUID, str, str]
+# The account, the limited member who searches, the language and the query.
+Word = tuple[UUID, UUID | None, str, str]
 # The number of chunks by language and query.
 Counts = dict[tuple[str, str], int]
 
@@ -100,13 +101,14 @@ async def count_terms(
 ) -> list[Term]:
     """Convert words to search terms with the counts that ranking needs."""
     terms = await read_terms(connection, owner, words)
-    known = {term: cache.find((owner, term.config, term.query), term.chunks) for term in terms}
+    viewer = current_viewer()
+    known = {term: cache.find((owner, viewer, term.config, term.query), term.chunks) for term in terms}
     missing = [term for term, count in known.items() if count is None and term.chunks]
     counter = TermCounter(connection, owner, sum({term.config: term.chunks for term in terms}.values()))
     counted = await counter.count(missing) if missing else {}
     for term in missing:
         count = known[term] = counted[term]
-        cache.keep((owner, term.config, term.query), count)
+        cache.keep((owner, viewer, term.config, term.query), count)
     return [_with_count(term, known[term]) for term in terms]
 
 

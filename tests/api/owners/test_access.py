@@ -243,7 +243,9 @@ async def next_code(house: House, secret: str) -> str:
 
 async def set_up(ada: httpx.AsyncClient) -> tuple[str, list[str]]:
     """Returns the secret and the recovery codes."""
-    went_to(await ada.post("/settings/account/second-factor"), "/settings/account/second-factor")
+    assert "Wrong password." in words(await ada.post("/settings/account/second-factor", data={"password": "wrong"}))
+    begun = await ada.post("/settings/account/second-factor", data={"password": PASSWORD})
+    went_to(begun, "/settings/account/second-factor")
     page = await ada.get("/settings/account/second-factor")
     is_page(page)
     (secret,) = re.findall(r'id="totp-key" value="([A-Z2-7]+)"', page.text)
@@ -318,7 +320,7 @@ async def test_the_second_factor_is_removed_with_a_code_or_by_an_administrator(o
 
 async def test_without_a_secret_of_the_installation_there_is_no_second_factor(house: House) -> None:
     ada = await person(house, "ada@example.org")
-    answer = await ada.post("/settings/account/second-factor")
+    answer = await ada.post("/settings/account/second-factor", data={"password": PASSWORD})
     is_page(answer, 409)
     assert "Set OCTAVO_SECRET_KEY" in words(answer)
 

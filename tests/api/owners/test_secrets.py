@@ -101,7 +101,7 @@ def test_secrets_stay_where_they_belong(wiretap: Wiretap) -> None:
             assert machine.get("/sign-in", params={"token": link}).status_code == 403
             secrets.add(machine.cookies["octavo_session"])
             with psycopg.connect(wiretap.database_info, autocommit=True) as connection:
-                connection.execute(b"DROP TABLE memberships")
+                connection.execute(b"DROP TABLE memberships CASCADE")
             crashes = [
                 browser.get("/api/v1/session"),
                 program.get("/api/v1/session"),

@@ -91,7 +91,12 @@ def test_rooms_about_people(member: Visitor, open_browser: OpenBrowser) -> None:
     document = member.add("bog.md", "# The bog\n\nPeat keeps rain.")
     link = member.ask("POST", "/shares", json={"document_id": document})["link"]
     member.ask("POST", "/invitations", json={"email": "bob@example.org"})
-    for path in ("/settings/account", "/settings/account/second-factor", "/settings/shares", "/settings/audit"):
+    look_at(member.open("/settings/access"))
+    group = member.ask("POST", "/groups", json={"name": "Accounting"})["id"]
+    collection = member.ask("POST", "/collections", json={"name": "Invoices"})["id"]
+    member.ask("POST", "/grants", json={"collection_id": collection, "group_id": group})
+    pages = ("/settings/account", "/settings/account/second-factor", "/settings/access", "/settings/shares")
+    for path in (*pages, "/settings/audit"):
         look_at(member.open(path))
     reader = open_browser(size=PHONE)
     reader.watch.expect("403")

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.integration.cli.test_documents_commands import Console, console
@@ -112,6 +113,31 @@ def test_collections_are_made_changed_and_deleted(console: Console) -> None:
     assert "--keep-days" in console.refuse("collections", "set", "Taxes 2026")
     console.say("collections", "rm", "Taxes 2026")
     assert "Taxes" not in console.say("collections", "ls")
+
+
+def test_collections_are_granted_to_members_and_groups(console: Console) -> None:
+    person = {"email": "bob@example.org", "password": "correct horse battery"}
+    assert httpx.post(f"{console.instance.address}/api/v1/account", json=person, trust_env=False).status_code == 201
+    key = console.say("keys", "add", "people", "--scope", "admin").strip()
+    body = {"email": "bob@example.org", "role": "reader"}
+    headers = {"authorization": f"Bearer {key}"}
+    added = httpx.post(f"{console.instance.address}/api/v1/members", json=body, headers=headers, trust_env=False)
+    assert added.status_code == 201, added.text
+    console.say("collections", "add", "Invoices")
+    assert "granted collections only" in console.say("members", "edit", "bob@example.org", "--limited")
+    assert console.say("groups", "add", "Accounting", "bob@example.org").strip() == "Accounting: 1 member."
+    assert "bob@example.org: read Invoices." in console.say("grants", "add", "Invoices", "--to", "bob@example.org")
+    console.say("grants", "add", "Invoices", "--group", "accounting", "--access", "write")
+    grants = console.read("grants", "ls", "--json")["items"]
+    assert [(one["group_name"], one["email"], one["access"]) for one in grants] == [
+        *[("Accounting", None, "write"), (None, "bob@example.org", "read")]
+    ]
+    assert "There is no collection" in console.refuse("grants", "add", "None", "--group", "Accounting")
+    assert "is not a member" in console.refuse("groups", "add", "Accounting", "eve@example.org")
+    assert console.say("grants", "rm", grants[1]["id"]).strip() == "Withdrawn: 1."
+    console.say("groups", "rm", "Accounting")
+    assert console.read("grants", "ls", "--json")["items"] == []
+    console.say("members", "rm", "bob@example.org")
 
 
 def test_webhooks_are_added_rotated_tested_replayed_and_deleted(console: Console) -> None:

@@ -77,13 +77,13 @@ def test_no_more_of_one_document_than_allowed() -> None:
 
 
 def test_counts_are_remembered_until_the_texts_have_changed() -> None:
-    remembered, word = TermCountCache(most=1), (new_id(), "english", "'flow'")
+    remembered, word = TermCountCache(most=1), (new_id(), None, "english", "'flow'")
     remembered.keep(word, TermCount(10_000, 4000, 30))
     assert remembered.find(word, 10_100) == TermCount(10_000, 4000, 30)
     assert remembered.find(word, 20_000) is None
-    remembered.keep((word[0], "english", "'bog'"), TermCount(10_000, 3, 0))
+    remembered.keep((word[0], None, "english", "'bog'"), TermCount(10_000, 3, 0))
     assert remembered.find(word, 10_000), "what is rare is not kept"
-    remembered.keep((word[0], "english", "'wing'"), TermCount(10_000, 5000, 0))
+    remembered.keep((word[0], None, "english", "'wing'"), TermCount(10_000, 5000, 0))
     assert remembered.find(word, 10_000) is None, "the oldest makes room"
 
 

@@ -315,8 +315,9 @@ def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
 
 
 def _in_place(thing: str, before: EarlierTurn) -> str:
-    """Replace the object that the previous question asked for with another one, for a question such as "And the
-    deposit?".
+    """Rewrite a follow-up question such as "And the deposit?", in which `thing` is "the deposit".
+
+    The result is the previous question, with `thing` instead of what that question asked about.
     """
     previous = _plain(before.question)
     place = _last_case(previous)

@@ -1,14 +1,14 @@
--- name: insert_invitation(id, owner, email, role, token_hash, days)
+-- name: insert_invitation(id, owner, email, role, limited, token_hash, days)
 -- Replaces an earlier invitation of the same address; also deletes those that have expired.
 WITH gone AS (
     DELETE FROM invitations WHERE expires_at < clock_timestamp() OR owner_id = :owner AND email = lower(:email)
 )
-INSERT INTO invitations (id, owner_id, email, role, token_hash, expires_at)
-VALUES (:id, :owner, lower(:email), :role, :token_hash, clock_timestamp() + make_interval(days => :days))
-RETURNING id, email, role, created_at, expires_at;
+INSERT INTO invitations (id, owner_id, email, role, limited, token_hash, expires_at)
+VALUES (:id, :owner, lower(:email), :role, :limited, :token_hash, clock_timestamp() + make_interval(days => :days))
+RETURNING id, email, role, created_at, expires_at, limited;
 
 -- name: list_invitations(owner)
-SELECT id, email, role, created_at, expires_at FROM invitations
+SELECT id, email, role, created_at, expires_at, limited FROM invitations
 WHERE owner_id = :owner AND expires_at > clock_timestamp() ORDER BY created_at DESC, id DESC;
 
 -- name: delete_invitation(owner, invitation)!
@@ -22,7 +22,7 @@ WHERE i.token_hash = :token_hash AND i.expires_at > clock_timestamp();
 -- name: use_invitation(token_hash)
 -- Uses a link; returns no row if it is unknown, used or expired.
 DELETE FROM invitations WHERE token_hash = :token_hash AND expires_at > clock_timestamp()
-RETURNING id, owner_id, email, role;
+RETURNING id, owner_id, email, role, limited;
 
 -- name: insert_account_link(token_hash, purpose, user, clears, seconds)
 -- Replaces the earlier links of this person; also deletes those that have expired.

@@ -89,7 +89,7 @@ FROM ai_calls c JOIN documents d ON d.id = c.document_id AND d.owner_id = :owner
 WHERE c.owner_id = :owner AND c.state <> 'reserved' AND c.fault IS DISTINCT FROM 'over_budget'
   AND c.created_at >= to_date(:month, 'YYYY-MM')::timestamp AT TIME ZONE 'UTC'
   AND c.created_at < (to_date(:month, 'YYYY-MM') + interval '1 month') AT TIME ZONE 'UTC'
-GROUP BY d.id ORDER BY cost_usd DESC, d.id LIMIT :most;
+GROUP BY d.id, d.title, d.filename ORDER BY cost_usd DESC, d.id LIMIT :most;
 
 -- name: usage_months(owner, most)
 -- Cost of each of the latest months.

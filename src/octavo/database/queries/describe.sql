@@ -22,7 +22,7 @@ LEFT JOIN LATERAL (
     SELECT DISTINCT ON (name) name, value, normalized FROM facts
     WHERE document_id = d.id AND made_by <> 'description'
     ORDER BY name, fact_rank(source, status), confidence DESC, number) AS f ON true
-WHERE d.id = :document GROUP BY d.id;
+WHERE d.id = :document GROUP BY d.id, d.source_type, d.filename;
 
 -- name: known_tags(document, limit)
 -- Tags of the document's owner that at least two documents have, the oldest first.

@@ -262,7 +262,7 @@ RETURNING id, xmax = 0 AS is_new;
 -- name: collections(owner)
 SELECT c.id, c.name, c.created_at, c.keep_days, count(d.id) AS documents
 FROM collections c LEFT JOIN documents d ON d.collection_id = c.id AND d.deleted_at IS NULL
-WHERE c.owner_id = :owner GROUP BY c.id ORDER BY lower(c.name);
+WHERE c.owner_id = :owner GROUP BY c.id, c.name, c.created_at, c.keep_days ORDER BY lower(c.name);
 
 -- name: rename_collection(owner, id, name)
 UPDATE collections SET name = :name WHERE id = :id AND owner_id = :owner RETURNING id;
@@ -273,7 +273,7 @@ DELETE FROM collections WHERE id = :id AND owner_id = :owner RETURNING id;
 -- name: tags(owner)
 SELECT t.name, count(d.id) AS documents
 FROM tags t LEFT JOIN document_tags dt ON dt.tag_id = t.id LEFT JOIN documents d ON d.id = dt.document_id AND d.deleted_at IS NULL
-WHERE t.owner_id = :owner GROUP BY t.id HAVING count(d.id) > 0 ORDER BY count(d.id) DESC, lower(t.name);
+WHERE t.owner_id = :owner GROUP BY t.id, t.name HAVING count(d.id) > 0 ORDER BY count(d.id) DESC, lower(t.name);
 
 -- name: record(kind, documents, detail)!
 -- Records an action on documents as events of their jobs.

@@ -19,6 +19,9 @@ SELECT count(*) FROM (
     WHERE owner_id = :owner AND (epoch, id) > (:epoch::bigint, :id::bigint) AND id <= :horizon::bigint
     LIMIT :most) AS found;
 
+-- name: seen_documents(documents)
+SELECT id FROM documents WHERE id = ANY (:documents);
+
 -- name: horizon()
 SELECT event_horizon();
 

@@ -86,7 +86,7 @@ FROM documents d JOIN document_parts p ON p.parent_id = d.id
 JOIN documents c ON c.id = p.document_id AND c.owner_id = :owner AND c.deleted_at IS NULL
 WHERE d.owner_id = :owner AND d.deleted_at IS NULL AND (:after::text IS NULL OR d.id > :after::uuid)
   AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents) AND c.id = ANY (:documents))
-GROUP BY d.id ORDER BY d.id LIMIT :most;
+GROUP BY d.id, d.sha256 ORDER BY d.id LIMIT :most;
 
 -- name: connections(owner, after, most, documents)
 -- A side of a connection is a document, the index of a chunk, and a quote in it.

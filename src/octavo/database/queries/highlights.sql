@@ -65,6 +65,6 @@ ORDER BY p.user_id NULLS LAST LIMIT 1;
 -- name: keep_position(owner, document, user, start)
 INSERT INTO reading_positions (document_id, user_id, char_start)
 SELECT id, :user, :start FROM documents WHERE id = :document AND owner_id = :owner AND deleted_at IS NULL
-ON CONFLICT ON CONSTRAINT one_position_each
+ON CONFLICT (document_id, user_id)
 DO UPDATE SET char_start = excluded.char_start, updated_at = excluded.updated_at
 RETURNING document_id;

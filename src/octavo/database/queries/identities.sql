@@ -38,4 +38,5 @@ WITH withdrawn AS (
       AND EXISTS (SELECT FROM memberships m WHERE m.owner_id = :owner AND m.user_id = :user AND m.role = 'owner')
 )
 INSERT INTO memberships (owner_id, user_id, role, granted_by) VALUES (:owner, :user, :role, 'claims')
-ON CONFLICT (owner_id, user_id) DO UPDATE SET role = excluded.role, granted_by = 'claims';
+ON CONFLICT (owner_id, user_id) DO UPDATE SET role = excluded.role, granted_by = 'claims',
+    limited = memberships.limited AND excluded.role <> 'owner';

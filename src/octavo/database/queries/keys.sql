@@ -24,7 +24,8 @@ WITH unnoted AS (
 ), noted AS (
     UPDATE api_keys SET last_used_at = clock_timestamp() FROM unnoted WHERE api_keys.id = unnoted.id
 )
-SELECT k.owner_id, o.kind, k.user_id, coalesce(m.role, 'owner') AS role, k.scope, 'key' AS via
+SELECT k.owner_id, o.kind, k.user_id, coalesce(m.role, 'owner') AS role, k.scope, 'key' AS via,
+       coalesce(m.limited, false) AS limited
 FROM api_keys k
 JOIN owners o ON o.id = k.owner_id
 LEFT JOIN memberships m ON m.owner_id = k.owner_id AND m.user_id = k.user_id

@@ -1,5 +1,5 @@
 -- name: list_members(owner)
-SELECT u.id AS user_id, u.email, m.role, m.created_at FROM memberships m JOIN users u ON u.id = m.user_id
+SELECT u.id AS user_id, u.email, m.role, m.created_at, m.limited FROM memberships m JOIN users u ON u.id = m.user_id
 WHERE m.owner_id = :owner ORDER BY u.email;
 
 -- name: list_owners(user)
@@ -12,8 +12,8 @@ WHERE m.user_id = :user ORDER BY m.created_at, m.owner_id;
 -- Serialises changes of an owner's members without blocking other work of the owner.
 SELECT FROM owners WHERE id = :owner FOR NO KEY UPDATE;
 
--- name: add_member(owner, user, role)!
-INSERT INTO memberships (owner_id, user_id, role) VALUES (:owner, :user, :role) ON CONFLICT DO NOTHING;
+-- name: add_member(owner, user, role, limited)!
+INSERT INTO memberships (owner_id, user_id, role, limited) VALUES (:owner, :user, :role, :limited) ON CONFLICT DO NOTHING;
 
 -- name: change_role(owner, user, role)!
 -- A person decides about the role from now on, unless the claims of a provider grant one. The open invitations of the account
@@ -22,7 +22,16 @@ WITH withdrawn AS (
     DELETE FROM invitations i WHERE i.owner_id = :owner AND :role::text <> 'owner'
       AND EXISTS (SELECT FROM memberships m WHERE m.owner_id = :owner AND m.user_id = :user AND m.role = 'owner')
 )
-UPDATE memberships SET role = :role, granted_by = 'person' WHERE owner_id = :owner AND user_id = :user;
+UPDATE memberships SET role = :role, granted_by = 'person', limited = limited AND :role::text <> 'owner'
+WHERE owner_id = :owner AND user_id = :user;
+
+-- name: limit_member(owner, user, limited)!
+-- A member who becomes limited loses the shared links that they created, because the links may show more than they see now.
+WITH changed AS (
+    UPDATE memberships SET limited = :limited
+    WHERE owner_id = :owner AND user_id = :user AND limited <> :limited RETURNING owner_id, user_id
+)
+DELETE FROM shares s USING changed c WHERE :limited AND s.owner_id = c.owner_id AND s.created_by = c.user_id;
 
 -- name: remove_member(owner, user)!
 -- Also ends what would still give them access: their sessions, keys and shared links for this owner and, after an owner, the open

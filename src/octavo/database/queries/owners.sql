@@ -45,7 +45,7 @@ WITH old AS (
 SELECT s.owner_id, o.kind, s.user_id, coalesce(m.role, 'owner') AS role, 'session' AS via,
        CASE WHEN o.kind = 'anonymous' OR m.role = 'member' THEN 'write'
             WHEN m.role = 'reader' THEN 'read' ELSE 'admin' END AS scope,
-       EXISTS (SELECT FROM renewed) AS renewed
+       coalesce(m.limited, false) AS limited, EXISTS (SELECT FROM renewed) AS renewed
 FROM sessions s
 JOIN owners o ON o.id = s.owner_id
 LEFT JOIN memberships m ON m.owner_id = s.owner_id AND m.user_id = s.user_id

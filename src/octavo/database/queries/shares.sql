@@ -36,4 +36,4 @@ WHERE s.token_hash = :token_hash AND s.expires_at > clock_timestamp();
 -- Whether a link shows this document. This is the only rule about what a link shows.
 SELECT true FROM shares s JOIN documents d ON d.owner_id = s.owner_id
 WHERE s.id = :share AND s.expires_at > clock_timestamp() AND d.id = :document AND d.deleted_at IS NULL
-  AND (d.id = s.document_id OR d.collection_id = s.collection_id);
+  AND (d.id = s.document_id OR d.collection_id = s.collection_id AND NOT d.superseded);

@@ -10,6 +10,11 @@ VALUES (:id, :owner_id, :document_id, :process_id, :duplicates, :filename, :cont
 SELECT state, document_id, process_id, duplicate_of
 FROM place_upload(:id, :owner, :sha256, :key, :source_type, :quota, :process, :compare);
 
+-- name: file_upload(document, collection)!
+-- Puts a new document into a collection; without one, it stays in that of its earlier version.
+UPDATE documents SET collection_id = coalesce(:collection, collection_id), metadata = metadata - '{collection,by}'::text[]
+WHERE id = :document;
+
 -- name: lock_usage(owner)!
 -- Serialises additions of documents and conversion sources of one owner. Locks the owner first, like all other code.
 WITH owner AS (SELECT id FROM owners WHERE id = :owner FOR KEY SHARE)

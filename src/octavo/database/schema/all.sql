@@ -26,3 +26,5 @@
 \ir rules.sql
 \ir sources.sql
 \ir shares.sql
+\ir grants.sql
+\ir limited.sql

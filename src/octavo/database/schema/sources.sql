@@ -3,7 +3,7 @@
 CREATE TABLE sources (
     id            uuid PRIMARY KEY,
     owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
-    kind          text NOT NULL CONSTRAINT sources_kind_check CHECK (kind IN ('folder', 'imap', 's3', 'webdav', 'rss', 'lmtp')),
+    kind          text NOT NULL CONSTRAINT sources_kind_check CHECK (kind IN ('folder', 'imap', 's3', 'webdav', 'rss', 'lmtp', 'extension')),
     name          text NOT NULL CHECK (name <> ''),
     address       text NOT NULL CHECK (address <> ''),
     options       jsonb NOT NULL DEFAULT '{}',

@@ -1,6 +1,7 @@
 """The registry of processors.
 
 A processor reads one or more file formats. To add a format, write a module with a `PROCESSOR` and list it here.
+Other packages can add formats, too: see `extension.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from octavo.extract.formats import (
     docx,
     eml,
     epub,
+    extension,
     latex,
     mail_files,
     markup,
@@ -42,6 +44,7 @@ def known_processors() -> Processors:
         docx,
         eml,
         epub,
+        extension,
         latex,
         markup,
         odt,

@@ -119,9 +119,10 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 
 
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
-    """Add the lines in `found`, from further OCR runs on the same page, if their confidence is high enough.
+    """Combine the lines of the first OCR run on a page with `found`, the lines of further runs.
 
-    If two lines overlap, the line with more letters and a higher confidence is kept.
+    Lines in `found` with a low confidence are skipped. If two lines overlap, the better one is kept: confidence and
+    number of letters count, and a line of the first run has a small advantage.
     """
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:

@@ -114,7 +114,10 @@ def _relation(element: Element, folder: str) -> Relation:
 
 
 def read_chart(root: Element | None) -> Iterator[DocumentBlock]:
-    """Write a chart as a caption and a table with one row per category and one column per series."""
+    """Convert a chart to text: a caption, and a table with one row per category and one column per series.
+
+    Yields nothing if there is no chart.
+    """
     area = next((one for one in root.iter() if local_name(one) == "plotArea"), None) if root is not None else None
     if root is None or area is None:
         return

@@ -50,6 +50,7 @@ _SENTENCE = 5
 _SAME_START = 8.0  # points
 _FAR = 4.0  # in line heights
 _LARGER = 1.2
+_VALUE = re.compile(r":\s?\S")  # the value of a label, such as ": 549910"
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
@@ -404,6 +405,8 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
     """
     first, last = _column(rows, 0), _column(rows, columns - 1)
     if columns < 4 and max(share(_MARK.fullmatch, first), share(_EQUATION.fullmatch, last)) > 0.6:  # noqa: PLR2004
+        return True
+    if share(_VALUE.match, [part for row in rows for place, (_, part) in row.parts.items() if place]) > 0.6:  # noqa: PLR2004
         return True
     labels = [share(lambda text: text.endswith(":"), _column(rows, place)) > 0.6 for place in range(columns - 1)]  # noqa: PLR2004
     return labels == [True] if columns == 2 else sum(labels) > 1 and not any(labels[1::2])  # noqa: PLR2004

@@ -40,6 +40,7 @@ _SHORT = 40  # letters
 _LONG_LINE = 0.6  # as a share of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FEW_LINES = 3
+_NARROW_GUTTER = 1.3  # as a multiple of the letter size
 _SAME_EDGE = 4.0  # points
 _FAR = 2.5  # in line heights; a heading with this much space around it separates columns
 
@@ -185,10 +186,23 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
         first -= 1
+    while gutter.start < first and _continues_column(bands[first - 1 : first + 4], gutter.gap):
+        first -= 1
     if not gutter.start or first == gutter.start:
         return gutter.start
     above = bands[first - 2] if first > gutter.start + 1 else None
     return gutter.start if _is_closer(bands[first - 1], bands[first], above) else first
+
+
+def _continues_column(bands: Sequence[Band], gap: Gap) -> bool:
+    """Whether the first line belongs to the paragraph below it in the left column: same edge, size and spacing."""
+    lines = [min(left) for band in bands if (left := _split_at(band.segments, gap)[0])]
+    if len(lines) < _FEW_LINES or any(one.block is not None for one in lines[:_FEW_LINES]):
+        return False
+    first, second, third = lines[:_FEW_LINES]
+    is_alike = abs(first.left - second.left) < 1 and abs(second.left - third.left) < 1 and second.size == third.size
+    step, usual = second.bottom - first.bottom, third.bottom - second.bottom
+    return is_alike and first.size == second.size and 0 < step < 1.1 * usual
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
@@ -378,17 +392,21 @@ def _sides(bands: Sequence[Band], gap: Gap) -> tuple[bool, bool]:
 
 
 def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, depth: int) -> Layout | None:
-    """Divide lines into a left and a right column at a horizontal space.
+    """Divide lines into a left and a right column at an empty space (`gap`) between them.
 
-    Returns None if the space only separates table cells. If `facing` is true, only groups of short lines side by side
-    count as columns.
+    Returns None if the two sides are not columns, for example because they are cells of a table. If `facing` is true,
+    the two sides must be groups of short lines, such as the two addresses in a letter.
     """
     segments = [one for band in group for one in band.segments]
     left, right = _split_at(segments, gap)
     if not left or not right or not (_are_facing_blocks if facing else _are_columns)(left, right):
         return None
-    if _are_amounts(right, left):
+    if _are_amounts(right, left) or _are_stacked(left, right):
         return None
+    if all(one.mono for one in segments) and _are_aligned(left, right):
+        return None  # The output of a program.
+    if min(_rows(left), _rows(right)) < _FEW_LINES and gap[1] - gap[0] < _NARROW_GUTTER * left[0].size:
+        return None  # The wide spaces after two sentences can be one below the other.
     return _in_order([left, right], backwards=backwards, depth=depth)
 
 
@@ -407,6 +425,15 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
     return Columns(laid, notes, leading)
 
 
+def _are_stacked(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether one side ends before the other begins, such as an indented line above a paragraph."""
+    return max(left[0].top, right[0].top) > min(_lowest(left), _lowest(right))
+
+
+def _lowest(side: Sequence[Segment]) -> float:
+    return max(one.bottom for one in side)
+
+
 def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a column contains only amounts below at most one heading. Each amount belongs to the line beside it."""
     lines = sorted(side, key=lambda one: one.bottom)
@@ -418,6 +445,8 @@ def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
     if all(_MARKER.fullmatch(one.text) for one in left):
+        return False
+    if 2 * sum(one.text.startswith(":") for one in right) > len(right):  # the values of labels
         return False
     if _is_column(left) and _is_column(right):
         return True

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import isfinite
 from operator import attrgetter
+from statistics import median
 from typing import Any, NamedTuple
 
 from liteparse import _liteparse as liteparse
@@ -23,7 +24,9 @@ _BOLD_ENDINGS = (".b", ".bi", "-b", "-bd")
 _ITALIC_NAMES = ("italic", "oblique")
 _BOLD_WEIGHT = 600
 WHITE = "ffffffff"
-_LEAST_SIZE = 4.0
+_STRETCHED = 0.06  # as a share of the letter size
+_SMALLER = 0.85  # as a share of the height of the other words
+_SAME_HEIGHT = 0.1  # points
 _MOST_OF_ICON = 2  # letters
 _TOO_HIGH = 4.0  # times the size of the letters
 _USUAL_HEIGHT = 1.1
@@ -34,6 +37,7 @@ _TEX_FONT = re.compile(r"(?:\w+\+)?(?:cm[a-z]{1,5}|lm[a-z]+|sf[a-z]{2})\d", re.I
 _MOST_OF_TEX = 2.2
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
+_MOST_OF_SYMBOL = 3  # letters
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
 # A page can have thousands of words and shapes. The constructors of named tuples take twice as long as this.
@@ -114,6 +118,7 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
         found = (run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
         runs = with_right_weights(tuple(run for one in found if (run := with_signs(one))))
+        runs = with_right_sizes(runs)
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
 
 
@@ -181,6 +186,31 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
     )
 
 
+def with_right_sizes(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
+    """Correct the letter sizes of text runs that begin with smaller or larger letters, such as the number of a note.
+
+    liteparse reports only the size of a run's first letter. If the other words are as high as the words of another run
+    in the same font, they have the size of that run.
+    """
+    heights = [(run.words[0].bottom - run.words[0].top, run.words[-1].bottom - run.words[-1].top) for run in runs]
+    uneven = [place for place, (first, last) in enumerate(heights) if not _SMALLER * last < first < last / _SMALLER]
+    if not uneven:
+        return runs
+    sizes = {
+        (run.font, round(first, 1)): run.size
+        for run, (first, last) in zip(runs, heights, strict=True)
+        if abs(first - last) < _SAME_HEIGHT
+    }
+    changed = list(runs)
+    for place in uneven:
+        run = runs[place]
+        usual = median(word.bottom - word.top for word in run.words[1:])
+        steps = (0.0, -_SAME_HEIGHT, _SAME_HEIGHT)
+        found = (sizes[key] for step in steps if (key := (run.font, round(usual + step, 1))) in sizes)
+        changed[place] = run._replace(size=next(found, run.size))
+    return tuple(changed)
+
+
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Correct the bold flags of a page's text runs.
 
@@ -227,7 +257,9 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     returned for them.
     """
     rotation = item.rotation or 0.0
-    is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < _SLANTED_HEIGHT * size
+    # A short symbol with its exponent is higher.
+    most = _SLANTED_HEIGHT if len(item.text) > _MOST_OF_SYMBOL else 2 * _SLANTED_HEIGHT
+    is_slanted = rotation and abs((rotation + 180) % 360 - 180) < _MOST_SLANT and item.height < most * size
     return 0.0 if is_slanted else rotation
 
 
@@ -249,9 +281,10 @@ def _style(font: str) -> tuple[bool, bool]:
 
 
 def _size(item: Any) -> float:  # noqa: ANN401
-    # Some programs write all text in size 1 and scale the page. `font_height` is then the true size.
-    size = item.font_size or 0.0
-    return round(size if size >= _LEAST_SIZE else item.font_height or item.height, 1)
+    # Many programs scale the page: the declared size can be 1, or 16 for letters of 12 points. `font_height` is the
+    # true size, but differs a little from line to line if a program stretches the letters.
+    size, height = item.font_size or 0.0, item.font_height or item.height
+    return round(size if abs(size - height) < _STRETCHED * height else height, 1)
 
 
 _drawn = attrgetter("bbox", "fill", "stroke", "has_curve")

@@ -86,7 +86,10 @@ def _lines(page: PageContent, photos: Sequence[Box]) -> Iterator[Box]:
 
 
 def _linked(box: Box, nodes: Sequence[Box]) -> frozenset[Box]:
-    """Return the two boxes that a line connects: it fills most of the gap between them, and is outside both."""
+    """Return the two boxes that a line connects, or an empty set.
+
+    The line must fill most of the gap between the boxes, and be outside both.
+    """
     near = [node for node in nodes if _overlap(_grown(box, _REACH), node)]
     if len(near) != 2:  # noqa: PLR2004
         return frozenset()

@@ -64,7 +64,9 @@ _page_object = _quick("FPDFPage_GetObject", ctypes.c_void_p, ctypes.c_void_p, ct
 _form_object = _quick("FPDFFormObj_GetObject", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong)
 _type_of = _quick("FPDFPageObj_GetType", ctypes.c_int, ctypes.c_void_p)
 _unicode_of = _quick("FPDFText_GetUnicode", ctypes.c_uint, ctypes.c_void_p, ctypes.c_int)
-_KEPT_TYPES = frozenset({_raw.FPDF_PAGEOBJ_IMAGE, _raw.FPDF_PAGEOBJ_FORM})
+_PICTURE_TYPES = frozenset({_raw.FPDF_PAGEOBJ_IMAGE, _raw.FPDF_PAGEOBJ_SHADING})
+_KEPT_TYPES = _PICTURE_TYPES | {_raw.FPDF_PAGEOBJ_FORM}
+_LARGEST_BULLET = 16.0  # points
 
 
 class PageError(Exception):
@@ -469,12 +471,18 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
         kinds = map(_type_of, map(quick_get, repeat(ctypes.cast(holder, ctypes.c_void_p)), range(number)))
         for index, kind in [one for one in enumerate(kinds) if one[1] in _KEPT_TYPES]:
             shown = get(holder, index)
-            if kind == _raw.FPDF_PAGEOBJ_IMAGE and (sides := _bounds(shown, matrices)):
-                yield sides
+            if kind in _PICTURE_TYPES and (sides := _bounds(shown, matrices)):
+                if kind == _raw.FPDF_PAGEOBJ_IMAGE or _is_bullet(sides):
+                    yield sides
             elif kind == _raw.FPDF_PAGEOBJ_FORM and len(matrices) < _DEEPEST_OBJECT:
                 matrix = _raw.FS_MATRIX()
                 if _raw.FPDFPageObj_GetMatrix(shown, matrix):
                     waiting.append((shown, [*matrices, matrix]))
+
+
+def _is_bullet(sides: Sides) -> bool:
+    """Whether a colour gradient is small enough for a bullet. Larger ones are backgrounds."""
+    return max(sides[2] - sides[0], sides[3] - sides[1]) < _LARGEST_BULLET
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401

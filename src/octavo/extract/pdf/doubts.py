@@ -29,6 +29,12 @@ _LEAST_CUT = 5  # cells
 _MANY_LONE = 7
 _MATH_FONT = re.compile(r"cmmi|cmsy|cmex|lmmath|math|mtmi|mtsy|rmtmi|stix\w*math")
 _MOST_LONE = 3
+_PAGE_END = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})\Z|\]\Z")  # also the kind of a function, such as "[Function]"
+_TABLE_CAPTION = re.compile(
+    r"(?:table|tab\.|tabelle|tableau|tabla|tabela|tabella|tabel|таблица)\s*[A-Z]?\d|表\s*\d", re.IGNORECASE
+)
+_NEAR_CAPTION = 2  # blocks
+_LONGEST_LABEL, _MANY_LABELS, _PLACE = 25, 8, 12.0  # letters; labels; points
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
 _RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
@@ -38,6 +44,7 @@ _WORDS_AND_AMOUNT = re.compile(r"\W*(?:[^\W\d_]{2,}\.?\s+){2,}-?\d[\d.,]*[.,]\d\
 _LABEL_AND_VALUE = re.compile(r"[^:]{2,30}:\s+\S.*")
 _LARGE_SYMBOLS = re.compile(r"cmex|lmex|mtex|txex|math ?extension")
 _FEWEST_CONTINUED = 2
+_FIGURES = re.compile(r"\W*\d[\W\d]*")
 _MOST_SHAPES, _MOST_BARS = 1500, 200
 _SMALL = 0.85  # letters of a fraction, as a share of the size of the text
 _MOST_OF_PART = 20  # letters
@@ -49,16 +56,58 @@ def layout_doubts(
     page: PageContent, tables: Sequence[Table], blocks: Sequence[PageBlock], *, misses_rows: bool
 ) -> Iterator[str]:
     """Yield the reasons why the blocks of a page may be wrong."""
-    if misses_rows or any(map(_is_doubtful, tables)) or _is_divided(tables):
+    if (
+        misses_rows
+        or any(map(_is_doubtful, tables))
+        or _is_divided(tables)
+        or _has_loose_rows(blocks)
+        or _misses_table(blocks)
+    ):
         yield _NOT_SURE
-    if has_lone_cells(blocks) or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT):
+    if (
+        has_lone_cells(blocks)
+        or _has_stray_labels(blocks)
+        or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT)
+    ):
         yield _ORDER
     if _has_scattered_formula(page, blocks) or _has_fraction(page, blocks):
         yield _SCATTERED
 
 
+def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
+    """Whether several lines with wide spaces, like the rows of a table, are not in a table. Lines that end with a page
+    number belong to a table of contents.
+    """
+    rows = (block for block in blocks if block.region is RegionKind.TABLE and block.kind is BlockKind.PARAGRAPH)
+    return sum(_PAGE_END.search(block.text) is None for block in rows) >= _LEAST_FIGURES
+
+
+def _misses_table(blocks: Sequence[PageBlock]) -> bool:
+    """Whether a table was not found: the blocks around the caption of a table are neither tables nor pictures."""
+    for place, block in enumerate(blocks):
+        if block.region is not RegionKind.CAPTION or not _TABLE_CAPTION.match(block.text):
+            continue
+        near = blocks[max(0, place - _NEAR_CAPTION) : place + _NEAR_CAPTION + 1]
+        # The table of a caption at the edge of a page can be on another page.
+        is_inside = _NEAR_CAPTION <= place < len(blocks) - _NEAR_CAPTION
+        if is_inside and not any(one.figure or one.kind is BlockKind.TABLE for one in near):
+            return True
+    return False
+
+
+def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
+    """Whether a page has many short labels at many places, as a diagram has that was not recognised."""
+    texts = [block for block in blocks if block.region in _TEXT and block.box and block.kind is BlockKind.PARAGRAPH]
+    labels = [block for block in texts if len(block.text) <= _LONGEST_LABEL and block.text[-1:].isalnum()]
+    places = {round(block.box.left / _PLACE) for block in labels if block.box}
+    return len(labels) >= _MANY_LABELS and 2 * len(labels) > len(texts) and 2 * len(places) > len(labels)
+
+
 def _is_read_across(text: str) -> bool:
-    """Whether a paragraph has the same heading twice, or two numbered lines of a program in one line."""
+    """Whether a paragraph was probably read across two columns.
+
+    This is assumed if it is the same heading twice, or has two numbered lines of a program in one line.
+    """
     if _TWICE.fullmatch(text):
         return True
     numbers = ([int(number) for number in _LINE_NUMBER.findall(line)] for line in text.split("\n"))
@@ -98,6 +147,9 @@ def _has_false_header(table: Table) -> bool:
     """
     if any(_LABEL_AND_VALUE.fullmatch(text) or len(text.split()) > PROSE for text in table.grid[0]):
         return True
+    figures = [_FIGURES.fullmatch(text) is not None for text in table.grid[0]]
+    if len(figures) > _FEWEST_CONTINUED and any(one and not other for one, other in pairwise(figures[1:])):
+        return True  # a value, and the heading of another column beside it
     if any(cell.columns > 1 for cell in table.rows[0]):
         return False
     first = next((place for place, text in enumerate(table.grid[0]) if text), 0)
@@ -226,7 +278,10 @@ def _is_fraction_bar(shape: Shape) -> bool:
 
 
 def _is_next_to(box: Box, rule: Box, overlap: float) -> bool:
-    """Whether a part of a fraction is centred above or below its line. `overlap` is its distance from the line."""
+    """Whether a part of a fraction is centred directly above or below the line of the fraction.
+
+    `overlap` is how far the part extends over the line. It is negative if there is a gap between them.
+    """
     is_centred = abs(box.left + box.right - rule.left - rule.right) < 2 * _THIN
     return is_centred and box.right - box.left <= rule.right - rule.left + _THIN and -_THIN < overlap < 2 * _THIN
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
+from octavo.extract.pdf.letters import has_right_to_left
 from octavo.extract.pdf.lines import is_inside, is_monospaced
 
 _BULLET_SIZE = 0.12, 0.75  # as shares of the letter size
@@ -18,6 +19,8 @@ _LEAST_BULLETS = 2
 _MOST_SHAPES, _MOST_MARKS = 1500, 300
 _DISC = 5.0, 30.0  # points
 _MOST_OF_DISC = 2.5  # as a multiple of the height of its number
+_CHECK_BOX = 5.0, 18.0  # points
+_BOX_SIZE = 0.55, 1.6  # as a share of the letter size
 _UNDERSCORE = 1.5, 9.0  # points
 _THIN = 1.3
 _TOUCHING = 1.2
@@ -30,13 +33,14 @@ def with_drawn_marks(page: PageContent, images: Sequence[Box]) -> PageContent:
     if strokes := [box for box in small if _is_underscore(box)][:_MOST_MARKS]:
         page = replace(page, runs=tuple(_with_underscores(run, strokes) for run in page.runs))
     if any(map(_is_short_number, page.runs)):
-        discs = [one.box for one in page.shapes[:_MOST_SHAPES] if one.filled and one.curved and _is_disc(one.box)][
-            :_MOST_MARKS
-        ]
+        filled = (one.box for one in page.shapes[:_MOST_SHAPES] if one.filled and one.curved)
+        discs = [box for box in (*filled, *images) if _is_disc(box)][:_MOST_MARKS]
         page = replace(page, runs=tuple(_with_full_stop(run, discs) for run in page.runs)) if discs else page
     dots = [box for box in [*small, *images] if _is_square(box)][:_MOST_MARKS]
     bullets = tuple(_bullets(page.runs, dots)) if len(dots) >= _LEAST_BULLETS else ()
-    return replace(page, runs=(*page.runs, *bullets)) if bullets else page
+    squares = [one.box for one in page.shapes[:_MOST_SHAPES] if one.stroked and not one.curved and _is_box(one.box)]
+    boxes = tuple(_check_boxes(page.runs, squares[:_MOST_MARKS])) if len(squares) >= _LEAST_BULLETS else ()
+    return replace(page, runs=(*page.runs, *bullets, *boxes)) if bullets or boxes else page
 
 
 def _is_small(shape: Shape) -> bool:
@@ -52,6 +56,31 @@ def _is_square(box: Box) -> bool:
     return 1 < wide < _UNDERSCORE[1] and abs(wide - high) <= _MOST_UNEQUAL * wide
 
 
+def _is_box(box: Box) -> bool:
+    wide, high = box.right - box.left, box.bottom - box.top
+    return _CHECK_BOX[0] < wide < _CHECK_BOX[1] and abs(wide - high) <= _MOST_UNEQUAL * wide
+
+
+def _check_boxes(runs: Sequence[TextRun], squares: Sequence[Box]) -> Iterator[TextRun]:
+    """Yield a text run for each empty square with a label directly to its right."""
+    for box in dict.fromkeys(squares):
+        middle, size = (box.top + box.bottom) / 2, box.right - box.left
+        level = [run for run in runs if run.box.top < middle < run.box.bottom]
+        after = min((run for run in level if run.box.left > box.right - _SAME_PLACE), default=None, key=_left)
+        is_empty = not any(is_inside(run.box, box) for run in level)
+        if (
+            after is None
+            or not is_empty
+            or not after.text.strip()[:1].isalnum()
+            or not after.text.strip()[-1:].isalpha()
+        ):
+            continue
+        is_near = after.box.left - box.right < 2 * after.size and _BOX_SIZE[0] < size / after.size < _BOX_SIZE[1]
+        if is_near and not is_monospaced(after.font) and not has_right_to_left(after.text):
+            place = Box(box.left, after.box.top, box.right, after.box.bottom)
+            yield after._replace(box=place, text="☐", words=(Word(*place, "☐"),), bold=False, tag=None)
+
+
 def _is_disc(box: Box) -> bool:
     wide, high = box.right - box.left, box.bottom - box.top
     return _DISC[0] < wide < _DISC[1] and abs(wide - high) <= _MOST_UNEQUAL * wide
@@ -62,7 +91,7 @@ def _is_short_number(run: TextRun) -> bool:
 
 
 def _with_full_stop(run: TextRun, discs: Sequence[Box]) -> TextRun:
-    """Write the number of a list item that is printed on a disc as "1."."""
+    """Add a full stop to the number of a list item that is printed on a disc, as in "1."."""
     if not _is_short_number(run):
         return run
     size = run.box.bottom - run.box.top

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Box, is_caption
 from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.lines import is_monospaced
+from octavo.extract.pdf.lines import is_monospaced, line_frames
 
 _MOST_SHAPES = 20_000
 _MOST_FIGURES = 50
@@ -36,7 +36,7 @@ _MANY_SENTENCES = 5  # this many lines of text on an image mean that it is a bac
 _TEXT_LETTERS = 400
 _LONGEST_LABEL = 50
 _FRAME = 0.6  # of the page, at most
-_MOST_AROUND = 12.0  # times the area of the framed picture, at most
+_MOST_AROUND, _MOST_AROUND_RULED = 12.0, 4.0  # times the area of the framed picture, at most
 _SENTENCE_SHARE = 0.2
 _CAPTION_LINES = 8
 _LINE_STEP = 1.6
@@ -46,6 +46,7 @@ _FEWEST_SHAPES = 5
 _FEWEST_BARS = 4
 _SAME_WIDTH = 1.3
 _FEWEST_NUMBERS = 3
+_AXIS_GAP, _MIDDLE = 24.0, 0.3  # points; as a share of the width of a chart
 _GRID = 48
 _WORD_LETTERS = 4
 _MATH_SHARE = 0.35
@@ -57,10 +58,11 @@ _SPACE = 0.45  # as a share of the letter height
 _MATH_FONT = re.compile(
     r"(?:^|\+)(?:CMMI|CMSY|CMEX|CMBSY|CMMIB|MSAM|MSBM|EUFM|EUSM|RSFS|LMMath|XITSMath|STIXMath|MTEX|MTSY|MTMI|MathematicalPi"
     r"|Euclid(?:Symbol|Extra|MathOne|MathTwo))|MT[- ]?Extra|Cambria ?Math|Latin ?Modern ?Math|STIX.*Math|LibertinusMath"
-    r"|NewTXMI|txsy|txex|txmi|pxsy|pxmi|[a-z]Math",
+    r"|NewTXMI|KaTeX|txsy|txex|txmi|pxsy|pxmi|[a-z]Math",
     re.IGNORECASE,
 )
 _SYMBOLS = frozenset("=≈≠≤≥∑∏∫√∂∇∞±×÷→←⇒⇔∈∉⊂⊆∪∩∀∃∥⟨⟩≡∼≜")  # noqa: RUF001
+_BULLETS = ("•", "◦", "▪", "‣", "●", "■")
 _SIGN = re.compile("[=<>≈≠≤≥∑∏∫√∂∇∞±→⇒∈|\u0370-\u03ff\U0001d400-\U0001d7ff]")
 _FIGURE_CAPTION = re.compile(
     r"(?:(?i:figures?|fig\.?|charts?|plate|abb(?:ildung|\.)|figura|figuur|schéma|rys\.|рис(?:унок|\.)|obr\.)\s*"
@@ -71,6 +73,7 @@ _FEWEST_PARTS = 3
 _ACROSS = 0.7  # as a share of the page width
 _MOST_OF_LINE = 0.6
 _FEWEST_ROWS = 4
+_FILLED = 0.93  # as a share of the area around them
 _LABEL_WORDS = 4
 _SHORT_LABEL = 15  # letters of a label beside a drawing
 _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
@@ -98,9 +101,9 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """Text runs on one line without a wide space between them.
+    """A part of a printed line that contains no wide space.
 
-    `math` is the share of letters that belong to formulas.
+    `math` is the share of its letters that belong to formulas.
     """
 
     box: Box
@@ -184,6 +187,8 @@ def _drawn_above(
     short = [one for one in between if one.letters <= _SHORT_LABEL and not is_caption(one.text)]
     labels = [one.box for one in short if _centre_in(one.box, _grown(whole, _LABEL_GAP))]
     whole = _union([whole, *labels])
+    column = _union([one.box for one in (*prose, *_caption_lines(caption, segments, caption.box))])
+    whole = _union([whole, *_labels_beside(whole, column, between)])
     inside = [one for one in segments if _centre_in(one.box, whole)]
     if any(is_caption(one.text) for one in inside) or sum(map(_is_line_of_text, inside)) > 1:
         return
@@ -194,6 +199,15 @@ def _drawn_above(
         yield FigureArea(
             "figure", _clipped(page, [whole])[0], text, 0.8, _union([one.box for one in lines]), framed=True
         )
+
+
+def _labels_beside(whole: Box, column: Box, between: Sequence[Segment]) -> Iterator[Box]:
+    """Yield the labels at the height of a drawing, up to the edges of its column. Only lines can connect them."""
+    column = _grown(column, _TOUCH)
+    for one in between:
+        is_level = one.box.bottom > whole.top - _TOUCH and one.box.top < whole.bottom + _TOUCH
+        if is_level and _is_label(one) and column.left < one.box.left and one.box.right < column.right:
+            yield one.box
 
 
 def _is_line_of_text(segment: Segment) -> bool:
@@ -350,6 +364,8 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
             continue
         if _are_tiles(group, round_ones, segments) or _are_highlights(group, curved, page.runs):
             continue
+        if round_ones.isdisjoint(group) and _is_shading(_union(group), page.shapes, segments):
+            continue
         if round_ones.isdisjoint(group) and _is_around_code(_union(group), page.runs):
             continue
         if area := _drawing(group, rulings, segments, page):
@@ -389,6 +405,15 @@ def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
     ]
     tiles = sum(any(_share_side(one, other) for other in cells) for one in cells)
     return tiles >= max(_FEWEST_ROWS, 0.6 * len(group[:_MOST_CELLS]))
+
+
+def _is_shading(whole: Box, shapes: Sequence[Shape], segments: Sequence[Segment]) -> bool:
+    """Whether rectangles fill a whole area behind text. They are then the shaded cells of a table, in any number."""
+    words = sum(_count_words(one) for one in segments if _centre_in(one.box, whole))
+    if words <= _FEWEST_ROWS:
+        return False
+    filled = [_area(one.box) for one in shapes if one.filled and not one.curved and _centre_in(one.box, whole)]
+    return max(filled, default=0.0) < _area(whole) / 2 and _FILLED < sum(filled) / _area(whole) < 1 / _FILLED
 
 
 def _are_highlights(group: Sequence[Box], curved: set[Box], runs: Sequence[TextRun]) -> bool:
@@ -487,7 +512,17 @@ def _drawing(
         return None
     numbers = sum(bool(_NUMBER.fullmatch(one.text.strip())) for one in labels)
     kind = "chart" if numbers >= _FEWEST_NUMBERS else "figure"
+    if kind == "chart":
+        box = _union([box, *_axis_titles(box, segments)])
     return FigureArea(kind, _clipped(page, [box])[0], confidence=0.8 if kind == "chart" else 0.7)
+
+
+def _axis_titles(box: Box, segments: Sequence[Segment]) -> Iterator[Box]:
+    """Yield the title below a chart: a label near its lower edge, in the middle of its width."""
+    for one in segments:
+        gap, off = one.box.top - box.bottom, one.box.left + one.box.right - box.left - box.right
+        if 0 <= gap < _AXIS_GAP and abs(off) < _MIDDLE * _width(box) and _is_label(one) and _value(one.text) is None:
+            yield one.box
 
 
 Tick = tuple[float, Segment]  # a number beside an axis, with its value
@@ -581,11 +616,14 @@ def _framed(areas: Sequence[FigureArea], page: PageContent, segments: Sequence[S
         if (shape.stroked or shape.filled) and _SMALL < _share(shape.box, page) < _FRAME
     ]
     captions = [one.box for one in segments if is_caption(one.text)]
-    frames = [_without_captions(box, captions) for box in frames]
-    frames = [box for box in frames if min(_width(box), _height(box)) > 2 * _SHORT_SIDE]
+    # A frame of four lines can also be the edge of a table with a picture.
+    ruled = [box for box in line_frames(page) if _SMALL < _share(box, page) < _FRAME]
+    most = [*((box, _MOST_AROUND) for box in frames), *((box, _MOST_AROUND_RULED) for box in ruled)]
+    most = [(_without_captions(box, captions), times) for box, times in most]
+    most = [(box, times) for box, times in most if min(_width(box), _height(box)) > 2 * _SHORT_SIDE]
     good: dict[Box, bool] = {}
     for area in areas:
-        around = [box for box in frames if _contains(box, area.box) and _area(box) < _MOST_AROUND * _area(area.box)]
+        around = [box for box, times in most if _contains(box, area.box) and _area(box) < times * _area(area.box)]
         for box in sorted(around, key=_area, reverse=True):
             if box not in good:
                 good[box] = _has_only_labels(box, segments)
@@ -614,6 +652,9 @@ def _has_only_labels(box: Box, segments: Sequence[Segment]) -> bool:
     if any(one.letters > _LONGEST_LABEL or not _contains(box, one.box) for one in inside):
         return False
     if any(_overlap(one.box, box) and is_caption(one.text) for one in segments):
+        return False
+    lefts = Counter(round(one.box.left / 2) for one in inside if _value(one.text) is None)
+    if sum(count >= _FEWEST_ROWS for count in lefts.values()) > 1:  # the columns of a table beside a picture
         return False
     return sum(one.letters for one in inside) < _TEXT_LETTERS and not _is_backdrop(box, segments)
 
@@ -655,6 +696,8 @@ def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
 
 
 def _is_formula(segment: Segment) -> bool:
+    if segment.text.lstrip().startswith(_BULLETS):
+        return False  # an item of a list
     has_symbol = segment.math > 0 and any(letter in _SYMBOLS for letter in segment.text)
     return (segment.math >= _MATH_SHARE or has_symbol) and _count_words(segment) <= _MATH_WORDS
 

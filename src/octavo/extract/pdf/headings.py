@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
@@ -32,6 +33,7 @@ _LEAST_CAPITALS = 5  # shorter texts in capitals are abbreviations
 _MUCH_LARGER = 1.25
 _CENTRED_LARGER = 1.15
 _TITLE = 1.6
+_LEAST_INDENT, _MOST_INDENT = 0.8, 6.0  # of a definition, as multiples of the size of the body text
 _LONG = 3  # lines
 _LEAST_PROSE = 0.4  # as a share of the letters of a document; forms, invoices and slides have less
 _FEW_PAGES = 2
@@ -56,7 +58,7 @@ _NEVER = re.compile(
     rf"(?:{_CURRENCY}\s*-?\d[\d.,'\s]*|\d\s*{_CURRENCY})\s*\Z"
     r"|\w\s*:\s+\S.*\w\s*:\s+\S|:.*\b\d{5}\s+[^\W\d_]"
     r"|^(?:algorithm|listing|specification|procedure|algorithme|algorithmus|listado|listato)\s+\d"
-    r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}"
+    r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}|^[\[(][^\])]*[\])]\Z"
     r"|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
     r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
     r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
@@ -73,12 +75,18 @@ _TITLE_WORD = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
+_CAPTION_LABEL = re.compile(r"[^\W\d_]{3,12}\.?\s*[A-Z]?[\d.-]{1,6}[.:]?")
+_NAME = r"(?:[^\W\d_a-z][\w.'\u2019-]*|and|und|et|y|van|von|de|der|di|la)[\d\u2217*†‡§,]*"
+_NAMES = re.compile(rf"{_NAME}(?:[\s,;&\n]+{_NAME})+")
+_PARAGRAPH_SIGN = re.compile(r"§+\s*\d")
+_ONE_SENTENCE = re.compile(r"[^.;]*[^.;,:-]\.")
 _CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
 _SECTION = re.compile(
     r"(?:(?:article|section|chapter|part|annex|appendix|schedule|artikel|abschnitt|kapitel|teil|anlage|anhang|chapitre|titre"
     r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
     re.IGNORECASE,
 )
+_IDENTIFIER = re.compile(r"\w+(?:[_.:]\w|\(|[a-z][A-Z])")  # the name of a function or module
 _LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
 _LABEL_END = re.compile(r":\s*\S")
 
@@ -144,17 +152,30 @@ def heading_levels(
         if block.kind in _TEXTS
         and (place := Place(number, index)) not in skipped
         and (place in marked or (_may_be_heading(block, body) and is_heading(page.blocks, index)))
+        and (number or place in marked or not _are_authors(page.blocks, index))
     }
-    if marked:
+    if marked and not _are_flat(likely, marked):
         by_style = _levels_of_marked(likely, marked)
     else:
+        marked = {}
         likely = _without_contents(likely)
         by_style = _levels_by_number(likely) or _levels_by_rank(likely)
     return {place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL) for place, block in likely.items()}
 
 
+def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
+    """Whether bookmarks tell nothing about levels: they all have the same one, and point to headings of many sizes."""
+    if len(set(marked.values())) > 1:
+        return False
+    sizes = sorted({likely[place].size for place in marked})
+    return sum(other > _LARGER * one for one, other in pairwise(sizes)) > 1
+
+
 def _may_be_heading(block: PageBlock, body: float) -> bool:
-    """Whether a block is in the body of the page. In a box, only very large letters are headings."""
+    """Whether a block is at a place where headings can be.
+
+    This is the body of the page. In a text box, a heading must be bold and have very large letters.
+    """
     if block.region is RegionKind.BOX:
         return block.bold and block.size >= _TITLE * body > 0
     return block.region is RegionKind.BODY
@@ -165,13 +186,24 @@ def is_likely(block: PageBlock, body: float) -> bool:
     most_lines = _MOST_LINES_OF_TITLE if body and block.size > _TITLE * body else _MOST_LINES
     if len(block.text) > _MOST_CHARACTERS or block.lines > most_lines:
         return False
+    if "\n" in block.text and all(map(_CONTENTS_LINE.search, block.text.split("\n"))):
+        return False
     is_styled = _is_styled(block, body) if body and block.size else block.kind is BlockKind.HEADING
     return is_styled and _NEVER.search(block.text) is None
 
 
 def _is_styled(block: PageBlock, body: float) -> bool:
     text, ratio = block.text, block.size / body
-    if count_letters(text) < _LEAST_LETTERS or not (_NUMBER.match(text) or _reads_as_title(text, ratio)):
+    if block.bold and _PARAGRAPH_SIGN.match(text) and ratio >= _SMALLER_NUMBERED and len(text) <= _SHORT:
+        return True
+    is_large = block.bold and ratio >= _MUCH_LARGER and _ONE_SENTENCE.fullmatch(text) is not None
+    number = _NUMBER.match(text)
+    is_numbered = number is not None and (
+        any(map(str.isdigit, number[1]))
+        or text[number.end(1) : number.end(1) + 1] == "."
+        or not text.rstrip().endswith((":", ";", ","))
+    )
+    if count_letters(text) < _LEAST_LETTERS or not (is_numbered or _reads_as_title(text, ratio) or is_large):
         return False
     if ratio >= _LARGER:
         return True
@@ -192,15 +224,49 @@ def _reads_as_title(text: str, ratio: float) -> bool:
     """
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
-    return not _SENTENCE_END.search(text) and not text[:1].islower()
+    return not _SENTENCE_END.search(text) and (not text[:1].islower() or _IDENTIFIER.match(text) is not None)
 
 
 def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
     return (
-        is_likely(blocks[index], body)
+        (is_likely(blocks[index], body) and not _is_term(body, blocks, index) and not _is_titled_caption(blocks, index))
         or _is_italic_heading(body, blocks, index)
         or _is_centred_section(body, blocks, index)
     )
+
+
+def _are_authors(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a centred line on the first page contains names: it is not bold, and below a larger centred title."""
+    block = blocks[index]
+    above = [one for one in blocks[max(0, index - _MOST_LINES) : index] if one.box and not one.figure]
+    if block.bold or block.box is None or not above or not _NAMES.fullmatch(block.text):
+        return False
+    middle = block.box.left + block.box.right
+    return any(
+        one.size > _CENTRED_LARGER * block.size and abs(sum((one.box.left, one.box.right)) - middle) < 2 * block.size
+        for one in above
+        if one.box
+    )
+
+
+def _is_term(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a bold line is the term of a definition: the text directly below it is indented further."""
+    block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
+    if after is None or block.box is None or after.box is None or block.size >= _LARGER * body:
+        return False
+    if after.kind is not BlockKind.PARAGRAPH or _NUMBER.match(block.text) or block.text.isupper():
+        return False
+    indent, gap = after.box.left - block.box.left, after.box.top - block.box.bottom
+    return _LEAST_INDENT * body < indent < _MOST_INDENT * body and -body < gap < body
+
+
+def _is_titled_caption(blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a line is the title of a table or figure: the line directly above it is only "Table 1"."""
+    block, before = blocks[index], blocks[index - 1] if index else None
+    if before is None or before.region is not RegionKind.CAPTION or block.box is None or before.box is None:
+        return False
+    is_below = -block.size < block.box.top - before.box.bottom < block.size
+    return is_below and _CAPTION_LABEL.fullmatch(before.text) is not None
 
 
 def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
@@ -259,7 +325,7 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether other text of the page is at the same height as this block. A logo can be beside a title."""
+    """Whether other text of the page is at the same height as this block. Pictures, such as logos, are ignored."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
     near = tuple(one for one in near if not one.figure)

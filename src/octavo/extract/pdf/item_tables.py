@@ -20,8 +20,10 @@ from octavo.extract.pdf.table_geometry import (
     columns_of,
     is_right_to_left,
     overlapped,
+    page_rulings,
     segment_of,
     text_lines,
+    wide_rules,
 )
 from octavo.extract.pdf.table_rows import Cell, Table
 
@@ -52,6 +54,7 @@ _WORD = re.compile(r"[^\W\d_]{2}|\A[#№%]\Z|\A[^\W\d_]\Z")
 _CONFIDENCE = 0.7
 
 Cells = dict[int, list[Segment]]
+Rules = tuple[float, float, list[float]]  # the left and right end of drawn lines, and their heights
 
 
 @dataclass(slots=True)
@@ -75,10 +78,13 @@ def find_item_tables(page: PageContent) -> tuple[Table, ...]:
     if len(words) > _MOST_WORDS:
         return ()
     lines = text_lines(words)
+    if not any(map(_is_header, lines)):
+        return ()
+    rules = list(wide_rules(page_rulings(page)[0]))
     found: list[Table] = []
     place = 0
     while place < len(lines):
-        table, end = _table_at(lines, place) if _is_header(lines[place]) else (None, place)
+        table, end = _table_at(lines, place, rules) if _is_header(lines[place]) else (None, place)
         if table:
             found.append(table)
         place = max(end, place + 1)
@@ -99,7 +105,7 @@ def _is_header(line: Line) -> bool:
     return sum(_WORD.search(part.text) is not None for part in line) >= len(line) - 1
 
 
-def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
+def _table_at(lines: Sequence[Line], place: int, rules: Sequence[Rules] = ()) -> tuple[Table | None, int]:
     """Read the table whose longest header line is at index `place`.
 
     Returns the table and the index after its last line. If there is no table, returns None and `place`.
@@ -113,7 +119,8 @@ def _table_at(lines: Sequence[Line], place: int) -> tuple[Table | None, int]:
     columns = _columns(header, near)
     if not _LEAST_CELLS <= len(columns) <= _MOST_CELLS:
         return None, place
-    reader = _Reader(columns, _Item(lines[place][0].top, lines[place][0].bottom))
+    across = [y for left, right, ys in rules if left < columns[0][1] and right > columns[-1][0] for y in ys]
+    reader = _Reader(columns, _Item(lines[place][0].top, lines[place][0].bottom), across)
     for line in lines[start:body]:
         reader.add_header(line)
     end = body + reader.read(lines[body : body + _MOST_LINES])
@@ -219,8 +226,9 @@ def _is_over(part: Segment, header: Sequence[Line]) -> bool:
 class _Reader:
     """Groups the text lines below a header into items. Stops at the first line that is not part of the table."""
 
-    def __init__(self, columns: Sequence[Column], header: _Item) -> None:
+    def __init__(self, columns: Sequence[Column], header: _Item, rules: Sequence[float] = ()) -> None:
         self._columns = list(columns)
+        self._rules = rules
         self._header = header
         self._items: list[_Item] = []
         self._first: Cells = {}
@@ -355,16 +363,23 @@ class _Reader:
     def _add_detail(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
         """Add a line with further text to the item above it.
 
-        If the line is closer to the item below it, keep the line for that item. Returns False if too many lines are
-        kept.
+        If the line is closer to the item below it, keep the line for that item, unless a drawn line divides them.
+        Returns False if too many lines are kept.
         """
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
-        if not self._items or gap > 1.3 * max(below, 0.2):
+        is_last = bool(following) and self._is_ruled(
+            (line[0].top + line[0].bottom) / 2, (following[0][0].top + following[0][0].bottom) / 2
+        )
+        if not self._items or (gap > 1.3 * max(below, 0.2) and not is_last):
             self._waiting.append((line, cells))
             return len(self._waiting) <= _MOST_HEADER_LINES
         self._flush(self._items[-1])
         self._items[-1].add(cells, line)
         return True
+
+    def _is_ruled(self, top: float, bottom: float) -> bool:
+        """Whether a drawn line is between two heights."""
+        return any(top < rule < bottom for rule in self._rules)
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
         """Add a line across several columns, between the header and the first item, as a separate row.
@@ -426,9 +441,9 @@ class _Reader:
         return gap < (_UNDER if len(cells) == 1 and 0 in cells and self._items else _DETAIL)
 
     def _is_filled(self, column: int, part: Segment) -> bool:
-        """Whether the same column of the item above contains a number with the same right edge.
+        """Whether the item above already has a number in this column, with the same right edge.
 
-        Then both numbers are in a column of amounts, and the line below is not part of the item above.
+        If so, the line with the number `part` belongs to another item.
         """
         above = self._items[-1].cells.get(column, []) if self._items else []
         return any(is_figure(one.text) and abs(one.right - part.right) < _SAME_START and column > 1 for one in above)

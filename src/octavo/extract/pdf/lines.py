@@ -27,6 +27,7 @@ from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
+_MOST_AROUND = 0.8  # as a share of the width of a letter
 _TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
@@ -35,6 +36,8 @@ _INNER = 0.2  # as a share of the height; boxes of lines are higher than their l
 _LARGER = 1.15
 _SMALL = 0.8  # as a share of the size of the line; smaller letters that are raised are marks of notes
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
+_LONE_BRACE = re.compile(r"[{}][;)]{0,2}\Z")
+_PAGE_LEADER = re.compile(r"(?:\s?\.){5,}\s*(?=(?:\d{1,4}|[ivxlc]{1,6})\Z)")
 _MOST_TO_BULLET = 4.0  # as a share of the letter size
 _RAISED = 0.1  # as a share of the letter size
 _EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}[,;]?|n")
@@ -46,6 +49,7 @@ _LEAST_CODE_RUNS = 4
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
     r"mono|nimbusmon|cour|consol|typewriter|cm(?:sl|i)?tt|ectt|sf(?:tt|it|st)\d|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
+    r"|(?:\A|\+)(?:t1x|tx|px|lm|eb|rm|ul|pc)\w?tt(?:\W|\d|_|\Z)"
 )
 _VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
 _MOST_WORDS = 8000
@@ -129,7 +133,21 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
                 found.append(_segment(run, start, index, mono=mono))
                 start = index
         found.append(_segment(run, start, len(words), mono=mono))
-    return _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+    found = _with_bullets(found) if any(_LONE_BULLET.match(one.text) for one in found) else found
+    return _with_braces(found) if any(_LONE_BRACE.match(one.text) for one in found) else found
+
+
+def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
+    """Treat braces in another font as code if a line of code is directly above or below them. TeX has no monospaced
+    braces in some fonts.
+    """
+    code = [one for one in segments if one.mono]
+    return [
+        one._replace(mono=True)
+        if _LONE_BRACE.fullmatch(one.text) and any(abs(line.bottom - one.bottom) < 2 * line.size for line in code)
+        else one
+        for one in segments
+    ]
 
 
 def _is_numbered(run: TextRun) -> bool:
@@ -179,7 +197,11 @@ def _has_equal_letters(words: Sequence[Word]) -> bool:
     The font name is not enough, because a text run reports only the font of its first letter.
     """
     widths = [(word.right - word.left) / len(word.text) for word in words if len(word.text) > 2]  # noqa: PLR2004
-    return not widths or max(widths) < _EQUAL * min(widths)
+    if widths and max(widths) >= _EQUAL * min(widths):
+        return False
+    # The box of a word ends at its ink, so a word can be narrower than its letters by a part of one letter.
+    letter = max(widths, default=0.0)
+    return not any(len(word.text) * letter - (word.right - word.left) > _MOST_AROUND * letter for word in words)
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
@@ -299,6 +321,8 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         text = without_wide_spaces(clean_letters(_joined(row)))
     if has_right_to_left(text):
         text = _right_to_left(text, row, box, right_text)
+    if "...." in text or ". . ." in text:
+        text = _PAGE_LEADER.sub(" ", text)
     letters = sum(len(one.text) for one in row)
     letter = sum(one.right - one.left for one in row) / letters if letters else 0.0
     return Line(
@@ -391,7 +415,10 @@ def _raised(before: Segment, one: Segment) -> str:
 
 
 def _spaces(gap: float, code: Segment) -> int:
-    """Return the number of spaces before a piece of code that follows a gap."""
+    """Convert the width of the gap before a piece of code to a number of spaces.
+
+    A space is as wide as the letters of the code on average.
+    """
     letter = (code.right - code.left) / max(len(code.text), 1)
     return min(max(round(gap / letter), 0), _MOST_SPACES) if letter > 0 else 1
 
@@ -447,18 +474,35 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
     found = list(text_lines(words))
     yield from _labels_above_values(found)
     group: list[list[LineCell]] = []
-    for line in found:
+    ahead: list[LineCell] = []
+    for place, line in enumerate(found):
+        after = found[place + 1] if place + 1 < len(found) else ()
+        if group and _is_ahead(group, line, after):
+            ahead += line
+            continue
         pair = len(line) == 2 and _is_label(line[0].text) and not line[1].text.endswith(":")  # noqa: PLR2004
         if (
             group
             and line[0].top - max(part.bottom for part in group[-1]) < _NEXT_LABEL * line[0].height
             and _is_below(group[0], line, pair=pair)
         ):
-            group = [*group, list(line)] if pair else [*group[:-1], [*group[-1], *line]]
+            row = [line[0], *ahead, *line[1:]] if pair else list(line)
+            group = [*group, row] if pair else [*group[:-1], [*group[-1], *row]]
         else:
             yield from _label_rows(group)
             group = [list(line)] if pair else []
+        ahead = []
     yield from _label_rows(group)
+
+
+def _is_ahead(group: Sequence[Sequence[LineCell]], line: Sequence[LineCell], after: Sequence[LineCell]) -> bool:
+    """Whether a line is the first line of the next value, whose label is beside its second line."""
+    if len(line) != 1 or len(after) != 2 or not _is_label(after[0].text):  # noqa: PLR2004
+        return False
+    if not _is_below(group[0], line, pair=False) or not _is_below(group[0], after, pair=True):
+        return False
+    above, below = line[0].top - max(part.bottom for part in group[-1]), after[1].top - line[0].bottom
+    return below < 0.5 * line[0].height and below < 0.5 * above
 
 
 def _labels_above_values(lines: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:

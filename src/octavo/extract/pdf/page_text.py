@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from statistics import median
 
 from octavo.core.languages import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
@@ -56,6 +57,8 @@ _WORD_SPACE = 0.5  # as a share of the height of a word
 _SCAN = 0.85  # as a share of the page
 _LEAST_OF_LAYER = 0.85  # letters and digits among the characters of a page; less is noise
 _LEAST_OF_LINE = 0.5
+_LABEL_NUMBER = re.compile(r"[\dA-Z]{1,3}[.:]?[\u2014\u2013-]")
+_UNEVEN = 0.25  # as a share of the letter size, in recognised text
 _COPY_BYTES = 64 * 1024 * 1024
 _LAST_OF_FIRST_PLANE = "\uffff"
 _BEYOND_FIRST_PLANE = re.compile("[\U00010000-\U0010ffff]")
@@ -161,8 +164,8 @@ def _read_page(
     content = with_ticks(_without_hidden(page, content), annotations)
     images = page.images()
     is_scan = any(_is_page(image, content) for image in images) and page.has_hidden_text()
-    if is_scan:  # the fonts of recognised text mean nothing
-        content = replace(content, runs=tuple(run._replace(font="") for run in content.runs))
+    if is_scan:
+        content = _with_even_letters(content)
     content = with_drawn_marks(content, images)
     laid = _laid_out(document, page, number, content, images) if content.runs else None
     if laid is None:
@@ -186,7 +189,23 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
         run.box for run, is_hidden in zip(white, page.hides([run.box for run in white]), strict=True) if is_hidden
     }
     kept = tuple(run for run in content.runs if run.box not in hidden or not run.white)
+    first = {run.box: run.words[0] for run in white if run.box not in hidden and len(run.words) > 1}
+    starts = list(first.values())
+    faint = {
+        word for word, is_hidden in zip(starts, page.hides([Box(*one[:4]) for one in starts]), strict=True) if is_hidden
+    }
+    kept = tuple(_without_first(run) if run.white and first.get(run.box) in faint else run for run in kept)
     return replace(content, runs=kept) if kept else content
+
+
+def _without_first(run: TextRun) -> TextRun:
+    """Remove the first word of a text run. The others have another colour, because this word alone is hidden."""
+    second = _LABEL_NUMBER.sub("", run.words[1].text)
+    words = (run.words[1]._replace(text=second or run.words[1].text), *run.words[2:])
+    start = run.text.find(words[0].text, len(run.words[0].text))
+    return run._replace(
+        box=run.box._replace(left=words[0].left), words=words, text=run.text[max(start, 0) :], white=False
+    )
 
 
 def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
@@ -207,15 +226,26 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
     return replace(content, runs=tuple(runs))
 
 
+def _with_even_letters(content: PageContent) -> PageContent:
+    """Remove the fonts of recognised text, which mean nothing, and small differences of its letter sizes."""
+    usual = median(run.size for run in content.runs)
+    return replace(
+        content,
+        runs=tuple(
+            run._replace(font="", size=usual if abs(run.size - usual) < _UNEVEN * usual else run.size)
+            for run in content.runs
+        ),
+    )
+
+
 def _is_page(image: Box, content: PageContent) -> bool:
     return (image.right - image.left) * (image.bottom - image.top) > _SCAN * content.width * content.height
 
 
 def _read_scan(read: PageText, own: str) -> PageText:
-    """Drop the unreadable blocks of a scanned page.
+    """Drop the unreadable blocks of a scanned page whose text was added by another OCR program.
 
-    Their text comes from another OCR program. If most of the text is unreadable, all blocks are dropped, so that OCR
-    runs on the page.
+    If most of the text is unreadable, all blocks are dropped, so that Octavo runs OCR on the page.
     """
     if _share_of_letters(own) < _LEAST_OF_LAYER:
         return replace(read, blocks=(), pictures=True)

@@ -19,13 +19,18 @@ _MOST_LEADING = 2.5  # as a multiple of the letter size
 _USUAL_LEADING = 1.35
 _LARGER_GAP = 1.2
 _GAP_AFTER_SENTENCE = 1.15
+_WIDE_STEP = 1.5  # as a multiple of the line spacing
 _OTHER_SIZE = 0.08
 _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
+_MOST_FIRST_INDENT = 4.0
+_FEW_LINES = 6
+_MOST_TYPED_LINES = 3  # of a sentence that continues in a monospaced font
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_PLACE = 1.5
 _SAME_START = 40.0  # points
 _LEAST_ENDS, _BEYOND, _FLUSH = 6, 0.04, 0.01  # lines; shares of the width of the column
+_FEW_BESIDE, _LEAST_JUSTIFIED = 3, 4  # lines
 _LONG_LINE = 20.0  # as a multiple of the letter size
 _LINES_BESIDE = 60  # lines above and below a line
 _FAR_FROM_EDGE = 0.3  # as a share of the width of the column
@@ -39,16 +44,24 @@ _NUMBERED = re.compile(
     rf"(\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}}|[{_HANGUL_LETTERS}])[.)])\s+(?=\S)|(\d{{1,3}}[.)])(?=[^\W\d_]{{3}})"
 )
 _REFERENCE = re.compile(r"\[\w{1,8}\]\s")
-_SENTENCE_END = re.compile("[.!?:…\u3002\uff01\uff1f\uff1a][\"'\u201d\u2019»)\\]]*\\Z")
-_FULL_STOP = re.compile("[.!?][\"'\u201d\u2019»)\\]]*\\Z")
+# Abbreviations that often end a line without ending a sentence.
+_ABBREVIATION = "".join(
+    rf"(?<!\b{word}\.)" for word in ("Inc", "Ltd", "Co", "Corp", "St", "No", "Nr", "Dr", "Mr", "vs", "cf", "Prof")
+)
+_SENTENCE_END = re.compile(f"[.!?:…\u3002\uff01\uff1f\uff1a]{_ABBREVIATION}[\"'\u201d\u2019»)\\]]*\\Z")
+_FULL_STOP = re.compile(f"[.!?]{_ABBREVIATION}[\"'\u201d\u2019»)\\]]*\\Z")
 _NEW_START = re.compile("[\"'\u201c\u2018«(\\[]*[^\\W_a-z]")
 _OPENING = "\"'\u201c\u2018«(["
 # Prose can begin a line with a reference to a figure. In a caption, a mark, a title or the line end follows.
 _AFTER_LABEL = re.compile(r"\S+\s*[\w.-]*\d[\w-]{0,6}(?:[.:|\u2013\u2014]|\s*\Z|\s+[^\Wa-z\d_])")
+_TYPED_RULE = re.compile(r"([=_*~#-])\1{7,}|(?:\* +){2,}\*|(?:[=~-] ){7,}[=~-]?")
+_DEFINITION = re.compile(r"[\w.]+\([^)]*\)\s?:")  # a function, and what it does
 _LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
+_LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
+_CONTACT_WORD = re.compile(r"www\.|https?:|\S+@\S|(?:tel|fon|fax|phone)\b", re.IGNORECASE)
 _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _AMOUNT_END = re.compile(r"(?:[$€£]\s?-?\d[\d.,]*|\d[.,]\d\d(?:\s?(?:[$€£]|[A-Z]{3}))?)\)?\Z")
@@ -116,7 +129,7 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     unsure: dict[int, tuple[str, str]] = {}
     for index, line in enumerate(column.lines):
-        if line.mono and not line.text.startswith("•"):
+        if (line.mono and not line.text.startswith("•")) or _TYPED_RULE.fullmatch(line.text):
             continue
         if match := _BULLET.match(line.text):
             found[index] = match[1] or match[2], line.text[match.end() :]
@@ -173,10 +186,8 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     if before.block is not None or line.block is not None or index in column.items:
         return True
     is_code = column.lines[group[0]].mono and group[0] not in column.items
-    if is_code != line.mono:
-        return is_code or not _continues_in_code(column, index)
-    if line.mono:
-        return line.bottom - before.bottom > 3 * _leading(column, line)
+    if is_code or line.mono:
+        return _begins_beside_code(column, index, is_code=is_code)
     if (
         _has_other_style(column, group, index)
         or _begins_by_text(before, line)
@@ -186,17 +197,43 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
     step = line.bottom - before.bottom
     ends = _FULL_STOP.search(before.text) is not None and _NEW_START.match(line.text) is not None
     if step > (_GAP_AFTER_SENTENCE if ends else _LARGER_GAP) * _leading(column, line) + 0.5:
-        # A sentence can continue in a text with wide line spacing.
-        alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
-        return not alike or not _runs_on(column, index)
-    return _begins_by_indent(column, group, index) or _begins_after_short_line(column, group, index)
+        return not _continues_after_gap(column, index, step)
+    return (
+        _begins_by_indent(column, group, index)
+        or _begins_after_short_line(column, group, index)
+        or _is_indented_again(column, group, index)
+    )
+
+
+def _begins_beside_code(column: _Column, index: int, *, is_code: bool) -> bool:
+    """Whether a new block begins with a line of code, or after one. `is_code`: whether the preceding block is code."""
+    before, line = column.lines[index - 1], column.lines[index]
+    if is_code and line.mono:
+        return line.bottom - before.bottom > 3 * _leading(column, line)
+    # A sentence can continue in several monospaced lines.
+    return is_code or not (before.mono or _continues_in_code(column, index))
+
+
+def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
+    """Whether a sentence continues after a large gap, because the text has wide line spacing."""
+    before, line = column.lines[index - 1], column.lines[index]
+    alike = before.size == line.size and before.bold == line.bold and step <= _MOST_LEADING * line.size
+    shift = (column.starts[index] - column.starts[index - 1]) / line.size
+    is_level = -_MOST_INDENT < shift < (1 if step > _WIDE_STEP * _leading(column, line) else _MOST_INDENT)
+    is_full = ends_in_hyphen(before.text) or not _ends_early(column, index - 1)
+    if _DEFINITION.match(line.text):
+        return False
+    return alike and is_level and is_full and _runs_on(column, index)
 
 
 def _continues_in_code(column: _Column, index: int) -> bool:
-    """Whether a sentence continues in a single line in a monospaced font, for example with a file name."""
+    """Whether a sentence continues in a few lines in a monospaced font, for example with file names."""
     before, line = column.lines[index - 1], column.lines[index]
-    after = column.lines[index + 1] if index + 1 < len(column.lines) else None
-    if before.mono or (after and after.mono) or _SENTENCE_END.search(before.text) or _ends_early(column, index - 1):
+    end = next((at for at in range(index, len(column.lines)) if not column.lines[at].mono), len(column.lines))
+    is_long = column.ends[index - 1] - column.starts[index - 1] > _LONG_LINE * before.size
+    if before.mono or not is_long or end - index > _MOST_TYPED_LINES or _SENTENCE_END.search(before.text):
+        return False
+    if _ends_early(column, index - 1) or (end - index > 1 and not _runs_on(column, end)):
         return False
     step = line.bottom - before.bottom
     return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _USUAL_LEADING * _leading(
@@ -205,7 +242,12 @@ def _continues_in_code(column: _Column, index: int) -> bool:
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
-    """Whether a line begins a reference, a caption, a note or a check box with its label, judging by its text."""
+    """Whether a line begins a reference, a caption, a note or a check box with its label, judging by its text.
+
+    A line of typed signs, such as "=====", is always separate.
+    """
+    if (_TYPED_RULE.fullmatch(before.text) is None) != (_TYPED_RULE.fullmatch(line.text) is None):
+        return True
     reference = _REFERENCE.match(line.text)
     is_reference = reference is not None and not line.text[reference.end() :].lstrip()[:1].islower()
     if line.text[:1] in _CHECK_BOXES or is_reference or (line.starts_raised and line.size <= before.size):
@@ -297,13 +339,25 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
     return following is not None or _SENTENCE_END.search(before.text) is not None
 
 
+def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> bool:
+    """Whether a line has the same indent as the short first line of a paragraph, so that it also begins one."""
+    line, start = column.lines[index], column.starts[index]
+    if len(group) > 1 or group[0] in column.items or abs(start - column.starts[index - 1]) > 1:
+        return False
+    near = column.starts[max(0, index - _FEW_LINES) : index + _FEW_LINES]
+    indents = [start - one for one in near if _INDENT * line.size < start - one < _MOST_FIRST_INDENT * line.size]
+    return 2 * len(indents) >= len(near) and _NEW_START.match(line.text) is not None and _ends_early(column, index - 1)
+
+
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
     """Whether a sentence continues in a line with a different indent, as in lists of references and beside large
     initial letters.
     """
-    if abs(shift) > _MOST_INDENT * column.lines[index].size:
+    before, line = column.lines[index - 1], column.lines[index]
+    if before.text.endswith(",") and before.text.count("(") > before.text.count(")") and line.text.endswith(")"):
+        return True  # The arguments of a function can be indented as far as its bracket.
+    if abs(shift) > _MOST_INDENT * line.size:
         return False
-    before = column.lines[index - 1]
     is_open = before.text[-1:] not in ".!?:" or _REFERENCE.match(before.text) is not None
     is_second = len(group) == 1 and shift > 0 and is_open and not _ends_early(column, index - 1)
     return is_second or _runs_on(column, index)
@@ -328,6 +382,8 @@ def _edge(column: _Column, index: int) -> float:
     position.
     """
     start, first = column.starts[index], max(0, index - _LINES_BESIDE)
+    if own := _own_edge(column, index):
+        return own
     # In a short column, the result is the same for all lines with the same start.
     key = start, index if len(column.lines) > _LINES_BESIDE else 0
     if key not in column.edges:
@@ -337,6 +393,21 @@ def _edge(column: _Column, index: int) -> float:
         ends = sorted(end for one, end in near if abs(one - start) < _SAME_START)
         column.edges[key] = ends[-2] if _is_too_long(ends, start, column.lines[index].size) else ends[-1]
     return column.edges[key]
+
+
+def _own_edge(column: _Column, index: int) -> float:
+    """Return the right edge of a justified text that is narrower than the text around it, such as an abstract, or 0."""
+    start, near = (
+        column.starts[index],
+        range(max(0, index - _FEW_BESIDE), min(len(column.lines), index + _FEW_BESIDE + 1)),
+    )
+    level = [one for one in near if abs(column.starts[one] - start) < _SAME_PLACE]
+    ends = sorted(column.ends[one] for one in level)
+    if len(ends) < _LEAST_JUSTIFIED or ends[-1] - start < _LONG_LINE * column.lines[index].size:
+        return 0.0
+    is_table = any(column.lines[one].second or column.lines[one].has_cells for one in level)
+    is_justified = ends[-1] - ends[-_LEAST_JUSTIFIED] < _FLUSH * (ends[-1] - start)
+    return ends[-1] if is_justified and not is_table else 0.0
 
 
 def _is_too_long(ends: Sequence[float], start: float, size: float) -> bool:
@@ -385,7 +456,8 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     lines = [column.lines[index] for index in group]
     texts = [line.text for line in lines]
     keep = len(lines) > 1 and _are_intended(column, group, texts)
-    text = "\n".join(markup.plain(" ".join(one.split())) for one in texts) if keep else markup.plain(join_lines(texts))
+    pieces = [[one] for one in texts] if keep else _divided(texts)
+    text = "\n".join(markup.plain(join_lines(piece)) for piece in pieces)
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
     region = RegionKind.CAPTION if _is_caption(texts[0]) and len(lines) < 12 else RegionKind.BODY  # noqa: PLR2004
     if len(lines) == 1 and lines[0].has_cells:
@@ -399,11 +471,23 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     return Part(block, marks[1:] if note else marks, note)
 
 
+def _divided(texts: Sequence[str]) -> list[list[str]]:
+    """Divide the lines of a paragraph before each label, if several lines begin with one, such as "Date: 3 May"."""
+    labels = [at for at, text in enumerate(texts) if _LABEL_START.match(text)]
+    starts = {at for at in labels if at == 0 or _FULL_STOP.search(texts[at - 1])}
+    if len(starts) < 2 or len(starts) < len(labels) or 0 not in starts:  # noqa: PLR2004
+        return [list(texts)]
+    ends = [*sorted(starts)[1:], len(texts)]
+    return [list(texts[start:end]) for start, end in zip(sorted(starts), ends, strict=True)]
+
+
 def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -> bool:
     """Whether the line breaks of a paragraph are intended and must be kept, as in addresses, forms and verse."""
     if any(map(ends_in_hyphen, texts[:-1])):
         return False
     if all(map(_is_contents_line, texts)) or all(map(_LABELLED.match, texts)):
+        return True
+    if all(len(text) <= _SHORT and _CONTACT.match(text) for text in texts) and any(map(_CONTACT_WORD.match, texts)):
         return True
     lines = [column.lines[index] for index in group]
     if all(line.has_value for line in lines):
@@ -420,15 +504,16 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
 
 def _are_short_lines(texts: Sequence[str]) -> bool:
     """Whether the lines are short and none continues a sentence, as in an address or below a letterhead."""
-    if any(len(text) > _SHORT or text.endswith((",", ";", ".")) for text in texts[:-1]) or len(texts[-1]) > _SHORT:
+    open_ends = (text.endswith((",", ";")) or (text[-1:] == "." and _FULL_STOP.search(text)) for text in texts[:-1])
+    if any(len(text) > _SHORT for text in texts) or any(open_ends):
         return False
     return all(text.lstrip(_OPENING)[:1].isupper() or _CONTACT.match(text) for text in texts)
 
 
 def _is_intended(column: _Column, index: int) -> bool:
-    """Whether the break after a line is intended and must be kept.
+    """Whether the author ended this line on purpose, so that the line break must be kept.
 
-    If the next line starts in lower case, this is so only if the line is much shorter than the lines around it.
+    The line must be shorter than the lines around it. If the next line starts in lower case, it must be much shorter.
     """
     if not _ends_early(column, index):
         return False

@@ -5,7 +5,7 @@ footers.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -30,6 +30,7 @@ from octavo.extract.pdf.lines import (
     in_right_order,
     is_inside,
     is_inside_any,
+    is_monospaced,
     line_numbers,
     lines_of,
     segments_of,
@@ -54,6 +55,7 @@ _TITLE = 1.15  # as a multiple of the size of the other text
 _PLOTTED = frozenset({"chart", "formula"})
 _FEW_RULINGS = 2
 _FEW_ROWS = 2
+_BAND = 8.0  # points; twice the height of a band for a quick search
 _LEAST_CELLS = 4  # of a row that is not in a table
 _LEAST_FIGURES = 3
 _NEXT_IN_BOX = 30.0
@@ -66,11 +68,20 @@ _FAR_OUT = 0.08  # as a share of the page height
 _MOST_OF_SMALL = 80
 _NEXT_TO_NUMBER = 3.0  # the most space between a section number and its title, as a multiple of the letter size
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
+_PAGE_OF_PAGES = re.compile(
+    r"(?:page|seite|pagina|página|sida|side|strona|blatt|стр\.)\s*:?\s*\d{1,4}\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d{1,4}",
+    re.IGNORECASE,
+)
+_PAGE_EDGE = 0.12  # as a share of the page height
+_STAMP = 3.0  # as a multiple of the size of the other text; larger slanted words are watermarks
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
 _NEXT_SENTENCE = re.compile(r"[^\W\d_][.!?]\s+[^\W\d_]")
 _LONGEST_SENTENCE = 300  # letters
 _TYPED = 0.9  # as a share of the letters of a page
 _MOSTLY_TYPED = 0.5
+_MOSTLY_PROSE = 0.7
+_RULED_TABLE = 0.8  # confidence of tables with drawn lines
+_PROMPT = re.compile(r">>> |[>$#] \w|\[1\] |In \[\d+\]:|.*\w<-|[{}]\Z")
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _LEAST_PROGRAM = 3  # lines
 _MOST_OF_LABEL = 30  # letters
@@ -117,7 +128,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    tables = maker.tables(areas)
+    tables = maker.without_listings(maker.tables(areas))
     maker.read_typed_text(has_tables=bool(tables))
     boxes = [table.box for table in tables]
     areas = with_diagrams(page, areas, boxes)
@@ -201,7 +212,27 @@ class _PageMaker:
         if not self._may_have_tables():
             return []
         pictures = [area.box for area in areas if area.confidence >= _SURE_FIGURE and area.kind != "formula"]
-        return [with_currencies(table) for table in page_tables(self._page, pictures, self._text_columns)]
+        return [
+            with_currencies(table)
+            for table in page_tables(self._page, pictures, self._text_columns, has_cells=self._has_cells())
+        ]
+
+    def without_listings(self, tables: list[Table]) -> list[Table]:
+        """Remove tables without lines whose text is monospaced, on pages of other text or of a program.
+
+        They are output of a program, which is code. In a typed document, they are tables.
+        """
+        loose = [table for table in tables if table.confidence < _RULED_TABLE]
+        typed = sum(len(one.text) for one in self._segments if one.mono) if loose else 0
+        is_prose = typed < _MOSTLY_PROSE * sum(len(one.text) for one in self._segments)
+        if not typed or not (is_prose or any(_PROMPT.match(one.text) for one in self._segments if one.mono)):
+            return tables
+        listings = [table for table in loose if self._is_typed(table.box)]
+        return [table for table in tables if table not in listings]
+
+    def _is_typed(self, box: Box) -> bool:
+        inside = [one for one in self._segments if is_inside(one, box)]
+        return sum(len(one.text) for one in inside if one.mono) > _TYPED * sum(len(one.text) for one in inside)
 
     def _text_columns(self) -> list[tuple[Box, ...]]:
         return list(text_columns(find_columns(self._segments, backwards=self._backwards)))
@@ -215,6 +246,18 @@ class _PageMaker:
             return True
         rows = Counter(round(one.bottom / 3) for one in self._segments)
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
+
+    def _has_cells(self) -> bool:
+        """Quickly check whether a line of the page has several wide spaces, as the header of a table has."""
+        rows: defaultdict[int, list[Segment]] = defaultdict(list)
+        for one in self._segments:
+            place = round((one.top + one.bottom) / _BAND)
+            rows[place].append(one)
+            rows[place + 1].append(one)
+        level = (sorted(row) for row in rows.values() if len(row) >= _LEAST_FIGURES)
+        return any(
+            sum(other.left - one.right > one.size / 2 for one, other in pairwise(row)) >= _FEW_ROWS for row in level
+        )
 
     def read_typed_text(self, *, has_tables: bool) -> None:
         """If most letters of the page are monospaced, decide whether it is code.
@@ -235,7 +278,9 @@ class _PageMaker:
         labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
         free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
-        free += self._titles([one for part in inside[len(tables) :] for one in part], free)
+        formulas = [area.box for area in areas if area.kind == "formula"]
+        pictured = (one for part in inside[len(tables) :] for one in part if not is_inside_any(one, formulas))
+        free += self._titles(list(pictured), free)
         free += self._left_out(tables, labels)
         made = [
             _table_part(table, self._right_text, size_of(text)) for table, text in zip(tables, inside, strict=False)
@@ -256,8 +301,20 @@ class _PageMaker:
         top, bottom = (self._build(Flow(tuple(edge))) for edge in (head, foot))
         return [
             *self._as_edges(top, RegionKind.HEADER, head),
-            *with_notes([*parts, *self._as_edges(bottom, RegionKind.FOOTER, foot)], self._body),
+            *with_notes(
+                [*map(self._as_page_number, parts), *self._as_edges(bottom, RegionKind.FOOTER, foot)], self._body
+            ),
         ]
+
+    def _as_page_number(self, part: Part) -> Part:
+        """Mark a page number with the number of pages, such as "Page 2/3", near an edge, beside other text."""
+        block, height = part.block, self._page.height
+        if block.box is None or block.region is not RegionKind.BODY or not _PAGE_OF_PAGES.fullmatch(block.text):
+            return part
+        if _PAGE_EDGE * height < block.box.top < (1 - _PAGE_EDGE) * height:
+            return part
+        kind = RegionKind.HEADER if block.box.top < height / 2 else RegionKind.FOOTER
+        return part._replace(block=replace(block, region=kind, confidence=0.8))
 
     def _layouts(self, segments: Sequence[Segment]) -> Iterator[Layout]:
         """Divide the text of a page into columns. A title above the columns comes before them."""
@@ -302,7 +359,8 @@ class _PageMaker:
         if max(level.values(), default=0) < _LEAST_CELLS:
             return False
         taken = [*(table.box for table in tables), *(area.box for area in areas)]
-        words = [word for run in self._page.runs for word in run.words if not is_inside_any(word, taken)]
+        runs = (run for run in self._page.runs if not is_monospaced(run.font))
+        words = [word for run in runs for word in run.words if not is_inside_any(word, taken)]
         lines = (line for line in text_lines(words) if len(line) >= _LEAST_CELLS)
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
@@ -349,12 +407,18 @@ class _PageMaker:
             return [part for one in layout.parts for part in self._build(one)]
         parts = [part for one in layout.columns for part in self._build(one)]
         beside = [part for one in layout.beside for part in self._build(one)]
-        if layout.leading:
-            return _insert(*_with_labels(parts, beside), before=True)
-        return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
+        if not layout.leading:
+            return _insert(parts, _as_one([_as_box(part) for part in beside]), before=False)
+        # Labels can be monospaced, and would then be one block of code.
+        labels = [part for one in layout.beside for part in self._build(_as_text(one))]
+        labelled, left = _with_labels(parts, labels)
+        return _insert(labelled, left, before=True) if not left else _insert(parts, beside, before=True)
 
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
-        """Mark headers or footers. Below a title in large letters at the top, small lines belong to the title."""
+        """Mark blocks as headers or footers.
+
+        Small lines at the top of the page are not marked if they are below a title in large letters.
+        """
         made: list[Part] = []
         for part in parts:
             large = (one.block.region is RegionKind.BODY and one.block.size > _LARGE * self._body for one in made)
@@ -386,6 +450,13 @@ class _PageMaker:
             return False
         height = self._page.height
         return block.box.bottom < _FAR_OUT * height or block.box.top > (1 - _FAR_OUT) * height
+
+
+def _as_text(layout: Layout) -> Layout:
+    """Treat the labels of a narrow column as text, although they are monospaced."""
+    if not isinstance(layout, Flow):
+        return layout
+    return Flow(tuple(one._replace(mono=False) for one in layout.segments))
 
 
 def _with_code(boxed: list[Segment]) -> list[Segment]:
@@ -525,6 +596,10 @@ def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
     """
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width
+    is_slanted = abs(run.rotation % 90 - 45) < 45 - 2 * _UPRIGHT
+    at_edge = at_edge or (
+        is_slanted and run.size > _STAMP * max(median([one.size for one in page.runs] or [run.size]), 1.0)
+    )
     box = Box(*(round(side, 1) for side in run.box))
     region = RegionKind.HEADER if at_edge else RegionKind.BOX
     yield Part(PageBlock(BlockKind.PARAGRAPH, text, box, run.size, region=region, confidence=0.6))

@@ -48,6 +48,7 @@ _MOST_CELLS = 10_000
 _LEAST_GAP = 5.0
 _LEAST_HEIGHT = 15.0
 _WIDEST_LABEL = 200.0
+_FEW_RULES = 3
 _COLUMN_GAP = 0.7  # of the height of a line
 _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
@@ -94,11 +95,15 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
     """Add the missing outer edges of a grid without a line on its left and right, or above and below.
 
-    An edge is added if at least two drawn lines extend beyond the outermost line that crosses them.
+    An edge is added if at least two drawn lines, or the only one, extend beyond the outermost line that crosses them.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
-    if not positions or not starts[1:]:
+    if not positions or not starts:
+        return positions
+    if len(crossing) == 1 and len(positions) > _FEW_RULES:  # the only line between two columns
+        starts, ends = 2 * starts, 2 * ends
+    if not starts[1:]:
         return positions
     before = (starts[0],) if starts[1] < positions[0] - 2 * _LEAST_GAP else ()
     after = (ends[0],) if ends[1] > positions[-1] + 2 * _LEAST_GAP else ()
@@ -363,19 +368,23 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     for span, words in cells:
         if span.top == span.bottom:
             bands[span.top].append((span, words))
-    starts, sure = [0], True
+    starts, sures = [0], list[bool]()
     result: list[Piece] = []
-    for band in range(height):
-        lines = _band_lines(bands[band])
-        if lines and _are_centred(bands[band]):
+    texts = [_band_lines(bands[band]) for band in range(height)]
+    # Drawn lines divide all rows if most strips between them have a single line of text.
+    divides = height > _FEW_RULES and 2 * sum(len(lines) == 1 for lines in texts) > sum(map(bool, texts))
+    for band, lines in enumerate(texts):
+        if lines and (_are_centred(bands[band]) or (divides and _is_one_row(lines))):
             groups = [lines]
         else:
             groups = (header_levels(lines) if band == 0 else band_groups(lines)) if lines else []
-        sure = sure and all(map(is_sure, groups))
+        sures.append(all(map(is_sure, groups)))
         for top, group in enumerate(groups, starts[-1]):
             result.extend(row_cells(group, top))
         starts.append(starts[-1] + max(1, len(groups)))
     tall = [cell for cell in cells if cell[0].top < cell[0].bottom]
+    # If drawn lines divide all rows of the body, they also divide the header from it.
+    sure = all(sures[1:] if len(sures) > _FEW_RULES else sures)
     sure = sure and not any(_has_stacked_numbers(words) for _, words in tall)
     result.extend(
         (span._replace(top=starts[span.top], bottom=starts[span.bottom + 1] - 1), words) for span, words in tall
@@ -383,8 +392,21 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
     return result, sure
 
 
+def _is_one_row(lines: Sequence[Row]) -> bool:
+    """Whether the text lines between two drawn lines can be one row: no column has several numbers, and no cell covers
+    several columns.
+    """
+    numbers = Counter(place for row in lines for place in row.numbers)
+    return max(numbers.values(), default=0) <= 1 and all(
+        first == last for row in lines for first, (last, _) in row.parts.items()
+    )
+
+
 def _are_centred(cells: Sequence[Piece]) -> bool:
-    """Whether cells with one line and cells with several lines have the same middle. They are then one row."""
+    """Whether the texts of all cells are centred at the same height, although some have more lines than others.
+
+    If so, the cells are one row.
+    """
     texts = [list(text_lines(words)) for _, words in cells if words]
     counts = [len(lines) for lines in texts]
     if (

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind
@@ -151,8 +151,10 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
     feet = [index for index, block in enumerate(page.blocks) if _is_below(block, page.height * (1 - _EDGE))]
     if len(heads) + len(feet) == len(page.blocks):
         return
-    by_height = sorted(heads, key=lambda index: _top(page.blocks[index]))
-    yield from (("head", index) for index in by_height[:_DEEP])
+    by_height = sorted(heads, key=lambda index: _top(page.blocks[index]))[:_DEEP]
+    # A line below a caption, such as "[In thousands]", is repeated, but belongs to the table.
+    before = takewhile(lambda index: page.blocks[index].region is not RegionKind.CAPTION, by_height)
+    yield from (("head", index) for index in before)
     by_height = sorted(feet, key=lambda index: -_top(page.blocks[index]))
     yield from (("foot", index) for index in by_height[:_DEEP])
     yield from _outermost(page, {*heads, *feet})

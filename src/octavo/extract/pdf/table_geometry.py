@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from statistics import median
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from octavo.extract.pdf.content import MOST_LINES, PageContent, Shape, Word
 
 _MOST_RULINGS = 500
 MOST_GRIDS = 30
+_MANY_WORDS = 60
 _MOST_COLUMNS = 60
 _MOST_MERGES = 40
 _THIN = 3.0
@@ -134,6 +136,16 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
     """Group words into lines by their vertical centres, from top to bottom. Each line is divided at wide spaces."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
+    return list(_lines_of_page(tuple(words)) if len(words) > _MANY_WORDS else _lines(words))
+
+
+@lru_cache(maxsize=2)
+def _lines_of_page(words: tuple[Word, ...]) -> list[Line]:
+    """The words of a whole page are grouped several times: for tables, for labels and for missed rows."""
+    return _lines(words)
+
+
+def _lines(words: Sequence[Word]) -> list[Line]:
     usual = 1.5 * median([word.bottom - word.top for word in words])
     lines: list[list[Word]] = []
     middle = height = 0.0
@@ -338,9 +350,10 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Map the position of each edge of a shape to the start and end of the edge.
+    """Return the edges of shapes, to find lines that are such edges (see `_is_known`).
 
-    A page's list of lines also contains the edges of its shapes. This map is used to skip these duplicates.
+    A page's list of lines also contains the edges of its shapes. A key is the direction of an edge (true for a
+    horizontal edge) and its position, rounded to a point. The value is where the edge starts and ends.
     """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:

@@ -50,16 +50,20 @@ _LEAST_ROWS = 3
 Columns = tuple[Box, ...]  # side by side
 
 
-def page_tables(page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]) -> list[Table]:
+def page_tables(
+    page: PageContent, pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]], *, has_cells: bool = True
+) -> list[Table]:
     """Return the tables of a page that are not inside pictures.
 
     Tables of items, as on invoices, are searched for separately. The result of that search is used if the general
     search found only parts of the table or merged it with other text. `columns` is a function that returns the columns
-    of running text.
+    of running text. `has_cells` is false if no line of the page is divided into several cells.
     """
     found = _within_columns(page, _outside(page, pictures), pictures, columns)
     items = [
-        one for one in find_item_tables(page) if not is_inside_any(one.box, pictures) and not _is_whole(one, found)
+        one
+        for one in (find_item_tables(page) if has_cells else ())
+        if not is_inside_any(one.box, pictures) and not _is_whole(one, found)
     ]
     if not items:
         return found

@@ -90,7 +90,7 @@ def _mathabx_symbols(text: str, font_of: Callable[[int], bytes]) -> dict[int, st
 
 
 def without_known_codes(own: str) -> str:
-    """Replace the codes in PDFium's text that `with_right_symbols` reads."""
+    """Replace the control characters in PDFium's text that stand for a bullet or for "ff"."""
     return _CODED_BULLET.sub("•", _CODED_FF.sub("ff", own)) if _CODED.search(own) else own
 
 

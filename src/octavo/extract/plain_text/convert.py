@@ -1,7 +1,8 @@
-"""Splits plain text into groups of lines, decides whether each group is a heading, list, code or prose, and writes it
-as Markdown. Joins lines that a program has wrapped.
+"""Converts plain text to Markdown.
 
-Only obvious headings are recognised. An uncertain line stays text. Lists have bullets or consecutive numbers.
+The text is split into groups of lines, and each group is a heading, a list, code or prose. Lines of prose that a
+program has wrapped are joined. Only obvious headings are recognised; a line that may be a heading stays prose. The
+items of a list have bullets or consecutive numbers.
 """
 
 from __future__ import annotations

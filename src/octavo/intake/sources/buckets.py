@@ -1,4 +1,4 @@
-"""Objects under a prefix of an S3 bucket. Only reads and lists."""
+"""Reads the objects under a prefix of an S3 bucket. Objects are never changed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ class BucketReader:
         return Look(found)
 
     async def _check_address(self) -> None:
-        """Refuse private addresses. The S3 client resolves the name again, so this is not a complete protection."""
+        """Refuse private addresses.
+
+        The S3 client resolves the host name again, so a name whose address changes in between is not detected.
+        """
         target = parse_url(self._address.server_url)
         await self._connections.fetch.addresses(target.host, target.port)
 
@@ -103,8 +106,8 @@ class BucketReader:
         return PurePosixPath(file.path).parts[:-1]
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Do nothing: objects stay as they are."""
+        """Do nothing, because objects are never changed."""
         return files
 
     async def aclose(self) -> None:
-        """Do nothing: the client closes its connections."""
+        """Do nothing, because the client closes its connections itself."""

@@ -25,7 +25,7 @@ class SourceSecret:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The client for other servers, the settings, and the database that keeps the secrets."""
+    """The HTTP client, the settings, and the database that contains the secrets of sources."""
 
     settings: Settings
     fetch: GuardedClient

@@ -38,7 +38,7 @@ async def show_source(connection: Connection, owner: UUID, source: UUID) -> Sour
 
 
 async def add_source(connection: Connection, settings: Settings, owner: UUID, plan: SourcePlan) -> SourceView:
-    """Add a source. Only administrators may call this, because sources read files and servers that others cannot."""
+    """Add a source. Only for administrators, because a source can read files and servers that other people cannot."""
     place = await check_plan(settings, plan)
     options, made = check_options(plan.kind, plan.options), new_id()
     secret = SourceSecret(plan.password, plan.client_secret) if plan.password else None
@@ -62,8 +62,9 @@ async def edit_source(
     password: str | None = None,
     client_secret: str | None = None,
 ) -> SourceView:
-    """Change a source. Its address and its user cannot be changed, so that a password is never sent to another
-    server.
+    """Change a source.
+
+    Its address and its user cannot be changed, so that its password is never sent to another server.
     """
     found = await show_source(connection, owner, source)
     if options:
@@ -107,14 +108,14 @@ async def pause_source(connection: Connection, owner: UUID, source: UUID, *, pau
 
 
 async def run_source(connection: Connection, owner: UUID, source: UUID) -> SourceView:
-    """Look at a source now. Files that failed before are tried again."""
+    """Check a source as soon as possible. Files that could not be added are retried."""
     await show_source(connection, owner, source)
     await connection.execute(QUERIES.run_source, {"id": source, "owner": owner})
     return await show_source(connection, owner, source)
 
 
 async def delete_source(connection: Connection, owner: UUID, source: UUID) -> None:
-    """Stop watching a source. Its documents and its files stay."""
+    """Stop watching a source. The documents that it added, and the files at the source, are kept."""
     if not await fetch_rows(connection, QUERIES.delete_source, {"id": source, "owner": owner}):
         raise NotFound
 

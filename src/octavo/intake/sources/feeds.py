@@ -1,4 +1,4 @@
-"""RSS and Atom feeds. The page of each new entry is added as a link."""
+"""RSS and Atom feeds. The web page of each new entry is added as a document."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class FeedReader:
         return ()
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Do nothing: a feed cannot be changed."""
+        """Do nothing, because a feed cannot be changed."""
         return files
 
     async def aclose(self) -> None:
-        """Do nothing: the client is shared."""
+        """Do nothing, because the client is shared."""
 
 
 async def _body(given: bytes) -> AsyncGenerator[bytes]:
@@ -64,7 +64,7 @@ async def _body(given: bytes) -> AsyncGenerator[bytes]:
 
 
 def read_links(body: bytes, base: str) -> Iterator[str]:
-    """Return the addresses of the entries of a feed, each once. Entries without a valid address are left out."""
+    """Return the addresses of the entries of a feed, without duplicates. Entries without a valid one are left out."""
     try:
         root = parse(body.strip())
     except BadInput:

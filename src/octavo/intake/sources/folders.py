@@ -1,4 +1,4 @@
-"""Watched folders on the server. Files are never deleted, and links are never followed."""
+"""Watched folders on the server. Files are never deleted, and symbolic links are never followed."""
 
 from __future__ import annotations
 
@@ -55,10 +55,14 @@ class FolderReader:
         return await self._in_thread(partial(move_added, self._folder, files))
 
     async def aclose(self) -> None:
-        """Do nothing: no file stays open."""
+        """Do nothing, because no file stays open."""
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
-        """Call a function in a thread, because a network drive may never answer. One thread waits for each source."""
+        """Call a function in a thread, with a time limit, because a network drive may never respond.
+
+        A thread that hangs cannot be stopped. Until it ends, further calls for the same source raise `TimeoutError`, so
+        that each source blocks at most one thread.
+        """
         source = self._source.id
         if source in _LOOKING:
             raise TimeoutError
@@ -126,9 +130,9 @@ def is_wanted(name: str) -> bool:
 
 
 def open_inside(folder: Path, path: str) -> int:
-    """Open a file in a folder for reading. No part of the path may be a link, even if it was replaced by one meanwhile.
+    """Open a file in a folder for reading. The caller closes the returned file descriptor.
 
-    The caller closes the returned file descriptor.
+    No part of the path may be a symbolic link, even if somebody replaces a folder with a link at the same time.
     """
     *parents, name = PurePosixPath(path).parts
     place = _open_folders(folder, parents)
@@ -159,9 +163,10 @@ def _open_folders(folder: Path, names: Sequence[str], *, create: bool = False) -
 
 
 def move_added(folder: Path, files: Iterable[SeenFile]) -> list[SeenFile]:
-    """Move files to the sub-folder for added files, unless they have changed. No file there is replaced.
+    """Move files that have been added to the sub-folder `added`, without replacing files that are there.
 
-    Returns the files that are no longer there. A file that cannot be moved stays, and is tried again.
+    Returns the files that were moved or no longer exist. Files that have changed stay where they are. Files that cannot
+    be moved stay, too, and are retried with the next check.
     """
     gone: list[SeenFile] = []
     for file in files:
@@ -209,7 +214,10 @@ def _exists(name: str, place: int) -> bool:
 
 
 async def read_file(folder: Path, file: SeenFile) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a file. Raises `FileChanged` if it is not the file that was seen, or changes meanwhile."""
+    """Yield the bytes of a file.
+
+    Raises `FileChanged` if the file has changed since the check found it, or changes while it is read.
+    """
     try:
         opened = await asyncio.to_thread(open_inside, folder, file.path)
     except (FileNotFoundError, NotADirectoryError):

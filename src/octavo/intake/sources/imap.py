@@ -67,7 +67,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class MailSummary:
-    """A mail in a mailbox. The sender and the subject are only read if they are needed."""
+    """An email in a mailbox. The sender and the subject are read only if they are needed."""
 
     uid: int
     bytes: int
@@ -77,7 +77,7 @@ class MailSummary:
 
 
 class _Connection(imaplib.IMAP4):
-    """Connects only to the given addresses, and limits the length of literals and of answers."""
+    """Connects only to the given addresses. Limits the length of literals, and the size and duration of responses."""
 
     def __init__(self, place: ServerAddress) -> None:
         self._place = place
@@ -112,7 +112,11 @@ class _Connection(imaplib.IMAP4):
         self._received, self._until = 0, time.monotonic() + ANSWER_SECONDS
 
     def _counted(self, block: bytes) -> bytes:
-        """The library keeps all that a server sends until a request is answered, which may never happen."""
+        """Limit the size and duration of a response.
+
+        The library keeps everything that the server sends in memory until the response is complete, which may never
+        happen.
+        """
         self._received += len(block)
         if self._received > MOST_ANSWER or time.monotonic() > self._until:
             raise self.abort("The answer is too long.")
@@ -140,7 +144,7 @@ class Mailbox:
             self._connection.shutdown()
 
     def search(self, after: int, most: int) -> tuple[list[int], int]:
-        """Return the UIDs after a UID, and the last UID that is now known."""
+        """Return at most `most` UIDs of emails after the UID `after`, and the last UID that was searched."""
         found: list[int] = []
         end = after
         while end < self.next_uid - 1 and len(found) < most:
@@ -165,7 +169,10 @@ class Mailbox:
                     yield summary
 
     def read_part(self, uid: int, offset: int) -> bytes:
-        """Read a part of a mail. After the end, it is empty. Raises `BadInput` if the server refuses this mail."""
+        """Read the part of an email that begins at `offset`. Returns an empty string after the end.
+
+        Raises `BadInput` if the server refuses to return this email.
+        """
         try:
             answer = self._uid("FETCH", str(uid), f"(UID BODY.PEEK[]<{offset}.{PART_BYTES}>)")
         except BadSource as error:
@@ -207,7 +214,7 @@ class Mailbox:
 
 @contextmanager
 def named_errors() -> Generator[None]:
-    """Raise Octavo's errors instead of those of the library, even if the server sends nonsense."""
+    """Raise Octavo's errors instead of those of the library, also if the server sends an invalid response."""
     try:
         yield
     except (imaplib.IMAP4.abort, OSError) as error:
@@ -255,7 +262,7 @@ def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int,
 
 
 def _capabilities(connection: _Connection) -> Sequence[str]:
-    """Return the capabilities after signing in, because servers then have more of them."""
+    """Return the capabilities that the server has after sign-in. Servers often have fewer before it."""
     status, answer = connection.capability()
     return str(answer[-1], "ascii", "replace").upper().split() if status == "OK" and answer[-1] else ()
 
@@ -265,7 +272,7 @@ def _lost(error: Exception) -> NetworkFailed:
 
 
 def _refused(what: str, answer: Sequence[object]) -> OctavoError:
-    """Return the error for an answer other than OK. What the server refuses only for now is tried again."""
+    """Return the error for a response other than OK. If the refusal is only temporary, the error is retried."""
     text = _text(answer)
     return NetworkFailed(f"{what}: {text}") if _FOR_NOW.match(text) else BadSource(f"{what}: {text}")
 
@@ -296,7 +303,7 @@ def _uid_set(uids: Sequence[int]) -> str:
 def _messages(
     answer: Sequence[bytes | tuple[bytes, bytes]],
 ) -> Iterator[list[bytes | tuple[bytes, bytes]]]:
-    """Group the parts of an answer to FETCH by message. The last part of a message is not a tuple."""
+    """Group the parts of a response to FETCH by message. The last part of a message is not a tuple."""
     items: list[bytes | tuple[bytes, bytes]] = []
     for one in answer:
         items.append(one)
@@ -318,7 +325,7 @@ def _summary(items: Sequence[bytes | tuple[bytes, bytes]]) -> MailSummary | None
 
 
 def read_headers(head: bytes) -> tuple[str, str]:
-    """Return the sender and the subject from the beginning of a mail."""
+    """Return the sender and the subject from the beginning of an email."""
     parsed = BytesHeaderParser().parsebytes(head[: 64 << 10])
     return _decoded(parsed.get("From", "")), _decoded(parsed.get("Subject", ""))
 

@@ -1,8 +1,8 @@
-"""Mailboxes on IMAP servers. Each email is added as a file, so that its attachments become documents, too.
+"""Mailboxes on IMAP servers. Each email is added as a file, and its attachments become documents, too.
 
-An email is identified by the UIDVALIDITY of its mailbox and its UID, which the server never uses again. The position is
-the last UID that was seen, and is saved together with the rows of the emails. So each email is added exactly once, no
-matter when a connection is lost or a process is killed.
+An email is identified by the UIDVALIDITY of its mailbox and its UID. The server never uses the same pair for another
+email. The position of a source is the last UID that was found. It is saved in the same transaction as the rows of the
+emails. So each email is added exactly once, no matter when a connection is lost or a process is killed.
 """
 
 from __future__ import annotations

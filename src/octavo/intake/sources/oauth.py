@@ -52,7 +52,7 @@ async def access_token(
 
 
 def forget_token(request: TokenRequest) -> None:
-    """Drop a token that the mail server refused, so that the next call requests another one."""
+    """Drop an access token that the mail server refused, so that the next call requests a new one."""
     _TOKENS.pop(request, None)
 
 

@@ -14,6 +14,7 @@ from octavo.fetch import BadUrl, parse_url, refuse_private
 from octavo.fetch.urls import is_allowed
 from octavo.intake.errors import BadSource
 from octavo.intake.links import canonical_url
+from octavo.intake.sources.extension_sources import check_address
 from octavo.intake.sources.folders import check_folder
 from octavo.records.automation import SourceAccess, SourceKind, SourceOptions
 
@@ -27,6 +28,7 @@ INTERVALS: dict[SourceKind, tuple[int, int]] = {
     "webdav": (300, 10),
     "rss": (900, 60),
     "lmtp": (86_400, 86_400),  # emails are delivered, so nothing is looked at
+    "extension": (300, 10),
 }
 _FILES = frozenset({"subfolders", "changed"})
 OPTIONS: dict[SourceKind, frozenset[str]] = {
@@ -36,6 +38,7 @@ OPTIONS: dict[SourceKind, frozenset[str]] = {
     "webdav": _FILES,
     "rss": frozenset(),
     "lmtp": frozenset(),
+    "extension": _FILES,
 }
 _ACCESS: dict[SourceKind, frozenset[str]] = {
     "folder": frozenset(),
@@ -44,6 +47,7 @@ _ACCESS: dict[SourceKind, frozenset[str]] = {
     "webdav": frozenset({"user"}),
     "rss": frozenset(),
     "lmtp": frozenset(),
+    "extension": frozenset({"user"}),
 }
 # The part of a mail address before the @.
 _LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
@@ -96,7 +100,7 @@ def check_options(kind: SourceKind, options: dict[str, Any]) -> SourceOptions:
 
 
 def check_move(address: str, options: SourceOptions) -> None:
-    """Raise `BadSource` if mails are moved to the mailbox that is watched: there, they would be new mails again."""
+    """Raise `BadSource` if added emails would be moved to the watched mailbox, where they would be found again."""
     here, there = unquote(urlsplit(address).path.removeprefix("/")), options.move_to or ""
     inbox = "inbox"  # the only name in which case does not matter
     if options.after == "move" and (there == here or there.lower() == here.lower() == inbox):
@@ -177,7 +181,7 @@ async def _feed(settings: Settings, plan: SourcePlan) -> Place:
 
 
 async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
-    """Check the part of a mail address before the @, such as `scans`."""
+    """Check the part before the @ of an address that receives emails, such as `scans`."""
     del settings
     local = plan.path.partition("@")[0].lower()
     if not _LOCAL_PART.fullmatch(local):
@@ -186,13 +190,18 @@ async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
 
 
 def _check_server(settings: Settings, url: str, *, has_secret: bool) -> str:
-    """Check a URL. A secret is sent without TLS only to servers that the operator allows."""
+    """Check a URL. A secret may be sent without TLS only to servers that the operator allows."""
     canonical = canonical_url(url)
     target, allow = parse_url(canonical), frozenset(settings.fetch_allow)
     refuse_private(target, allow)
     if has_secret and target.scheme != "https" and not is_allowed(allow, target.host, target.port):
         raise BadSource("Passwords are sent only with TLS. Use https://, or allow the server with OCTAVO_FETCH_ALLOW.")
     return canonical
+
+
+async def _extension(_settings: Settings, plan: SourcePlan) -> Place:
+    address = check_address(plan.path)
+    return Place(address, address[:200], plan.access)
 
 
 _BUCKET_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.-")
@@ -203,4 +212,5 @@ _PLACES: dict[SourceKind, Callable[[Settings, SourcePlan], Coroutine[Any, Any, P
     "webdav": _dav_folder,
     "rss": _feed,
     "lmtp": _mail_address,
+    "extension": _extension,
 }

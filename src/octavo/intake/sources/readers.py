@@ -7,6 +7,7 @@ from functools import partial
 
 from octavo.intake.sources.buckets import BucketReader
 from octavo.intake.sources.connections import Connections
+from octavo.intake.sources.extension_sources import ExtensionReader
 from octavo.intake.sources.feeds import FeedReader
 from octavo.intake.sources.folders import FolderReader
 from octavo.intake.sources.mailboxes import MailboxReader
@@ -23,6 +24,7 @@ _REMOTE_READERS: dict[SourceKind, Callable[[Source, Connections], Reader]] = {
     "s3": BucketReader,
     "webdav": DavReader,
     "rss": FeedReader,
+    "extension": ExtensionReader,
 }
 
 

@@ -29,18 +29,21 @@ _MOST_NANOSECONDS = 2**63 - 1
 
 
 def nanoseconds(time: datetime) -> int:
-    """Return a time of a server as a number. A time that no file can have becomes 0."""
+    """Convert the time that a server reports to nanoseconds since 1970. Returns 0 if the time is out of range."""
     number = int(time.timestamp()) * 10**9 + time.microsecond * 1000
     return number if abs(number) <= _MOST_NANOSECONDS else 0
 
 
 class FileChanged(Exception):
-    """The file changed, or was added by another job. It is left as it is, and the next look decides."""
+    """The file has changed, or another job has already added it.
+
+    The job skips the file. The next check of the source decides whether it must be added.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file or a mail of a source. `path` is relative to the source; `modified` is in nanoseconds."""
+    """A file or an email that a check found. `path` is relative to the source; `modified` is in nanoseconds."""
 
     path: str
     bytes: int
@@ -54,9 +57,10 @@ class SeenFile:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of a check: the files that were found.
+    """The files that a check of a source found.
 
-    If `complete` is true, these are all files of the source. Otherwise, these are the files since the last `position`.
+    If `complete` is true, these are all files of the source. Otherwise, these are only the files that are new since the
+    last check, and the next check continues at `position`.
     """
 
     files: Sequence[SeenFile]
@@ -66,7 +70,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file that is being read: its description for the intake, and its bytes."""
+    """A file that is being read: its name and other metadata, and its bytes."""
 
     upload: NewUpload
     body: AsyncGenerator[bytes]
@@ -74,7 +78,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source, as workers use it."""
+    """A source of documents, with everything that a worker needs to check it."""
 
     id: UUID
     owner_id: UUID
@@ -109,11 +113,11 @@ class Reader(Protocol):
         ...
 
     def parents(self, file: SeenFile) -> tuple[str, ...]:
-        """Return the sub-folders of a file."""
+        """Return the names of the sub-folders in which a file is."""
         ...
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Move or mark files that have been added. Returns the files that are finished."""
+        """Move or mark files at the source after they have been added. Returns the files that are done."""
         ...
 
     async def aclose(self) -> None: ...

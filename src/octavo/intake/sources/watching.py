@@ -39,7 +39,7 @@ class SourceWatch:
     open_reader: OpenReader
 
     async def __call__(self, database: Database) -> float:
-        """Look at the next due source. Returns the number of seconds until the next one is due."""
+        """Check the next source that is due. Returns the number of seconds until another one is due."""
         values = {"kinds": list(self.kinds)}
         async with database.transaction() as connection:
             rows = await fetch_rows(connection, QUERIES.next_due, values)
@@ -67,7 +67,7 @@ class SourceWatch:
 
 
 def explain(source: Source, error: Exception) -> str:
-    """Return a message for people."""
+    """Return the error message that is shown for a source that could not be checked."""
     thing = "folder" if source.kind == "folder" else "server"
     if isinstance(error, OctavoError):
         return error.line
@@ -77,7 +77,10 @@ def explain(source: Source, error: Exception) -> str:
 
 
 async def record_look(database: Database, source: Source, look: Look, settle: float) -> None:
-    """Record the files that were seen. If some of them stopped changing, a job adds them."""
+    """Record the files that a check found, and queue a job that adds the new ones.
+
+    A file is added only after it has not changed for `settle` seconds, because it may still be incomplete.
+    """
     files = Jsonb([asdict(one) for one in _recordable(look.files)])
     async with database.transaction() as connection:
         held = await fetch_rows(connection, QUERIES.lock_source, {"id": source.id})
@@ -92,7 +95,7 @@ async def record_look(database: Database, source: Source, look: Look, settle: fl
 
 
 def _recordable(files: Sequence[SeenFile]) -> Iterable[SeenFile]:
-    """Return each path once, even if a server lists it twice. Paths that are too long are left out."""
+    """Return the files that can be recorded, each path once. Paths that are too long are left out."""
     return {one.path: one for one in files if len(one.path.encode()) <= MOST_PATH_BYTES}.values()
 
 
@@ -107,8 +110,9 @@ async def _record_files(connection: Connection, source: Source, look: Look, file
 
 
 async def _finish_added(database: Database, source: Source, reader: Reader) -> None:
-    """Move or mark the files that have been added. This is not done by the job, so that no file is forgotten if the
-    job is killed.
+    """Move or mark the files that have been added.
+
+    The check does this, and not the job, so that no file is forgotten if the job is killed.
     """
     async with database.connection() as connection:
         values = {"source": source.id, "most": MOST_FINISHED}

@@ -1,4 +1,4 @@
-"""Folders on WebDAV servers, such as Nextcloud. Only reads and lists."""
+"""Folders on WebDAV servers, such as Nextcloud. Files are never changed."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class DavReader:
         return PurePosixPath(file.path).parts[:-1]
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Do nothing: files stay as they are."""
+        """Do nothing, because files are never changed."""
         return files
 
     async def aclose(self) -> None:
-        """Do nothing: the client is shared."""
+        """Do nothing, because the client is shared."""
 
 
 def _explain(status: int) -> OctavoError:

@@ -1,8 +1,8 @@
 """Identifies the caller of a request by API key, by session cookie, or as a new visitor.
 
-Routes declare a parameter of type `ReadCaller`, `WriteCaller` or `AdminCaller`. A request without the required access
-is refused before the route runs. A first visit opens an anonymous session and creates an owner, the account to which
-the visitor's documents belong.
+Routes declare a parameter of type `ReadCaller`, `EditCaller`, `WriteCaller` or `AdminCaller`. A request without the
+required access is refused before the route runs. A first visit opens an anonymous session and creates an owner, the
+account to which the visitor's documents belong.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from uuid import UUID
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from octavo.core.errors import Forbidden, NotAllowed, Unauthenticated
-from octavo.database import Actor, act_as
+from octavo.core.errors import Forbidden, NotAllowed, NotFound, Unauthenticated
+from octavo.core.texts import mark
+from octavo.database import Actor, Viewer, act_as, allow_changes
 from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_key, read_session
+from octavo.owners.grants import require_changeable
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import group_address
 from octavo.web.http.security import bearer_key
 
 SESSION_COOKIE = "octavo_session"
 BROWSER_CHARACTERS = 200
+SOME_COLLECTIONS = mark("You have access to some collections of this account only.")
 
 
 # The browser's session ---------------------------------------------------------------------------------------------
@@ -80,7 +83,9 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
 def _act_as(request: Request, caller: Caller | None) -> None:
     """Attribute the actions of this request to its caller."""
     browser = "".join(one for one in request.headers.get("user-agent", "") if one.isprintable())[:BROWSER_CHARACTERS]
-    act_as(Actor((caller.user_id or caller.owner_id) if caller else None, caller.via if caller else "", browser))
+    viewer = Viewer(caller.owner_id, caller.user_id) if caller and caller.limited and caller.user_id else None
+    actor = (caller.user_id or caller.owner_id) if caller else None
+    act_as(Actor(actor, caller.via if caller else "", browser, viewer))
 
 
 async def _by_key(services: Services, key: str) -> Caller | None:
@@ -128,12 +133,56 @@ ReadCaller = Annotated[Caller, Depends(read)]
 
 
 async def write(caller: ReadCaller) -> Caller:
+    if caller.may_edit and caller.limited:
+        raise NotAllowed(SOME_COLLECTIONS)
     if not caller.may_write:
         raise NotAllowed
     return caller
 
 
 WriteCaller = Annotated[Caller, Depends(write)]
+
+
+# Path parameters that name something that limited members can change.
+CHANGEABLE = ("document", "highlight", "upload", "change")
+
+
+async def edit(request: Request, services: ServicesOf, caller: ReadCaller) -> Caller:
+    """Return the caller of a change of documents.
+
+    A limited member can change what the path names if it is in a collection that they can change. Ids in the body are
+    checked by a trigger, when the documents are changed.
+    """
+    if not caller.limited:
+        return await write(caller)
+    if not caller.may_edit:
+        raise NotAllowed
+    named = [(name, request.path_params[name]) for name in CHANGEABLE if name in request.path_params]
+    allow_changes()
+    async with services.database.transaction() as connection:
+        for thing, ident in named:
+            await require_changeable(connection, caller, thing, _as_id(ident))
+    return caller
+
+
+def _as_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound from None
+
+
+EditCaller = Annotated[Caller, Depends(edit)]
+
+
+async def read_all(caller: ReadCaller) -> Caller:
+    """Return the caller. Limited members are refused: the route is about the whole account."""
+    if caller.limited:
+        raise NotAllowed(SOME_COLLECTIONS)
+    return caller
+
+
+WholeCaller = Annotated[Caller, Depends(read_all)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
@@ -151,7 +200,7 @@ def still_acts_for(request: Request, services: Services, caller: Caller) -> Call
                 # Not renewed, because a new cookie cannot be sent in the middle of a response.
                 session = await read_session(connection, secret, renew=False)
                 now = session.caller if session else None
-        return now is not None and now.owner_id == caller.owner_id
+        return now is not None and (now.owner_id, now.limited) == (caller.owner_id, caller.limited)
 
     return check
 

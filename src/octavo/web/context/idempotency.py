@@ -121,7 +121,9 @@ def fingerprint_of(request: Request, caller: Caller, key: str) -> Fingerprint:
     boundary = options.get(b"boundary", b"") if kind == b"multipart/form-data" else b""
     name = request.headers.get("x-upload-filename", "")
     url = request.url
-    parts = [key, request.method, url.path, url.query, str(caller.user_id), kind.decode("latin-1"), name, ""]
+    # A person who was limited meanwhile does not get the response that they got before.
+    person = f"{caller.user_id} limited" if caller.limited else str(caller.user_id)
+    parts = [key, request.method, url.path, url.query, person, kind.decode("latin-1"), name, ""]
     return Fingerprint(parts, boundary)
 
 
@@ -235,7 +237,7 @@ async def idempotency_of(
     """
     # A visitor whose session was opened for this request.
     known: Caller | None = caller or getattr(request.state, "caller", None)
-    if idempotency_key is None or known is None or not known.may_write:
+    if idempotency_key is None or known is None or not known.may_edit:
         yield Idempotency(request, known, None)
         return
     slot = f"request {known.owner_id} {hash_token(idempotency_key).hex()}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
@@ -13,16 +14,17 @@ from pydantic import BaseModel, ValidationError
 
 from octavo.ai.models import uses_remote_model
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES
-from octavo.core.errors import BadInput, NoModel, TooLarge
+from octavo.core.errors import BadInput, NoModel, NotAllowed, TooLarge
 from octavo.core.settings import Settings
 from octavo.core.types import Extraction
 from octavo.extract.detect import detect
 from octavo.fetch import SystemResolver, parse_url, refuse_private_addresses
-from octavo.intake import Intake, IntakeLimits
+from octavo.intake import Intake, IntakeLimits, Outcome
 from octavo.intake.errors import InvalidExport
-from octavo.intake.upload_rows import NewUpload, intake_limits
+from octavo.intake.upload_rows import NewUpload, intake_limits, with_details
 from octavo.owners.callers import Caller
-from octavo.web.context.callers import WriteCaller
+from octavo.owners.grants import writable_collections
+from octavo.web.context.callers import EditCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import BESIDE_FILE_BYTES
 from octavo.web.http.problems import describe_validation_errors
@@ -32,7 +34,7 @@ def intake_of(services: ServicesOf) -> Intake:
     return Intake(services.database, services.bucket, detect)
 
 
-def limits_of(services: ServicesOf, caller: WriteCaller) -> IntakeLimits:
+def limits_of(services: ServicesOf, caller: EditCaller) -> IntakeLimits:
     return intake_limits(services.settings, anonymous=caller.is_anonymous)
 
 
@@ -46,6 +48,31 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
         raise TooLarge
     async for chunk in body:
         yield chunk
+
+
+async def as_member(services: Services, caller: Caller, upload: NewUpload) -> NewUpload:
+    """Return the upload with what a limited member must add to it. Uploads of others are returned unchanged.
+
+    The document gets a collection that the member can change: the named one, or the only one. It never becomes the
+    document with the same content, which the member may not see.
+    """
+    if not caller.limited:
+        return upload
+    named = str(upload.given.get("collection") or "")
+    async with services.database.connection() as connection:
+        known = await writable_collections(connection, caller)
+    if upload.version_of is None and named.lower() not in {name.lower() for name in known}:
+        if named or not known:
+            raise NotAllowed("You cannot add documents to this collection." if named else "You cannot add documents.")
+        if len(known) > 1:
+            raise BadInput(f"Name one of these collections: {', '.join(known)}.")
+        named = next(iter(known))
+    return replace(with_details(upload, collection=named, by=str(caller.user_id)), duplicates="new")
+
+
+def as_seen(caller: Caller, outcome: Outcome) -> Outcome:
+    """Return the outcome of an upload without the document with the same content, if the caller may not see it."""
+    return replace(outcome, duplicate_of=None) if caller.limited else outcome
 
 
 async def check_link(services: Services, upload: NewUpload) -> None:

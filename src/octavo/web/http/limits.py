@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import Context
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from uuid import UUID
@@ -188,7 +189,7 @@ class Slots:
             raise full
         self._held[key] += 1
         if self._keeping is None:
-            self._keeping = asyncio.create_task(self._keep())
+            self._keeping = asyncio.create_task(self._keep(), context=Context())
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from contextvars import Context
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -154,7 +155,8 @@ class Hub:
             if self._reading is None:
                 async with self.database.connection() as connection:
                     position = await latest_cursor(connection)
-                self._reading = asyncio.create_task(self._read(position))
+                # The reader serves all callers, so it must not act for the caller that happened to start it.
+                self._reading = asyncio.create_task(self._read(position), context=Context())
 
     def _leave(self, owner: UUID, subscription: Subscription) -> None:
         self._subscriptions[owner].discard(subscription)

@@ -18,7 +18,15 @@ from starlette.types import Receive, Scope, Send
 from octavo.core.errors import DatabaseUnavailable
 from octavo.core.http import EVENT_STREAM, write_event
 from octavo.database import is_cancelled
-from octavo.jobs.events import Cursor, Event, count_owner_events, is_known, latest_cursor, read_owner_events
+from octavo.jobs.events import (
+    Cursor,
+    Event,
+    count_owner_events,
+    is_known,
+    keep_seen,
+    latest_cursor,
+    read_owner_events,
+)
 from octavo.records.jobs import LiveEvent
 from octavo.web.http.protocol import DROP
 from octavo.web.live.hub import Hub, Subscription, TooFarBehind
@@ -45,12 +53,13 @@ def public_form(event: Event) -> LiveEvent:
 class Follower:
     """The account whose events are streamed, and the cursor to start after.
 
-    Without a cursor, only new events are sent.
+    Without a cursor, only new events are sent. A `limited` member gets only the events of documents that they see.
     """
 
     owner: UUID
     after: Cursor | None
     is_still_allowed: Callable[[], Awaitable[bool]]
+    limited: bool = False
 
 
 class EventStream(Response):
@@ -122,6 +131,9 @@ class EventStream(Response):
                     events = await subscription.take()
             except TimeoutError:
                 events = []
+            if events and self._follower.limited:
+                async with self._hub.database.connection() as connection:
+                    events = await keep_seen(connection, events)
             yield events
 
     async def _watch(self, subscription: Subscription) -> None:

@@ -59,6 +59,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "The conversion service refused the document.": "转换服务拒绝了文档。",
   "The database is not available.": "数据库不可用。",
   "The document does not have this page.": "文档没有此页。",
+  "The extension that handles this failed.": "负责处理的扩展失败。",
   "The extractor crashed on this file. Nothing else was affected.": "提取程序在此文件上崩溃。其他内容不受影响。",
   "The model provider failed.": "模型提供商出错。",
   "The model provider is not available.": "模型提供商不可用。",
@@ -159,7 +160,9 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "This folder does not contain a backup.": "此文件夹不包含备份。",
   "The stored data is inconsistent.": "存储的数据不一致。",
   "This address was paused or deleted.": "此地址已暂停或删除。",
+  "A group with this name already exists.": "已有同名的组。",
   "Enter the code from your authenticator app.": "请输入身份验证器应用的验证码。",
+  "Members with the role owner see all collections. Choose another role first.": "所有者角色的成员可以看到所有合集。请先选择其他角色。",
   "Set up an authenticator app first.": "请先设置身份验证器应用。",
   "Signing in with the provider failed.": "通过提供商登录失败。",
   "The sign-in provider could not be reached or sent an invalid response. Try again later.": "无法连接到登录提供商，或其发送了无效响应。请稍后重试。",
@@ -184,10 +187,10 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Method not allowed here.": "此处不允许该方法。",
   "Too many events since this cursor. Reload everything and continue with a new cursor.": "自此位置以来的事件太多。请重新加载全部内容，并使用新的位置继续。",
   "Too many open event streams. Close some pages or programs.": "打开的事件流太多。请关闭一些页面或程序。",
+  "Delete": "删除",
   "Remove": "移除",
   "Cancel": "取消",
   "Action": "操作",
-  "Delete": "删除",
   "Running again.": "正在重新运行。",
   "%(number)s document": [
     "%(number)s 个文档"
@@ -228,7 +231,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Failed for good": "最终失败",
   "Start again": "重新开始",
   "Discard “%(title)s”?": "放弃“%(title)s”？",
-  "The document will not be retried. The file is kept, and you can process it again.": "不会再重试该文档。文件会保留，您可以重新处理。",
+  "This document will not be retried automatically. Its file is kept, so you can process it again later.": "此文档不会自动重试。其文件会保留，您以后可以重新处理。",
   "This is the same file. Choose a different one.": "这是同一个文件。请选择其他文件。",
   "Trash": "回收站",
   "%(number)s document changed.": [

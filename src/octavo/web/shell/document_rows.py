@@ -53,6 +53,7 @@ KINDS = Texts(
         "vtt": "Captions",
         "srt": "Captions",
         "archive": "Archive",
+        "extension": "Extension",
         "doc": "DOC",
         "ppt": "PPT",
         "iwork": "iWork",
@@ -163,7 +164,11 @@ class Row:
 async def make_rows(
     connection: Connection, owner: UUID, documents: Sequence[Document], now: datetime, *, cards: bool = False
 ) -> list[Row]:
-    """Prepare documents for a list. A card shows a large picture or, if there is none, the beginning of the text."""
+    """Return the rows of a list of documents, with everything that the page shows about each document.
+
+    If `cards` is true, the rows are shown as cards, with a large picture or, if there is none, the beginning of the
+    text.
+    """
     unfinished = [one.process_id for one in documents if one.status != "completed"]
     jobs = await find_jobs(connection, owner, unfinished) if unfinished else {}
     openings = await _openings(connection, [one.id for one in documents if one.text_ready and not one.summary])

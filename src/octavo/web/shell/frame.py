@@ -23,8 +23,10 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.events import latest_cursor
 from octavo.jobs.views import find_jobs
 from octavo.owners import Caller
+from octavo.owners.grants import writable_collections
 from octavo.records.account import DocumentEstimate
 from octavo.records.analyses import Analysis
+from octavo.records.documents import Document
 from octavo.records.jobs import DOCUMENT_JOB, STEPS, JobView, Progress, stage_of
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
@@ -62,7 +64,8 @@ class Frame:
     `cursor`: the position after which live events start. `ring`: overall progress in percent. `working`: number of jobs
     in progress. `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite
     text. `imports`: whether imports are paused, or wait in the queue. `hundred_pages`: the estimated price of 100
-    pages. `views`: ids and names of saved views. `collections`: names of collections.
+    pages. `views`: ids and names of saved views. `collections`: names of collections. `writable`: names of the
+    collections that a limited member can change.
     """
 
     caller: Caller
@@ -82,6 +85,16 @@ class Frame:
     now: datetime
     views: list[tuple[str, str]]
     collections: list[str]
+    writable: frozenset[str] = frozenset()
+
+    @property
+    def may_add(self) -> bool:
+        """Whether the caller can add documents."""
+        return self.caller.may_write or bool(self.writable)
+
+    def may_change(self, document: Document) -> bool:
+        """Whether the caller can change a document. A limited member needs write access to its collection."""
+        return self.caller.may_write or document.collection in self.writable
 
     @property
     def ring(self) -> int:
@@ -112,7 +125,12 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
         now=counted["now"],
         views=[(ident, name) for ident, name in counted["views"]],
         collections=counted["collections"],
+        writable=frozenset(await writable_collections(connection, caller)) if _may_edit_some(caller) else frozenset(),
     )
+
+
+def _may_edit_some(caller: Caller) -> bool:
+    return caller.limited and caller.may_edit
 
 
 async def load_dock(connection: Connection, owner: UUID, now: datetime) -> list[DockItem]:

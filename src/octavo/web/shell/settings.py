@@ -6,7 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from octavo.core.errors import NotAllowed
 from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
+from octavo.web.context.callers import SOME_COLLECTIONS
 from octavo.web.shell.frame import Frame, FrameFor
 from octavo.web.shell.templates import back_to, render
 
@@ -15,6 +18,7 @@ SettingsFrame = Annotated[Frame, Depends(FrameFor("settings"))]
 # Name, icon, and whether visitors without an account see it.
 ROOMS: dict[str, tuple[str, str, bool]] = {
     "account": (mark("Account"), "person", True),
+    "access": (mark("Groups and access"), "person", False),
     "keys": (mark("API keys"), "key", False),
     "shares": (mark("Shared links"), "link", False),
     "sources": (mark("Sources"), "download", False),
@@ -33,8 +37,10 @@ ROOMS: dict[str, tuple[str, str, bool]] = {
     "appearance": (mark("Appearance"), "theme", True),
 }
 FOR_ADMINISTRATORS = frozenset({"users"})
-FOR_OWNERS = frozenset({"audit"})
+FOR_OWNERS = frozenset({"access", "audit"})
 FOR_MEMBERS = frozenset({"shares"})
+# Pages about the person. Limited members see only these, because the others are about the whole account.
+FOR_LIMITED = frozenset({"account", "second_factor", "keys", "appearance"})
 # Messages after a change. The address contains a key of this table, so that links cannot show any other text.
 SAID = Texts(
     {
@@ -47,7 +53,13 @@ SAID = Texts(
         "share_revoked": "Link revoked. It no longer works.",
         "owner": "Switched to another owner.",
         "added": "Member added.",
-        "role": "Role changed.",
+        "role": "Member changed.",
+        "group": "Group created. Add members to it.",
+        "group_deleted": "Group deleted. Its grants were withdrawn.",
+        "joined": "Added to the group.",
+        "left": "Removed from the group.",
+        "granted": "Access granted.",
+        "grant_withdrawn": "Access withdrawn. It ends with the next request.",
         "removed": "Member removed.",
         "revoked": "API key revoked.",
         "paused": "Paused. No more events will be sent.",
@@ -92,6 +104,10 @@ def show(request: Request, room: str, frame: Frame, status: int = 200, **values:
     hidden = frozenset[str]() if caller.is_admin else FOR_ADMINISTRATORS
     hidden |= frozenset[str]() if caller.may_manage else FOR_OWNERS
     hidden |= frozenset[str]() if caller.may_write else FOR_MEMBERS
+    if caller.limited:
+        if room not in FOR_LIMITED:
+            raise NotAllowed(_(SOME_COLLECTIONS))
+        hidden |= ROOMS.keys() - FOR_LIMITED
     seen = ROOMS.keys() - hidden
     rooms = {name: row for name, row in ROOMS.items() if name in seen and (row[2] or not caller.is_anonymous)}
     values |= {"room": room, "rooms": rooms, "said": SAID.get(values.get("said", ""))}

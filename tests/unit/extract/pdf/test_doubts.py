@@ -134,3 +134,34 @@ def test_coloured_words_of_a_program_are_not_a_drawing() -> None:
     assert find_figures(PageContent(1, 300.0, 300.0, tuple(lines), tuple(shades), ()), []) == ()
     moved = [one._replace(box=one.box._replace(top=one.box.top + 150, bottom=one.box.bottom + 150)) for one in shades]
     assert find_figures(PageContent(1, 300.0, 300.0, tuple(lines), tuple(moved), ()), []) != ()
+
+
+def test_a_caption_without_a_table_is_marked() -> None:
+    words = [block(text) for text in ("Name of the ship", "invt Inverse", "sump Uniform", "sumz Normal")]
+    caption = block("Table 1: Methods", RegionKind.CAPTION)
+    assert doubts(blocks=(*words[:3], caption, *words)) == ["A table may have wrong rows or columns."]
+    found = PageBlock(BlockKind.TABLE, "| a | b |", AREA)
+    assert doubts(blocks=(*words[:2], found, caption, *words)) == []
+
+
+def test_rows_outside_tables_are_marked_but_not_tables_of_contents() -> None:
+    rows = [block(text, RegionKind.TABLE) for text in ("Pos Name Price", "Art no net", "Sum paid due")]
+    assert doubts(blocks=tuple(rows)) == ["A table may have wrong rows or columns."]
+    contents = [
+        block(text, RegionKind.TABLE) for text in ("Quays 3", "Ships 4", "Notes ix", "number call () [Function]")
+    ]
+    assert doubts(blocks=tuple(contents)) == []
+
+
+def test_many_short_labels_at_many_places_are_marked() -> None:
+    def label(text: str, left: float) -> PageBlock:
+        return PageBlock(BlockKind.PARAGRAPH, text, Box(left, 100.0 + left, left + 40, 110.0 + left), 10.0)
+
+    diagram = tuple(label(f"set the valve {number}", 50.0 * number) for number in range(9))
+    assert doubts(blocks=diagram) == ["The columns on this page may be in the wrong order."]
+    assert doubts(blocks=tuple(label(f"part of {number}", 50.0) for number in range(9))) == []
+
+
+def test_a_value_beside_the_heading_of_another_column_is_marked() -> None:
+    assert doubts(table("Invoice Date | 11/03/2017 | Sales Contact", "Terms | 30 days | Ann Lee", "Ref. | C8 | 0472"))
+    assert not doubts(table("Year | 1990 | 1992", "Coffee | 0.32 | 0.27", "Tea | 0.11 | 0.12"))

@@ -56,3 +56,10 @@ def test_a_short_line_between_two_words_is_an_underscore() -> None:
     line = filled(75.2, 108, 78.8, 108.6, curved=False)
     assert texts(run("ocean name here", 50, 100), line) == ["ocean_name here"]
     assert texts(run("ocean name here", 50, 100), filled(50, 110, 58, 110.6, curved=False)) == ["ocean name here"]
+
+
+def test_empty_squares_before_labels_are_check_boxes() -> None:
+    squares = [Shape(Box(54, 100 + 14 * row, 64, 110 + 14 * row), False, True, False, None) for row in range(3)]
+    assert texts(*lines(), *squares).count("☐") == 3
+    assert "☐" not in texts(*lines(), squares[0])
+    assert "☐" not in texts(*lines(), *squares, *(run("x", 56, 100 + 14 * row) for row in range(3)))

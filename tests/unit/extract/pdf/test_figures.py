@@ -278,3 +278,49 @@ def test_thick_lines_around_a_table_are_no_drawing() -> None:
     shapes = tuple(Shape(box, filled=False, stroked=True, curved=False, colour=None) for box in lines)
     cells = [run("1,250", left, top) for left in (100, 200, 300) for top in (110, 140, 170)]
     assert kinds(page(*cells, shapes=shapes)) == []
+
+
+def test_labels_that_only_lines_connect_belong_to_the_figure_above_its_caption() -> None:
+    text = [run(SENTENCE, 60, 80), run(SENTENCE, 60, 92)]
+    labels = [
+        run("activateAllRows", 80, 140),
+        run("loadEveryColumn", 260, 120),
+        run("deactivateEveryRowAgain", 260, 160),
+    ]
+    links = tuple(
+        Shape(Box(160, 125 + 10 * at, 255, 145 + 10 * at), filled=False, stroked=True, curved=False, colour=None)
+        for at in range(4)
+    )
+    caption = run("Figure 14: Calls between the routines of this program", 80, 200)
+    (area,) = find_captioned(page(*text, *labels, caption, run(SENTENCE, 60, 240), shapes=links), (), ())
+    assert area.box == Box(80, 120, 375, 175)
+
+
+def test_the_shaded_cells_of_a_table_in_many_parts_are_not_a_drawing() -> None:
+    cells = [
+        bar(100 + 80 * column + left, 100 + 30 * row, width, 30)
+        for column in range(4)
+        for row in range(2)
+        for left, width in ((0, 5), (5, 70), (75, 5))
+    ]
+    words = [run("Ballots cast", 110 + 80 * column, 110 + 30 * row) for column in range(4) for row in range(2)]
+    assert kinds(page(*words, shapes=tuple(cells))) == []
+
+
+def test_the_title_of_an_axis_below_a_chart_belongs_to_the_chart() -> None:
+    bars = tuple(bar(120 + 40 * number, 300 - 20 * number, 20, 40 + 20 * number) for number in range(6))
+    numbers = [run(str(10 * number), 120 + 40 * number, 345) for number in range(6)]
+    (area,) = find_figures(page(*numbers, run("Age group", 228, 375), run(SENTENCE, 60, 600), shapes=bars), ())
+    assert area.box.bottom == 385
+
+
+def test_a_framed_table_beside_a_picture_is_not_part_of_the_picture() -> None:
+    frame = Shape(Box(300, 100, 520, 400), filled=False, stroked=True, curved=False, colour=None)
+    rows = [run(text, left, 250 + 20 * row) for row in range(5) for left, text in ((310, "Licence"), (420, "free"))]
+    (area,) = find_figures(page(*rows, run(SENTENCE, 60, 600), shapes=(frame,)), [Box(350, 110, 470, 230)])
+    assert area.box == Box(350, 110, 470, 230)
+
+
+def test_items_of_a_list_with_symbols_are_not_formulas() -> None:
+    item, words = run("• i = 1 or j = 1", 80, 120, font="CMMI10"), run(SENTENCE, 60, 80)
+    assert kinds(page(words, item, run(SENTENCE, 60, 160))) == []

@@ -311,3 +311,21 @@ def test_amounts_below_headings_in_one_cell_make_a_page_unsure() -> None:
     lines = [Box(60, y, 420, y) for y in (95, 130, 158, 175)] + [Box(x, 95, x, 175) for x in (60, 190, 310, 420)]
     runs = tuple(run(text, left, top) for left, top, text in texts if text)
     assert lay_out(PageContent(1, 595.0, 842.0, runs, (), tuple(lines))).unsure
+
+
+def test_a_drawn_line_ends_an_item() -> None:
+    items = [*row(HEADER, 100), *row({70: "1", 120: "A1", 190: "Lime", 340: "2.00", 400: "3", 490: "6.00"}, 120)]
+    items += row({190: "Ordered by Ann"}, 150) + row(
+        {70: "2", 120: "A2", 190: "Sand", 340: "1.00", 400: "5", 490: "5.00"}, 165
+    )
+    rule = Box(60.0, 163.0, 540.0, 163.0)
+    for lines, place in (((), 2), ((Box(60.0, 115.0, 540.0, 115.0), rule), 1)):
+        (table,) = find_item_tables(PageContent(1, 595.0, 842.0, tuple(items), (), lines))
+        assert "Ordered by Ann" in table.grid[place][2]
+
+
+def test_values_that_begin_with_a_colon_are_not_a_table() -> None:
+    labels = [("Order", "B123"), ("Delivery note", "L8765"), ("Date of delivery", "05.08.2018"), ("Currency", "EUR")]
+    runs = [one for at, (name, value) in enumerate(labels) for one in row({60: name, 220: f": {value}"}, 100 + 13 * at)]
+    (found,) = layout(runs).blocks
+    assert found.text.split("\n") == [f"{name} : {value}" for name, value in labels]

@@ -241,3 +241,42 @@ def test_paragraphs_of_two_lines_are_prose() -> None:
     short = replace(prose(60), text=text, lines=2)
     assert not is_form([page(short, replace(short, box=Box(60.0, 120.0, 500.0, 150.0)))])
     assert is_form([page(replace(short, text="Ada Example Limited of the Upper Quay " * 3))])
+
+
+def test_the_term_of_a_definition_is_not_a_heading() -> None:
+    definition = replace(prose(112), box=Box(84.0, 112.0, 500.0, 162.0))
+    assert found(prose(20), line("--quiet", 100, bold=True), definition) == []
+    assert found(prose(20), line("Quiet harbours", 100, bold=True), prose(112)) == ["Quiet harbours"]
+
+
+def test_the_title_below_the_number_of_a_table_is_a_caption() -> None:
+    label = replace(line("Table 1.", 100), region=RegionKind.CAPTION)
+    assert found(prose(20), label, line("Ships by age of their owners", 111, 12.0, bold=True), prose(130)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("matrix_create — Creates a matrix from numbers", 14.0), ("The result of one run.", 14.0), ("§ 4 Landing.", 9.0)],
+)
+def test_names_of_functions_large_sentences_and_paragraph_signs_are_headings(text: str, size: float) -> None:
+    assert found(prose(20), line(text, 100, size, bold=True), prose(130)) == [text]
+
+
+def test_a_sentence_that_begins_with_a_letter_and_lines_of_contents_are_not_headings() -> None:
+    assert found(prose(20), line("A facility has to report if:", 100, 11.0, bold=True), prose(130)) == []
+    contents = line("4.2 Notes on quays 6\n4.3 Ships 6", 100, bold=True)
+    assert found(prose(20), contents, prose(130)) == []
+
+
+def test_bookmarks_of_one_level_for_headings_of_three_sizes_do_not_set_levels() -> None:
+    sizes = (24.0, 18.0, 14.0, 18.0)
+    pages = [
+        page(prose(20), *(line(f"Quay of {size}", 100 + 40 * at, size) for at, size in enumerate(sizes)), prose(300))
+    ]
+    marked = {Place(0, at): 1 for at in range(1, 5)}
+    assert list(heading_levels(pages, 10.0, marked, ()).values()) == [1, 1, 2, 1]
+
+
+def test_names_below_a_centred_title_are_not_a_heading() -> None:
+    title = line("Simulating mutations", 40, 17.0, left=200)
+    assert found(title, line("Julian Zhou and Ann Lee", 70, 12.0, left=216), prose(130)) == ["Simulating mutations"]

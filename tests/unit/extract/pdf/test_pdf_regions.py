@@ -10,7 +10,7 @@ import pytest
 
 from octavo.extract.extracted import BlockKind, Box, Quality, RegionKind
 from octavo.extract.pdf.columns import find_columns, segments_in
-from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run, with_right_weights
+from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word, text_run, with_right_sizes, with_right_weights
 from octavo.extract.pdf.letters import (
     Vocabulary,
     is_garbled,
@@ -530,8 +530,8 @@ def test_a_side_column_with_a_table_stays_together() -> None:
     found = [block.text for block in lay_out(page).blocks]
     assert found[0] == " ".join(WIDE)
     assert "Size" in " ".join(found[1:4])
-    assert "mason." in " ".join(found[1:4])
-    assert found[4:] == [" ".join(WIDE)] * 3
+    assert "mason." in " ".join(found[1:5])
+    assert found[5:] == [" ".join(WIDE)] * 3
 
 
 def test_words_above_a_typed_rule_at_the_upper_edge_are_a_header() -> None:
@@ -676,3 +676,130 @@ def test_a_numbered_heading_at_the_top_of_a_page_is_no_header() -> None:
     assert blocks([*head, *body])[0].region is RegionKind.BODY
     far = [run("42", 60, 60, 12.0, bold=True), run("Fuel of the harbour", 300, 60, 12.0, bold=True)]
     assert blocks([*far, *body])[0].region is RegionKind.HEADER
+
+
+def test_the_true_size_of_scaled_letters_is_used_but_not_that_of_stretched_ones() -> None:
+    scaled, stretched = item("Lime", 12.0), item("Lime", 12.0)
+    scaled.font_size, scaled.font_height = 16.0, 12.0
+    stretched.font_size, stretched.font_height = 10.0, 10.3
+    sizes = [found.size for one in (scaled, stretched) if (found := text_run(one))]
+    assert sizes == [12.0, 10.0]
+
+
+def test_a_line_that_begins_with_the_small_number_of_a_note_has_the_size_of_its_letters() -> None:
+    note = run("Lime is slaked in a pit", 60, 700, 9.0)
+    mark = Word(54, 699, 58, 704, "7")
+    small = note._replace(text=f"7 {note.text}", size=5.0, words=(mark, *note.words))
+    other = run("that is dug one year before", 60, 713, 9.0)
+    assert [one.size for one in with_right_sizes((small, other))] == [9.0, 9.0]
+
+
+def test_the_arguments_of_a_program_below_its_bracket_are_not_a_column() -> None:
+    code = [run("error create(matrix *m,", 60, 100, font="Courier"), run("const real *r);", 320, 113, font="Courier")]
+    terms = [run("m: Pointer to a matrix that was not filled before,", 60, 140 + 26 * one) for one in range(4)]
+    found = texts([*code, *terms])[0]
+    assert found.split() == ["```", "error", "create(matrix", "*m,", "const", "real", "*r);", "```"]
+
+
+def test_wide_spaces_after_two_sentences_are_not_a_gutter() -> None:
+    title = [run("AMC", 60, 100), run("SAMPLE TEST", 420, 100)]
+    first = [
+        run("For this test no option of the package is used here.", 70, 126),
+        run("Page marks are printed", 340, 126),
+    ]
+    found = texts([*title, *first, *lines(WIDE, 60, 139)])
+    assert found[1].startswith("For this test no option of the package is used here. Page marks are printed Lime")
+
+
+def test_the_output_of_a_program_stays_code_and_is_neither_a_table_nor_columns() -> None:
+    rows = ["[1,] 17 5.0 1.9 211", "[2,] 18 5.1 1.8 212", "[3,] 19 5.2 1.7 213", "[4,] 20 5.3 1.6 214"]
+    output = [
+        run(cell, 60 + 60 * column, 200 + PITCH * row, font="Courier")
+        for row, text in enumerate(rows)
+        for column, cell in enumerate(text.split())
+    ]
+    found = blocks([*lines(WIDE, 60, 100), *output, *lines(WIDE, 60, 300)])
+    assert [block.kind for block in found] == [BlockKind.PARAGRAPH, BlockKind.CODE, BlockKind.PARAGRAPH]
+
+
+def test_a_sentence_continues_in_a_few_monospaced_lines() -> None:
+    names = "integer, numeric, character, factor, date, posix, list, frame, matrix, complex"
+    typed = [run(names, 60, 126, font="Courier"), run(f"raw, {names}", 60, 139, font="Courier")]
+    sentence = [*lines(WIDE[:2], 60, 100), *typed, *lines(["and so on, until the wall was begun in spring."], 60, 152)]
+    (found,) = texts(sentence)
+    assert f"crumbles in {names} raw" in found
+
+
+def test_typed_rules_are_separate_and_not_list_items() -> None:
+    stars = run("* * * * *", 60, 126)
+    assert texts([*lines(["The harbour", "book"], 60, 100), stars, *lines(WIDE, 60, 139)])[1] == "* * * * *"
+
+
+def test_labels_in_a_paragraph_begin_lines() -> None:
+    rows = [
+        "Status row: a green check beside it, and the words that it is verified.",
+        "Card row: a green check, and the name of the firm that we all trust here.",
+    ]
+    last = "Both are only green because all signatures of this document are verified"
+    (found,) = texts(lines([*rows, last], 60, 100))
+    assert found == f"{rows[0]}\n{rows[1]} {last}"
+
+
+def test_a_company_at_the_end_of_a_line_does_not_end_a_paragraph() -> None:
+    (found,) = texts(lines(["Amber Web Services, Inc.", "410 Terry Ave North", "Seattle, WA 98109"], 60, 100))
+    assert found.split("\n") == ["Amber Web Services, Inc.", "410 Terry Ave North", "Seattle, WA 98109"]
+
+
+def test_telephone_numbers_and_addresses_of_the_web_keep_their_lines() -> None:
+    (found,) = texts(lines(["fon (555) 23 78 -0", "fax (555) 23 78 -51"], 60, 100))
+    assert found == "fon (555) 23 78 -0\nfax (555) 23 78 -51"
+
+
+def test_a_value_of_two_lines_beside_a_label_is_one_value() -> None:
+    rows = [run("Number:", 60, 100), run("549910", 250, 100), run("Amber Barges", 250, 122), run("Name:", 60, 133)]
+    rows += [run("and Sons", 250, 133), run("Town:", 60, 160), run("Rome", 250, 160)]
+    (found,) = texts(rows)
+    assert found.split("\n") == ["Number: 549910", "Name: Amber Barges and Sons", "Town: Rome"]
+
+
+def test_a_page_number_beside_other_text_and_a_slanted_stamp_are_not_in_the_text() -> None:
+    number = run("Page 1/1", 280, 770)
+    stamp = run("DRAFT", 200, 300, 80.0)._replace(rotation=48.0)
+    account = lines(["IBAN DE88 2008 0000", "BIC COBADEFF", "Account holder: Max Sample"], 430, 750)
+    shown = [one.text for one in blocks([*lines(WIDE, 60, 100), number, *account, stamp]) if one.region not in EDGES]
+    assert not any("Page 1/1" in text or "DRAFT" in text for text in shown)
+
+
+EDGES = {RegionKind.HEADER, RegionKind.FOOTER}
+
+
+def test_a_line_that_ends_a_sentence_at_the_edge_of_an_abstract_does_not_end_the_paragraph() -> None:
+    abstract = ["Barges that carry gravel to an island at dawn leave the quay with the tide.", *["x" * 75] * 5]
+    found = texts([*lines(abstract, 90, 100), *lines(["y" * 90] * 6, 60, 200)])
+    assert found == [" ".join(abstract), " ".join(["y" * 90] * 6)]
+
+
+def test_braces_in_another_font_between_lines_of_code_are_code() -> None:
+    code = [
+        run(text, 60, 100 + PITCH * row, font="Courier")
+        for row, text in enumerate(["int main(void)", "", "return 0;"])
+        if text
+    ]
+    (found,) = texts([*code, run("{", 60, 113, font="CMSY10"), run("}", 60, 139, font="CMSY10")])
+    assert found == "```\nint main(void)\n{\nreturn 0;\n}\n```"
+
+
+def test_the_dots_before_page_numbers_are_left_out() -> None:
+    (found,) = texts(
+        lines(["Ships and quays..............................4", "Notes on lime . . . . . . . . . . . 12"], 60, 100)
+    )
+    assert found == "Ships and quays 4\nNotes on lime 12"
+
+
+def test_functions_with_what_they_do_are_separate_paragraphs() -> None:
+    rows = [
+        "extent(dx, dy): extent of the box in the direction that is given by two numbers here",
+        "point(x, y): distance",
+    ]
+    functions = [run(text, 60, 100 + 18 * at) for at, text in enumerate(rows)]
+    assert texts([*functions, *lines(WIDE, 60, 300)])[:2] == rows

@@ -450,3 +450,20 @@ def test_cells_with_the_same_middle_are_one_row_whatever_their_number_of_lines()
     last = [(60, 165, "Size"), (160, 165, "3"), (260, 165, "4")]
     table = only(find_tables(page([*head, *two, *last], lines)))
     assert table.grid == (("Metric", "Fast", "Slow"), ("Speed (pages)", "120", "90"), ("Size", "3", "4"))
+
+
+def test_rows_above_and_below_the_lines_belong_to_a_table_with_one_upright_line() -> None:
+    texts = [[f"/usr/afs/{name}", "drwxr-x"] for name in ("a", "backup", "bin", "db", "etc")]
+    lines = [*across([114, 128, 142, 156], 90, 500), *down([300], 98, 172)]
+    (table,) = find_tables(page(rows_of(texts, (100, 310)), lines))
+    assert [list(row) for row in table.grid] == texts
+
+
+def test_lines_of_text_between_drawn_lines_are_one_row() -> None:
+    texts = [(100, 100, "Name"), (200, 100, "Type"), (200, 116, "of ship"), (300, 100, "Notes")]
+    texts += [
+        (x, 140 + 20 * row, f"{text} {row}") for row in range(4) for x, text in ((100, "a"), (200, "b"), (300, "c"))
+    ]
+    lines = [*across([95, 132, 155, 175, 195, 215], 90, 400), *down([90, 190, 290, 400], 95, 215)]
+    (table,) = find_tables(page(texts, lines))
+    assert (table.grid[0], table.sure) == (("Name", "Type of ship", "Notes"), True)

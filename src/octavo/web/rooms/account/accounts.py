@@ -102,7 +102,7 @@ async def needs_code(services: Services, user_id: UUID) -> bool:
 
 
 async def use_code(request: Request, services: Services, user_id: UUID, email: str, code: str) -> None:
-    """Check a code of the second factor. Wrong codes are limited like wrong passwords."""
+    """Check a code of the second factor. The number of attempts is limited, as for passwords."""
     address, name = address_of(request), f"second factor of {email}"
     await services.limits.sign_ins.begin(name, address)
     async with services.database.transaction() as connection:
@@ -111,7 +111,7 @@ async def use_code(request: Request, services: Services, user_id: UUID, email: s
 
 
 def reveal_with(services: Services) -> Callable[[str], str | None]:
-    """Return the function that decrypts the secrets of authenticator apps."""
+    """Return a function that decrypts the secrets of authenticator apps."""
     seal = KeySeal(services.own_settings)
     return lambda sealed: seal.open(SealedKey(sealed, ""))
 
@@ -123,7 +123,7 @@ async def _verify_email(request: Request, services: Services, email: str, passwo
 
 
 async def sign_out(request: Request, services: Services, caller: Caller | None) -> None:
-    """End the session of this browser. An anonymous visitor loses access to their documents."""
+    """End the session of this browser. A visitor without an account loses access to their documents."""
     if caller and caller.via == "key":
         raise NotAllowed(_("API keys cannot sign out. Revoke the key instead."))
     async with services.database.transaction() as connection:
@@ -147,6 +147,17 @@ async def change_password(
         await accounts.change_password(connection, account, password_hash, keeping=session_secret(request) or "")
 
 
+async def check_password(request: Request, services: Services, person: UUID, password: SecretStr) -> None:
+    """Check the password of a signed-in person again. A person who only signs in with a provider has none.
+
+    Raises `WrongCredentials`, or `TooFast` after too many wrong passwords.
+    """
+    async with services.database.connection() as connection:
+        account = await read_account(connection, person)
+    if account is None or account.password_hash is not None:
+        await _verify(request, services, account.email if account else "", account, password)
+
+
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
     """Switch this browser to another account (owner) of which the person is a member."""
     secret = session_secret(request) or ""
@@ -168,6 +179,7 @@ async def describe(connection: Connection, caller: Caller) -> Me:
         admin=caller.is_admin,
         owners=await list_owners(connection, caller.user_id) if caller.user_id else [],
         note=_(ONLY_THIS_BROWSER) if caller.is_anonymous else None,
+        limited=caller.limited,
     )
 
 

@@ -140,19 +140,24 @@ class NewMemberRequest(BaseModel):
 
     email: Email
     role: Role = "member"
+    limited: bool = False
 
 
-class RoleRequest(BaseModel):
+class MemberEdit(BaseModel):
+    """Changes of a member. Only the fields that are sent are changed."""
+
     model_config = ConfigDict(extra="forbid")
 
-    role: Role
+    role: Role | None = None
+    limited: bool | None = None
 
 
 @members_router.get("", responses=problems(401))
 async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member]:
-    """List the members of the current account."""
+    """List the members of the current account. A limited member sees only themselves."""
     async with services.database.connection() as connection:
-        return Page(await members.list_members(connection, caller.owner_id), None)
+        everybody = await members.list_members(connection, caller.owner_id)
+    return Page([one for one in everybody if not caller.limited or one.user_id == caller.user_id], None)
 
 
 @members_router.post("", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
@@ -161,15 +166,25 @@ async def add_member(
 ) -> Member:
     """Add a member by the email address of an existing account."""
     async with services.database.transaction() as connection:
-        added = await members.add_member(connection, caller, wanted.email, wanted.role)
+        added = await members.add_member(connection, caller, wanted.email, wanted.role, limited=wanted.limited)
         return await idempotency.keep(connection, added)
 
 
 @members_router.patch("/{user}", responses=problems(400, 401, 403, 404, 409, 422))
-async def change_role(services: ServicesOf, caller: KnownCaller, user: UUID, wanted: RoleRequest) -> Member:
-    """Change the role of a member. The change takes effect with their next request."""
+async def edit_member(services: ServicesOf, caller: KnownCaller, user: UUID, wanted: MemberEdit) -> Member:
+    """Change the role of a member, or whether they see only granted collections. Takes effect with their next request.
+
+    A member who becomes limited loses the shared links that they created.
+    """
     async with services.database.transaction() as connection:
-        return await members.change_role(connection, caller, user, wanted.role)
+        await members.lock_members(connection, caller)
+        if wanted.role is not None:
+            await members.change_role(connection, caller, user, wanted.role)
+        if wanted.limited is not None:
+            await members.limit_member(connection, caller, user, limited=wanted.limited)
+        changed = await members.show_member(connection, caller, user)
+    services.live.recheck(caller.owner_id)
+    return changed
 
 
 @members_router.delete("/{user}", status_code=204, responses=problems(401, 403, 404, 409, 422))

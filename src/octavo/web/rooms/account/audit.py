@@ -112,7 +112,7 @@ def _cells(one: AuditEntry) -> tuple[str, ...]:
 
 
 def _line(cells: tuple[str, ...]) -> str:
-    """Write a row. Text that a spreadsheet would run as a formula gets an apostrophe."""
+    """Write a row of the CSV file. Text that a spreadsheet would run as a formula is preceded by an apostrophe."""
     written = io.StringIO()
     csv.writer(written).writerow([f"'{one}" if one[:1] in {"=", "+", "-", "@", "\t", "\r"} else one for one in cells])
     return written.getvalue()

@@ -1,4 +1,7 @@
-"""Mail with one-time links. It is sent directly, because the links must not be stored, not even in a job."""
+"""Sends mails with one-time links.
+
+The mails are sent immediately and not by a job, because the links must not be stored.
+"""
 
 from __future__ import annotations
 

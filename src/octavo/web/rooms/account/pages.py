@@ -12,10 +12,13 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound, WeakPassword, WrongCredentials
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
-from octavo.owners import Scope, callers, members
+from octavo.database import Connection
+from octavo.owners import Caller, Scope, callers, members
 from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
+from octavo.owners.errors import OwnerSeesAll
 from octavo.owners.identities import list_identities
 from octavo.owners.invitations import list_invitations
+from octavo.owners.members import Member
 from octavo.owners.second_factor import read_second_factor
 from octavo.owners.sessions import list_sessions
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, session_secret
@@ -23,7 +26,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.languages import LANGUAGE_COOKIE, LANGUAGES, language_cookie
 from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
-from octavo.web.rooms.account.api import NewKeyRequest, NewMemberRequest, PasswordChange, RoleRequest
+from octavo.web.rooms.account.api import MemberEdit, NewKeyRequest, NewMemberRequest, PasswordChange
 from octavo.web.shell.forms import Back, Question, ask, local_path, read_form
 from octavo.web.shell.frame import Frame
 from octavo.web.shell.settings import SettingsFrame, show
@@ -31,6 +34,7 @@ from octavo.web.shell.templates import THEME_COOKIE, THEMES, back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/account")
 Field = Annotated[str, Form(max_length=2000)]
+Sees = Annotated[Literal["all", "granted"], Form()]
 WRONG = Texts(
     {
         "password": "This password is too long.",
@@ -58,7 +62,7 @@ async def show_account(
     async with services.database.connection() as connection:
         more: dict[str, Any] = {
             "me": await accounts.describe(connection, caller),
-            "people": [] if caller.is_anonymous else await members.list_members(connection, caller.owner_id),
+            "people": await _list_people(connection, caller),
             "identities": await list_identities(connection, person) if person else [],
             "factor": await read_second_factor(connection, person) if person else None,
             "invitations": await list_invitations(connection, caller) if caller.may_manage else [],
@@ -69,6 +73,11 @@ async def show_account(
     more |= {"provider": settings.oidc_label if settings.oidc_issuer else None, "browser_name": browser_name}
     more |= {"open": settings.sign_up, "least": LEAST_CHARACTERS}
     return show(request, "account", frame, status, **more, **values)
+
+
+async def _list_people(connection: Connection, caller: Caller) -> list[Member]:
+    hidden = caller.is_anonymous or caller.limited
+    return [] if hidden else await members.list_members(connection, caller.owner_id)
 
 
 BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl", "python")
@@ -122,32 +131,47 @@ async def act_for(
 
 @router.post("/members")
 async def add_member(
-    request: Request, services: ServicesOf, frame: SettingsFrame, email: Field = "", role: Field = "member"
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    email: Field = "",
+    role: Field = "member",
+    sees: Sees = "all",
 ) -> Response:
-    wanted, wrong = read_form(NewMemberRequest, {"email": email, "role": role}, WRONG)
+    given = {"email": email, "role": role, "limited": sees == "granted"}
+    wanted, wrong = read_form(NewMemberRequest, given, WRONG)
     status = 422
     if wanted:
         try:
             async with services.database.transaction() as connection:
-                await members.add_member(connection, frame.caller, wanted.email, wanted.role)
+                await members.add_member(connection, frame.caller, wanted.email, wanted.role, limited=wanted.limited)
             return back_to("/settings/account?said=added#members")
-        except (NotFound, AlreadyMember) as error:
+        except (NotFound, AlreadyMember, OwnerSeesAll) as error:
             wrong, status = {"email": error.detail or error.title}, error.status
     return await show_account(request, services, frame, status, wrong=wrong, email=email)
 
 
 @router.post("/members/{user}/role")
 async def change_role(
-    request: Request, services: ServicesOf, frame: SettingsFrame, user: UUID, role: Field = ""
+    request: Request,
+    services: ServicesOf,
+    frame: SettingsFrame,
+    user: UUID,
+    role: Field = "",
+    sees: Annotated[Literal["all", "granted"] | None, Form()] = None,
 ) -> Response:
-    wanted, wrong = read_form(RoleRequest, {"role": role}, WRONG)
+    """Change the role of a member, and what the member sees. An owner always sees everything."""
+    wanted, wrong = read_form(MemberEdit, {"role": role}, WRONG)
     status = 422
-    if wanted:
+    if wanted and wanted.role:
         try:
             async with services.database.transaction() as connection:
                 await members.change_role(connection, frame.caller, user, wanted.role)
+                if sees is not None:
+                    await members.limit_member(connection, frame.caller, user, limited=sees == "granted")
+            services.live.recheck(frame.caller.owner_id)
             return back_to("/settings/account?said=role#members")
-        except LastOwner as error:
+        except (LastOwner, OwnerSeesAll) as error:
             wrong, status = {"role": error.title}, error.status
     return await show_account(request, services, frame, status, wrong=wrong)
 

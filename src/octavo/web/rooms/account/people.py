@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.core.settings import Settings
 from octavo.owners import Caller, Role, account_links, invitations
 from octavo.owners.accounts import find_account
+from octavo.owners.invitations import DEFAULT_DAYS, MOST_DAYS
 from octavo.records.account import NewInvitation
 from octavo.web.context.callers import address_of
 from octavo.web.context.services import Services
+from octavo.web.http.parameters import WHOLE, Email
 from octavo.web.rooms.account.mail import mail_link, public_address
 
 INVITED = "You are invited to a document library. Open this link to join. It works once, until {day}."
@@ -30,13 +34,22 @@ def reset_path(token: str) -> str:
     return f"/reset-password?{urlencode({'token': token})}"
 
 
-async def invite(
-    request: Request, services: Services, caller: Caller, email: str, role: Role, days: int
-) -> NewInvitation:
+class NewInvitationRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    email: Email
+    role: Role = "member"
+    limited: bool = False
+    expires_in_days: Annotated[int, Field(ge=1, le=MOST_DAYS), WHOLE] = DEFAULT_DAYS
+
+
+async def invite(request: Request, services: Services, caller: Caller, wanted: NewInvitationRequest) -> NewInvitation:
     """Create an invitation, and send it by mail if a mail server is set up."""
     await services.limits.admit_invitation(caller)
     async with services.database.transaction() as connection:
-        made, token = await invitations.invite(connection, caller, email, role, days)
+        made, token = await invitations.invite(
+            connection, caller, wanted.email, wanted.role, wanted.expires_in_days, limited=wanted.limited
+        )
     link = public_address(request, services, invitation_path(token))
     text = INVITED.format(day=f"{made.expires_at:%-d %B %Y}")
     mailed = await mail_link(services, made.email, "Invitation to Octavo", text, link)
@@ -69,5 +82,5 @@ async def mail_reset_link(services: Services, email: str) -> None:
 
 
 async def admit_reset(request: Request, services: Services, email: str) -> None:
-    """Count a request for a link towards the limits of wrong passwords."""
+    """Apply the rate limits for sign-ins to a request for a link."""
     await services.limits.sign_ins.begin(f"new password of {email}", address_of(request))

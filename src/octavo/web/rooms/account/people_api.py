@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from octavo.core.pagination import Page
-from octavo.owners import Role, account_links, invitations, sessions
-from octavo.owners.invitations import DEFAULT_DAYS, MOST_DAYS
+from octavo.owners import account_links, invitations, sessions
 from octavo.records.account import Invitation, NewInvitation, ResetLink, SessionView
 from octavo.web.context.callers import AdminCaller, KnownCaller, session_secret
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import WHOLE, Email, problems
+from octavo.web.http.parameters import Email, problems
 from octavo.web.rooms.account import people
 from octavo.web.rooms.account.mail import public_address
+from octavo.web.rooms.account.people import NewInvitationRequest
 
 invitations_router = APIRouter(prefix="/api/v1/invitations", tags=["account"])
 sessions_router = APIRouter(prefix="/api/v1/sessions", tags=["account"])
 reset_router = APIRouter(prefix="/api/v1/admin/reset-links", tags=["admin"])
-
-
-class NewInvitationRequest(BaseModel):
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
-
-    email: Email
-    role: Role = "member"
-    expires_in_days: Annotated[int, Field(ge=1, le=MOST_DAYS), WHOLE] = DEFAULT_DAYS
 
 
 class ResetLinkRequest(BaseModel):
@@ -53,7 +44,7 @@ async def invite(
 
     The link works once. It is sent by mail if a mail server is set up, and returned only in this response.
     """
-    return await people.invite(request, services, caller, wanted.email, wanted.role, wanted.expires_in_days)
+    return await people.invite(request, services, caller, wanted)
 
 
 @invitations_router.delete("/{invitation}", status_code=204, responses=problems(401, 403, 404, 422))

@@ -78,7 +78,7 @@ class Provider:
         return _with_query((await self.configuration()).authorization, query)
 
     async def sign_out_url(self, back: str) -> str | None:
-        """Return the address at which people also sign out from the provider, if it has one."""
+        """Return the address at which people sign out from the provider, if it has one. They then return to `back`."""
         end_session = (await self.configuration()).end_session
         query = {"client_id": self._settings.oidc_client_id or "", "post_logout_redirect_uri": back}
         return _with_query(end_session, query) if end_session else None
@@ -114,9 +114,10 @@ class Provider:
             raise ProviderRefused(error.title) from None
 
     async def _read_keys(self, fresh_seconds: float) -> Json:
-        """Return the keys. They are read again unless that happened within `fresh_seconds`.
+        """Return the signing keys of the provider.
 
-        So a key that the provider has withdrawn is not accepted for long.
+        Cached keys are used only if they were read in the last `fresh_seconds`, so that a key that the provider has
+        withdrawn is not accepted for long.
         """
         if self._keys is None or fresh_seconds < self._clock() - self._keys[0]:
             self._keys = self._clock(), await self._get((await self.configuration()).jwks)
@@ -162,7 +163,7 @@ def provider_of(services: Services) -> Provider:
 
 
 def read_configuration(found: Json, issuer: str) -> Configuration:
-    """Check the published configuration. All its addresses must be as safe as that of the issuer."""
+    """Check the published configuration. All addresses must use HTTPS, except those on this machine."""
     if found.get("issuer") != issuer:
         raise ProviderFailed(_("It has another issuer than OCTAVO_OIDC_ISSUER."))
     return Configuration(

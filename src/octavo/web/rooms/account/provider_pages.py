@@ -62,7 +62,7 @@ async def begin(request: Request, services: ServicesOf, next: str = "") -> Respo
 
 @router.post("/settings/account/provider")
 async def connect(request: Request, services: ServicesOf, caller: KnownCaller, person: PersonId) -> Response:
-    """Show the link that lets a signed-in person connect an identity."""
+    """Show the link with which a signed-in person connects an identity of the provider to their account."""
     del caller
     try:
         begun, url = await _begin(request, services, ACCOUNT, person)
@@ -93,7 +93,7 @@ async def come_back(
     iss: Text = "",
     error: Text = "",
 ) -> Response:
-    """Complete a sign-in: the provider has sent the browser back, with a code that works once."""
+    """Complete a sign-in: the provider has sent the browser back, with a code that can be used once."""
     try:
         async with services.database.transaction() as connection:
             returned = await take_sign_in(connection, state, request.cookies.get(COOKIE, ""))
@@ -170,7 +170,7 @@ def _provider(services: Services) -> Provider:
 
 
 def _remember(request: Request, answer: Response, begun: ProviderSignIn) -> Response:
-    """Bind the sign-in to this browser, so that nobody can be signed in with the code of somebody else."""
+    """Store a cookie in the browser that starts the sign-in, because only this browser may complete it."""
     answer.set_cookie(
         COOKIE,
         begun.browser,

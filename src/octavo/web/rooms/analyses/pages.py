@@ -180,7 +180,7 @@ async def new_page(
 
 @router.post("/new")
 async def choose_prompts(request: Request, services: ServicesOf, frame: AnalysesFrame) -> Response:
-    """Choose prompts for many documents, selected on the library page."""
+    """Show the page on which a person chooses prompts for the documents that were selected in the library."""
     return await _choose_for_many(request, services, frame, read_selected(await _sent(request)))
 
 

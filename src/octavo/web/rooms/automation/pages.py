@@ -48,7 +48,7 @@ RULE_WRONG = Texts({"name": "Enter a name of at most 200 characters."})
 
 
 async def _save(services: Services, act: Callable[[Connection], Awaitable[object]]) -> str | None:
-    """Run a change in one transaction. Returns the reason if it was refused."""
+    """Make a change in one transaction. Returns an error message if the change was refused."""
     try:
         async with services.database.transaction() as connection:
             await act(connection)

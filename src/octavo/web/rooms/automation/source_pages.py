@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 
 from octavo.core.errors import BadInput
+from octavo.core.extensions import ExtensionKind, load_extensions
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
 from octavo.intake.sources import definitions as sources
@@ -90,6 +91,13 @@ KINDS: dict[SourceKind, KindWords] = {
         mark("Such as scans. Your mail server must deliver it by LMTP to octavo lmtp."),
         mark("Add address"),
     ),
+    "extension": KindWords(
+        mark("Extension"),
+        mark("An extension lists and reads the files. Each file becomes a document."),
+        mark("Address"),
+        mark("It begins with the name of an installed extension, such as notes://server/folder."),
+        mark("Watch source"),
+    ),
 }
 _OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
 _VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")
@@ -116,7 +124,9 @@ async def _show_sources(
         found = await sources.list_sources(connection, owner)
         failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
     choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
-    return show(request, "sources", frame, status, sources=found, failed=failed, kinds=KINDS, **choices, **values)
+    offered = [kind for kind in KINDS if kind != "extension" or load_extensions(ExtensionKind.SOURCE)]
+    known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
+    return show(request, "sources", frame, status, **known, **choices, **values)
 
 
 @router.post("/sources")
@@ -140,7 +150,7 @@ async def add_source(request: Request, services: ServicesOf, caller: AdminCaller
 
 
 def read_source(chosen: dict[str, str]) -> dict[str, Any]:
-    """Turn the fields of the form into the form of the API."""
+    """Convert the fields of the form to the format of the API."""
     options: dict[str, Any] = {name: chosen[name] for name in _OPTIONS if name in chosen}
     options |= {"attachments": True} if "attachments" in chosen else {}
     given = {"kind": chosen.get("kind", "folder"), "path": chosen.get("path", ""), "options": options}

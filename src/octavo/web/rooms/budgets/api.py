@@ -50,7 +50,7 @@ from octavo.records.account import (
     TaskGroup,
     Usage,
 )
-from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
+from octavo.web.context.callers import AdminCaller, ReadCaller, WholeCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, problems
 
@@ -88,8 +88,8 @@ class DocumentBudgetRequest(BaseModel):
     usd: Dollars | None
 
 
-@router.get("/settings/budgets", responses=problems(401))
-async def budgets(services: ServicesOf, caller: ReadCaller) -> BudgetsInForce:
+@router.get("/settings/budgets", responses=problems(401, 403))
+async def budgets(services: ServicesOf, caller: WholeCaller) -> BudgetsInForce:
     """Return the budgets per document and per account. Administrators also see the budget for all accounts together."""
     return await budgets_of(services, caller)
 
@@ -175,8 +175,8 @@ Month = Annotated[
 ]
 
 
-@usage_router.get("/usage", responses=problems(401, 422))
-async def usage(services: ServicesOf, caller: ReadCaller, month: Month = None) -> Usage:
+@usage_router.get("/usage", responses=problems(401, 403, 422))
+async def usage(services: ServicesOf, caller: WholeCaller, month: Month = None) -> Usage:
     """Return the cost of your model calls in a month, by purpose, and the savings from reused answers."""
     owner, everybody, defaults = caller.owner_id, caller.is_admin, Budgets.of(services.settings)
     async with services.database.connection() as connection:
@@ -241,8 +241,8 @@ class ModelsRequest(BaseModel):
     embedding: ModelRef | None = None
 
 
-@models_router.get("", responses=problems(401))
-async def models(services: ServicesOf, caller: ReadCaller) -> ModelsInForce:
+@models_router.get("", responses=problems(401, 403))
+async def models(services: ServicesOf, caller: WholeCaller) -> ModelsInForce:
     """Return the providers, the models of each task, and this month's cost. Only administrators see addresses."""
     return await models_of(services, caller)
 

@@ -42,9 +42,9 @@ def _as_list(value: object) -> object:
 
 
 class Options(BaseModel):
-    """The options that have an effect. docling-serve has more; they are accepted and ignored.
+    """The options that have an effect. All other options of docling-serve are accepted and ignored.
 
-    `to_formats`: `md` and `text`. Other formats are returned as null if one of these is requested, too.
+    `to_formats` must contain `md` or `text`. The response contains null for all other formats.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -145,7 +145,10 @@ async def in_parts(body: bytes) -> AsyncGenerator[bytes]:
 
 
 def describe(extracted: Extracted, filename: str, options: Options, begun: float) -> dict[str, Any]:
-    """Return the response of docling-serve. `status` is `partial_success` if some text is missing or may be wrong."""
+    """Return the extracted text in the format of a docling-serve response.
+
+    `status` is `partial_success` if some text is missing or may be wrong. `begun` is the time when the request arrived.
+    """
     lacks = describe_lacks(extracted)
     return {
         "document": {
@@ -190,7 +193,7 @@ def _is_wanted(page: int, wanted: tuple[int, int] | None) -> bool:
 
 
 def describe_lacks(extracted: Extracted) -> Sequence[str]:
-    """Return a sentence for each problem: text that is missing or may be wrong."""
+    """Return one sentence for each problem with the text: parts that are missing or may be wrong."""
     doubts = [f"Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure]
     if extracted.quality is Quality.EMPTY:
         return ["The file contains no text.", *doubts]

@@ -30,7 +30,7 @@ MOST_PER_OWNER = 8
 
 
 def take_slot(services: Services, caller: Caller) -> AbstractAsyncContextManager[None]:
-    """Count a file of this account while it is received, fetched and read. Raises `TooFast` if there are too many."""
+    """Count a request of this account while its file is received and read. Raises `TooFast` if there are too many."""
     return services.limits.slots.hold(f"extractions {caller.owner_id}", MOST_PER_OWNER, TooFast(BUSY_SECONDS))
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
-from octavo.core.errors import NotFound
+from octavo.core.errors import NotAllowed, NotFound
 from octavo.core.texts import gettext as _
 from octavo.core.texts import mark
 from octavo.core.types import Extraction, JobStatus
@@ -30,7 +30,7 @@ from octavo.jobs.queue import (
 from octavo.jobs.views import MOST_LIMIT, show_job
 from octavo.library import changes
 from octavo.library.documents import Filters, list_documents, show_document
-from octavo.web.context.callers import WriteCaller
+from octavo.web.context.callers import SOME_COLLECTIONS, EditCaller, WriteCaller
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.document_status import is_stale
@@ -140,6 +140,8 @@ ACTIONS: dict[Action, Change] = {
     "trash": trash,
     "restore": restore,
 }
+# Actions of limited members.
+FOR_LIMITED = frozenset({"trash", "restore", "retry", "try_now"})
 # Actions that need a model.
 WRITING = frozenset({"clean", "reread"})
 
@@ -163,7 +165,7 @@ async def discard_document(
             await discard(connection, caller.owner_id, document)
             return done(request, back)
         found = await show_document(connection, caller.owner_id, document)
-    text = _("The document will not be retried. The file is kept, and you can process it again.")
+    text = _("This document will not be retried automatically. Its file is kept, so you can process it again later.")
     return ask(
         request,
         Question(_("Discard “%(title)s”?", title=found.title), text, request.url.path, _("Discard"), LIBRARY, SURE),
@@ -195,8 +197,10 @@ async def purge_document(
 
 @router.post("/documents/{document}/{verb}")
 async def act_on_document(
-    request: Request, services: ServicesOf, caller: WriteCaller, document: UUID, verb: Action, back: Back = LIBRARY
+    request: Request, services: ServicesOf, caller: EditCaller, document: UUID, verb: Action, back: Back = LIBRARY
 ) -> Response:
+    if caller.limited and verb not in FOR_LIMITED:
+        raise NotAllowed(_(SOME_COLLECTIONS))
     if verb in WRITING:
         check_extraction(services.settings, caller, verb)
     async with services.database.transaction() as connection:

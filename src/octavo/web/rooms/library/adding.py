@@ -37,8 +37,16 @@ from octavo.library.files import find_locked, keep_unlocked
 from octavo.owners import Caller
 from octavo.records.documents import Retried
 from octavo.storage import Stored, copy_to_file
-from octavo.web.context.callers import WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
+from octavo.web.context.callers import EditCaller, WriteCaller
+from octavo.web.context.intake import (
+    IntakeOf,
+    LimitsOf,
+    as_member,
+    as_seen,
+    check_extraction,
+    check_link,
+    early_limited,
+)
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.multipart import FIELD_BYTES, FormReader
@@ -82,10 +90,12 @@ class AddOptions(BaseModel):
     source: Annotated[str, Field(max_length=2000, pattern=PLAIN)] = ""
     duplicates: Policy = "reuse"
     extraction: Extraction = Extraction.PLAIN
+    collection: Annotated[str, Field(max_length=200, pattern=PLAIN)] = ""
 
     def apply(self, upload: NewUpload) -> NewUpload:
         extraction = None if self.extraction is Extraction.PLAIN else self.extraction
-        given = with_details(upload, title=self.title.strip(), source=self.source.strip(), extraction=extraction)
+        details = {"title": self.title.strip(), "source": self.source.strip(), "collection": self.collection.strip()}
+        given = with_details(upload, **details, extraction=extraction)
         return replace(given, duplicates=self.duplicates)
 
 
@@ -124,7 +134,7 @@ def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Res
 async def add(
     request: Request,
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     intake: IntakeOf,
     limits: LimitsOf,
     form: Annotated[AddForm, Form()],
@@ -141,14 +151,15 @@ async def _take_text(
     source = form.as_source(frozenset(services.settings.fetch_allow))
     await check_link(services, source.upload)
     async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
-        return await intake.take(caller.owner_id, source.upload, source.body, limits)
+        upload = await as_member(services, caller, source.upload)
+        return as_seen(caller, await intake.take(caller.owner_id, upload, source.body, limits))
 
 
 @router.post("/actions/upload")
 async def upload(
     request: Request,
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     intake: IntakeOf,
     limits: LimitsOf,
     content_type: ContentType = "",
@@ -163,7 +174,8 @@ async def upload(
         check_extraction(services.settings, caller, box.extraction)
         async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
             body = early_limited(request, limits, form.file)
-            outcomes.append(await intake.take(caller.owner_id, box.apply(as_upload(form)), body, limits))
+            named = await as_member(services, caller, box.apply(as_upload(form)))
+            outcomes.append(as_seen(caller, await intake.take(caller.owner_id, named, body, limits)))
     if box.text.strip():
         outcomes.append(await _take_text(services, caller, intake, limits, box))
     return added(request, outcomes, box.back)
@@ -244,7 +256,10 @@ BUSY_SECONDS = 5.0
 
 
 class FileUnlocker:
-    """Unlocks files, one at a time in each web process."""
+    """Stores unlocked copies of password-protected files, so that they can be processed.
+
+    Each web process unlocks one file at a time.
+    """
 
     def __init__(self, services: Services) -> None:
         self._database = services.database
@@ -301,6 +316,7 @@ class JsonSource(BaseModel):
     duplicates: Policy = "reuse"
     extraction: ExtractionField = Extraction.PLAIN
     version_of: Annotated[UUID, Field(strict=False)] | None = None
+    collection: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] | None = None
 
     def as_source(self, allow: frozenset[str]) -> NewSource:
         raise NotImplementedError
@@ -361,7 +377,7 @@ async def read_json_source(body: AsyncIterable[bytes], upload_bytes: int, allow:
 def _read_source(given: JsonSource, allow: frozenset[str]) -> NewSource:
     source = given.as_source(allow)
     extraction = None if given.extraction is Extraction.PLAIN else given.extraction
-    upload = with_details(source.upload, source=given.source, extraction=extraction)
+    upload = with_details(source.upload, source=given.source, extraction=extraction, collection=given.collection)
     return replace(source, upload=replace(upload, version_of=given.version_of))
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, StrictBool
 
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, NotAllowed
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction, first_day
 from octavo.database import read_clock
@@ -30,8 +30,9 @@ from octavo.library.documents import (
 from octavo.library.facts import list_facts
 from octavo.library.fields import MOST_FIELDS, MOST_VALUE
 from octavo.library.files import count_download, find_file
+from octavo.owners import Caller
 from octavo.records.documents import Chunk, Document, FactView, Retried, SignedLink
-from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.callers import SOME_COLLECTIONS, EditCaller, ReadCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.intake import check_extraction
 from octavo.web.context.services import Services, ServicesOf
@@ -240,7 +241,7 @@ async def document(
 @router.patch("/{document}", responses=problems(400, 401, 403, 404, 422))
 async def edit(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: UUID,
     wanted: EditRequest,
     response: Response,
@@ -253,8 +254,16 @@ async def edit(
             check_match(if_match, document_etag(await show_document(connection, caller.owner_id, document)))
         await changes.edit_documents(connection, caller.owner_id, [document], wanted.as_edit())
         edited = await show_document(connection, caller.owner_id, document)
+    if caller.limited:
+        edited = await show_limited(services, caller, document)
     response.headers["etag"] = document_etag(edited)
     return edited
+
+
+async def show_limited(services: Services, caller: Caller, document: UUID) -> Document:
+    """Read a document again after a change, as a limited member sees it."""
+    async with services.database.connection() as connection:
+        return await show_document(connection, caller.owner_id, document)
 
 
 def document_etag(document: Document) -> str:
@@ -264,11 +273,13 @@ def document_etag(document: Document) -> str:
 @router.delete("/{document}", status_code=204, responses=problems(401, 403, 404, 422))
 async def delete(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: UUID,
     purge: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> None:
     """Move a document to the trash. `purge`: delete it permanently, whether or not it is in the trash."""
+    if purge and caller.limited:
+        raise NotAllowed(SOME_COLLECTIONS)
     async with services.database.transaction() as connection:
         if not purge:
             await changes.trash_documents(connection, caller.owner_id, [document])
@@ -278,17 +289,18 @@ async def delete(
 
 
 @router.post("/{document}/restore", responses=problems(401, 403, 404, 422))
-async def restore(services: ServicesOf, caller: WriteCaller, document: UUID) -> Document:
+async def restore(services: ServicesOf, caller: EditCaller, document: UUID) -> Document:
     """Restore a document from the trash."""
     async with services.database.transaction() as connection:
         await changes.restore_documents(connection, caller.owner_id, [document])
-        return await show_document(connection, caller.owner_id, document)
+        restored = await show_document(connection, caller.owner_id, document)
+    return await show_limited(services, caller, document) if caller.limited else restored
 
 
 @router.post("/{document}/retry", responses=problems(400, 401, 403, 404, 409, 422))
 async def retry(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: UUID,
     idempotency: IdempotencyOf,
     wanted: RetryDocumentRequest | None = None,
@@ -330,7 +342,7 @@ async def facts(services: ServicesOf, caller: ReadCaller, document: UUID, respon
 @router.patch("/{document}/facts", responses=problems(400, 401, 403, 404, 422))
 async def correct_facts(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: UUID,
     wanted: CorrectedFacts,
     response: Response,

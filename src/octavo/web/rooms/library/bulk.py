@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.analyse.analyses import start_analyses
-from octavo.core.errors import BadInput, NotFound
+from octavo.core.errors import BadInput, NotAllowed, NotFound
 from octavo.core.ids import new_id
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
@@ -32,9 +32,11 @@ from octavo.library.bulk import (
 )
 from octavo.library.changes import Edit
 from octavo.library.documents import count_documents
+from octavo.owners import Caller
+from octavo.owners.grants import require_writable
 from octavo.records.documents import BulkAnswer
 from octavo.records.jobs import JobError
-from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.callers import SOME_COLLECTIONS, EditCaller, ReadCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
@@ -119,9 +121,7 @@ class BulkRequest(SelectionRequest):
 
 
 @router.post("", response_model_exclude_none=True, responses=problems(400, 401, 403, 404, 409, 422))
-async def bulk(
-    services: ServicesOf, caller: WriteCaller, wanted: BulkRequest, idempotency: IdempotencyOf
-) -> BulkAnswer:
+async def bulk(services: ServicesOf, caller: EditCaller, wanted: BulkRequest, idempotency: IdempotencyOf) -> BulkAnswer:
     """Apply one action to many documents.
 
     They are changed in batches of 500. If the action fails for one document, no document of its batch and of the
@@ -133,11 +133,13 @@ async def bulk(
     on each document that has text.
     """
     wanted.check()
-    return await apply(services, caller.owner_id, wanted.as_chosen(), wanted.action, wanted.edit, idempotency)
+    chosen = wanted.as_chosen()
+    await check_limits(services, caller, chosen, wanted.action)
+    return await apply(services, caller.owner_id, chosen, wanted.action, wanted.edit, idempotency)
 
 
 @router.post("/{change}/undo", response_model_exclude_none=True, responses=problems(401, 403, 404, 422))
-async def undo(services: ServicesOf, caller: WriteCaller, change: UUID) -> BulkAnswer:
+async def undo(services: ServicesOf, caller: EditCaller, change: UUID) -> BulkAnswer:
     """Undo an edit or a deletion of many documents: restore exactly the values that the edited fields had before.
 
     `change` is the `undo_id` of the action. Repeating this changes nothing.
@@ -165,6 +167,20 @@ async def download(
 async def refuse_other_methods() -> None:
     """Refuse methods other than POST. Without this route, they would treat `bulk` as a document id."""
     raise WrongMethod(["POST"])
+
+
+# Actions of limited members. When these change a document, a trigger checks its collection.
+FOR_LIMITED = frozenset[ActionName]({"edit", "delete", "restore"})
+
+
+async def check_limits(services: Services, caller: Caller, chosen: Chosen, action: ActionName) -> None:
+    """Check that a limited member can apply this action to the selected documents."""
+    if not caller.limited:
+        return
+    if action not in FOR_LIMITED:
+        raise NotAllowed(SOME_COLLECTIONS)
+    async with services.database.connection() as connection:
+        await require_writable(connection, caller, chosen.ids)
 
 
 async def apply(
@@ -288,7 +304,7 @@ SENTENCES = Texts({"document_date": "Use a date such as 2026-11-15."})
 
 
 @pages.post("/bulk")
-async def act_on_many(request: Request, services: ServicesOf, caller: WriteCaller) -> Response:
+async def act_on_many(request: Request, services: ServicesOf, caller: EditCaller) -> Response:
     """Apply one action to the selected documents: the form of the library page, without scripts."""
     sent = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
     fields, selection = dict(sent), read_selected(sent)
@@ -298,6 +314,7 @@ async def act_on_many(request: Request, services: ServicesOf, caller: WriteCalle
     if action not in FORM_ACTIONS:
         raise BadInput(_("Choose an action: edit, retry, download or delete."))
     edit = read_edit(fields) if action == "edit" else None
+    await check_limits(services, caller, selection, FORM_ACTIONS[action])
     await apply(services, caller.owner_id, selection, FORM_ACTIONS[action], edit)
     return done(request, fields.get("back", LIBRARY))
 

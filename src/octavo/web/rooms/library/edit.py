@@ -17,7 +17,7 @@ from octavo.library.documents import show_document
 from octavo.library.fields import list_fields
 from octavo.records.automation import FieldView
 from octavo.records.documents import Document
-from octavo.web.context.callers import WriteCaller
+from octavo.web.context.callers import EditCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.library.api import EditRequest
 from octavo.web.shell.forms import read_form, read_id
@@ -53,7 +53,7 @@ class Suggestions:
 
 @router.get("")
 async def form(
-    request: Request, services: ServicesOf, caller: WriteCaller, frame: LibraryFrame, document: str
+    request: Request, services: ServicesOf, caller: EditCaller, frame: LibraryFrame, document: str
 ) -> Response:
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, read_id(document))
@@ -65,7 +65,7 @@ async def form(
 async def save(  # noqa: PLR0917 - fields of a form
     request: Request,
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     frame: LibraryFrame,
     document: str,
     title: Field = "",
@@ -90,8 +90,10 @@ async def save(  # noqa: PLR0917 - fields of a form
             except BadInput as error:
                 wrong = {"fields" if custom else next(iter(changed)): error.line}
                 wanted = None
-        if wanted is None:
-            return _show(request, frame, found, await _suggestions(connection, frame), written, wrong, WRONG)
+    if wanted is None:
+        async with services.database.connection() as connection:
+            suggestions = await _suggestions(connection, frame)
+        return _show(request, frame, found, suggestions, written, wrong, WRONG)
     return back_to(f"/documents/{ident}")
 
 

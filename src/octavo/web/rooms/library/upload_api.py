@@ -14,14 +14,24 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.core.types import Extraction
+from octavo.database import Connection
 from octavo.intake import NewUpload, Outcome, clean_filename
 from octavo.intake.upload_rows import AUTOMATIC, Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners.callers import Caller
 from octavo.records.documents import Received, Ticket, UploadState, UploadView
-from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.idempotency import IdempotencyOf
-from octavo.web.context.intake import IntakeOf, LimitsOf, check_extraction, check_link, early_limited
+from octavo.storage import Body
+from octavo.web.context.callers import EditCaller, ReadCaller
+from octavo.web.context.idempotency import Idempotency, IdempotencyOf
+from octavo.web.context.intake import (
+    IntakeOf,
+    LimitsOf,
+    as_member,
+    as_seen,
+    check_extraction,
+    check_link,
+    early_limited,
+)
 from octavo.web.context.services import ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
@@ -45,6 +55,7 @@ class Announcement(BaseModel):
 
     `bytes` and `sha256` are checked against the received data. `source` says where the file comes from, in words or as
     a URL. If `version_of` is the id of a document, the file becomes a new version of it, and the old version is kept.
+    A new document is put into the `collection` with this name, which is created if necessary.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -58,6 +69,7 @@ class Announcement(BaseModel):
     source: str | None = Field(default=None, max_length=2000, pattern=Plain)
     extraction: ExtractionField = Extraction.PLAIN
     version_of: VersionOf | None = None
+    collection: str | None = Field(default=None, max_length=200, pattern=Plain)
 
     def as_upload(self) -> NewUpload:
         extraction = None if self.extraction is Extraction.PLAIN else self.extraction
@@ -69,7 +81,8 @@ class Announcement(BaseModel):
             self.duplicates,
             version_of=self.version_of,
         )
-        return with_details(upload, title=self.title, source=self.source, extraction=extraction)
+        details = {"title": self.title, "source": self.source, "extraction": extraction}
+        return with_details(upload, **details, collection=self.collection)
 
 
 ImportId = Annotated[
@@ -91,6 +104,7 @@ class RawFields(BaseModel):
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{64}$")
     bytes: int | None = Field(default=None, ge=0, le=1 << 50)
     version_of: UUID | None = None
+    collection: str | None = Field(default=None, max_length=200, pattern=Plain)
     import_id: ImportId = None
 
 
@@ -106,14 +120,14 @@ async def begin(
     services: ServicesOf,
     intake: IntakeOf,
     limits: LimitsOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     announced: Announcement,
     idempotency: IdempotencyOf,
     import_id: Annotated[ImportId, Query()] = None,
 ) -> Ticket:
     """Create an upload for a file. Send the bytes to `put_url`, then finalize the upload to create the document."""
     check_extraction(services.settings, caller, announced.extraction)
-    upload = as_part(announced.as_upload(), caller, import_id)
+    upload = await as_member(services, caller, as_part(announced.as_upload(), caller, import_id))
     return await intake.begin(caller.owner_id, upload, limits, on_created=idempotency.keep)
 
 
@@ -135,7 +149,7 @@ async def uploads(
     responses=problems(401, 403, 404, 409, 413, 422),
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
-async def receive(intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, request: Request) -> Received:
+async def receive(intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request) -> Received:
     """Upload the content of the file for which this upload was created, as the raw request body."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
@@ -150,10 +164,15 @@ async def content(intake: IntakeOf, caller: ReadCaller, upload: UUID) -> Streami
 
 @router.post("/uploads/{upload}/finalize", responses=problems(401, 403, 404, 409, 413, 422))
 async def finalize(
-    intake: IntakeOf, limits: LimitsOf, caller: WriteCaller, upload: UUID, idempotency: IdempotencyOf
+    intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, idempotency: IdempotencyOf
 ) -> Outcome:
     """Create the document, or return the existing one with the same content. Repeated calls return the same result."""
-    return await intake.finalize(caller.owner_id, upload, limits, on_created=idempotency.keep)
+    keep = partial(_keep_seen, idempotency, caller)
+    return as_seen(caller, await intake.finalize(caller.owner_id, upload, limits, on_created=keep))
+
+
+async def _keep_seen(idempotency: Idempotency, caller: Caller, connection: Connection, outcome: Outcome) -> None:
+    await idempotency.keep(connection, as_seen(caller, outcome))
 
 
 @router.post(
@@ -174,6 +193,7 @@ async def finalize(
                             "source": {"type": "string"},
                             "extraction": {"type": "string", "enum": [*Extraction]},
                             "version_of": {"type": "string", "format": "uuid"},
+                            "collection": {"type": "string"},
                             "file": {"type": "string", "format": "binary"},
                         },
                     }
@@ -187,7 +207,7 @@ async def finalize(
 async def add(  # noqa: PLR0917 - parameters of a request
     intake: IntakeOf,
     limits: LimitsOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     request: Request,
     services: ServicesOf,
     idempotency: IdempotencyOf,
@@ -198,31 +218,34 @@ async def add(  # noqa: PLR0917 - parameters of a request
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
     `import_id` is always a query parameter. For raw bytes, send these fields as query parameters, too: `duplicates`,
-    `title`, `source`, `extraction`, `sha256`, `bytes`, `version_of`. JSON contains exactly one of `url`,
+    `title`, `source`, `extraction`, `sha256`, `bytes`, `version_of`, `collection`. JSON contains exactly one of `url`,
     `youtube_url` and `text`.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    take = partial(intake.take, caller.owner_id, limits=limits, on_created=idempotency.keep)
+
+    async def take(upload: NewUpload, body: Body) -> Outcome:
+        keep = partial(_keep_seen, idempotency, caller)
+        member = await as_member(services, caller, as_part(upload, caller, fields.import_id))
+        return as_seen(caller, await intake.take(caller.owner_id, member, body, limits, on_created=keep))
+
     async with services.limits.transfers.one(caller.owner_id, limits.concurrent):
         if x_upload_filename is not None:
             named = {name: str(value) for name, value in fields.model_dump(exclude_none=True).items()}
             announced = _check_fields(named, read_name(x_upload_filename), content_type)
             check_extraction(services.settings, caller, announced.extraction)
-            upload = as_part(announced.as_upload(), caller, fields.import_id)
-            return await take(upload, early_limited(request, limits, idempotency.stream()))
+            return await take(announced.as_upload(), early_limited(request, limits, idempotency.stream()))
         if media_type == "application/json":
             given = await read_json_source(
                 idempotency.stream(), limits.upload_bytes, frozenset(services.settings.fetch_allow)
             )
             check_extraction(services.settings, caller, given.upload.given.get("extraction"))
             await check_link(services, given.upload)
-            return await take(as_part(given.upload, caller, fields.import_id), given.body)
+            return await take(given.upload, given.body)
         if media_type == "multipart/form-data":
             form = await FormReader(content_type, idempotency.stream()).read()
             announced = _check_fields(form.fields, form.filename, form.content_type)
             check_extraction(services.settings, caller, announced.extraction)
-            upload = as_part(announced.as_upload(), caller, fields.import_id)
-            return await take(upload, early_limited(request, limits, form.file))
+            return await take(announced.as_upload(), early_limited(request, limits, form.file))
     raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
 
 

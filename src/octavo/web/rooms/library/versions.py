@@ -15,8 +15,8 @@ from octavo.library.differences import Kind, shorten
 from octavo.library.documents import list_parts, show_document
 from octavo.library.versions import DocumentRevision, compare_documents, list_versions
 from octavo.records.documents import Comparison, Document, TextChange, Version
-from octavo.web.context.callers import ReadCaller, WriteCaller
-from octavo.web.context.intake import IntakeOf, LimitsOf, early_limited
+from octavo.web.context.callers import EditCaller, ReadCaller
+from octavo.web.context.intake import IntakeOf, LimitsOf, as_member, early_limited
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
@@ -65,7 +65,7 @@ async def choose_version(request: Request, services: ServicesOf, frame: LibraryF
 async def add_version(
     request: Request,
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     intake: IntakeOf,
     limits: LimitsOf,
     document: UUID,
@@ -76,7 +76,8 @@ async def add_version(
     async with services.limits.transfers.one(owner, limits.concurrent):
         form = await read_file(request, content_type)
         body = early_limited(request, limits, form.file)
-        outcome = await intake.take(owner, as_upload(form, version_of=document), body, limits)
+        upload = await as_member(services, caller, as_upload(form, version_of=document))
+        outcome = await intake.take(owner, upload, body, limits)
     if outcome.state == "deduplicated":
         raise SameFile
     return added(request, [outcome], f"/documents/{outcome.document_id}")

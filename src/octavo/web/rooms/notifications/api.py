@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
+from octavo.core.errors import BadInput
 from octavo.core.pagination import Page
 from octavo.deliver import notifications, subscribers
 from octavo.deliver.deliveries import known_channels
@@ -67,11 +68,14 @@ Events = Annotated[list[EventType], Field(min_length=1, max_length=100)]
 
 
 class WebhookRequest(BaseModel):
-    """A recipient to add. `address` is a URL or, for the `mail` channel, an email address."""
+    """A recipient to add. `address` is a URL or, for the `mail` channel, an email address.
+
+    `channel` is `webhook`, `mail`, `slack`, or the name of a channel that an extension adds.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
-    channel: ChannelName = "webhook"
+    channel: Annotated[ChannelName, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")] = "webhook"
     address: Address
     events: Events = list(DEFAULT_EVENTS)
 
@@ -98,11 +102,14 @@ async def add_webhook(
     services: ServicesOf, caller: KnownCaller, wanted: WebhookRequest, idempotency: IdempotencyOf
 ) -> NewSubscriber:
     """Add a recipient. The `secret` that signs webhooks is returned only once, in this response."""
+    channels = known_channels(services.settings)
+    if wanted.channel not in channels.names:
+        raise BadInput(f"channel: must be one of {', '.join(channels.names)}.")
     async with services.database.transaction() as connection:
         added = await subscribers.add_subscriber(
             connection,
             caller,
-            known_channels(services.settings),
+            channels,
             channel=wanted.channel,
             address=wanted.address,
             events=wanted.events,

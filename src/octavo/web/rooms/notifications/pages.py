@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -10,12 +10,15 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.core.errors import BadInput, NotAllowed, NotFound
+from octavo.core.extensions import ExtensionKind, load_extensions
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.deliver import notifications, subscribers
+from octavo.deliver.channels import UnknownChannel
 from octavo.deliver.deliveries import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
 from octavo.deliver.notifications import Notification
+from octavo.deliver.subscribers import Subscriber
 from octavo.owners import Caller
 from octavo.owners.members import list_members
 from octavo.web.context.callers import KnownCaller, WriteCaller
@@ -67,7 +70,7 @@ EVENTS: Mapping[EventType, str] = Texts(
 WRONG = Texts(
     {
         "channel": "Choose a channel.",
-        "address": "Enter an address of at most 2,000 characters, without spaces.",
+        "address": "Enter a URL or an email address without spaces, of at most 2,000 characters.",
         "events": "Choose at least one event.",
     }
 )
@@ -133,12 +136,18 @@ async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsF
     return await _show(request, services, frame, said=said)
 
 
+def _channel_labels(hooks: Iterable[Subscriber]) -> dict[str, str]:
+    """Return the labels of all channels. Channels of extensions are shown by their names."""
+    added = [*load_extensions(ExtensionKind.CHANNEL), *(hook.channel for hook in hooks)]
+    return {**CHANNELS, **{name: name for name in added if name not in CHANNELS}}
+
+
 async def _show(request: Request, services: Services, frame: Frame, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
     if frame.caller.is_anonymous:
         raise NotAllowed(_("Create an account to add recipients."))
     async with services.database.connection() as connection:
         found = await subscribers.list_subscribers(connection, frame.caller.owner_id)
-    more = {"hooks": found, "hook": None, "channels": CHANNELS, "events": EVENTS, "usual": DEFAULT_EVENTS}
+    more = {"hooks": found, "hook": None, "channels": _channel_labels(found), "events": EVENTS, "usual": DEFAULT_EVENTS}
     values["mail"] = services.settings.smtp_url is not None
     return show(request, "webhooks", frame, status, **more, **values)
 
@@ -170,6 +179,8 @@ async def add_webhook(
             return await _show(request, services, frame, 201, made=made)
         except NotAllowed:
             raise
+        except UnknownChannel:
+            wrong = {"channel": WRONG["channel"]}
         except BadInput as error:
             wrong, status = {"address": error.line}, error.status
     return await _show(request, services, frame, status, wrong=wrong, chosen=given)
@@ -230,7 +241,8 @@ async def _show_one(
         hook = await subscribers.show_subscriber(connection, owner, webhook)
         page = await subscribers.list_attempts(connection, owner, webhook, cursor=cursor, limit=ROWS)
     more = f"/settings/webhooks/{webhook}?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
-    values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": CHANNELS, "events": EVENTS}
+    values: dict[str, Any] = {"hook": hook, "tries": page.items, "more": more, "channels": _channel_labels([hook])}
+    values |= {"events": EVENTS}
     return show(request, "webhooks", frame, status, **values, **shown)
 
 

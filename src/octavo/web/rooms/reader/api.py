@@ -27,7 +27,7 @@ from octavo.records.documents import (
     RegionView,
     TextMatches,
 )
-from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.callers import EditCaller, ReadCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FigureRequest, PageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
@@ -188,8 +188,8 @@ class PositionRequest(BaseModel):
     start: TextPlace
 
 
-@router.put("/{document}/position", status_code=204, responses=problems(401, 403, 404, 422))
-async def keep_position(services: ServicesOf, caller: WriteCaller, document: UUID, wanted: PositionRequest) -> None:
+@router.put("/{document}/position", status_code=204, responses=problems(401, 404, 422))
+async def keep_position(services: ServicesOf, caller: ReadCaller, document: UUID, wanted: PositionRequest) -> None:
     """Save the reading position. The reading view opens the document there."""
     async with services.database.transaction() as connection:
         await highlights.keep_position(connection, caller.owner_id, document, caller.user_id, wanted.start)
@@ -256,7 +256,7 @@ async def document_highlights(
 @marking.post("/documents/{document}/highlights", status_code=201, responses=problems(400, 401, 403, 404, 409, 422))
 async def add_highlight(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: UUID,
     wanted: HighlightRequest,
     idempotency: IdempotencyOf,
@@ -294,7 +294,7 @@ async def find_highlights(
 @marking.patch("/highlights/{highlight}", responses=problems(400, 401, 403, 404, 422))
 async def edit_highlight(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     highlight: UUID,
     wanted: HighlightEdit,
     response: Response,
@@ -317,7 +317,7 @@ def highlight_etag(highlight: Highlight) -> str:
 
 
 @marking.delete("/highlights/{highlight}", status_code=204, responses=problems(401, 403, 404, 422))
-async def delete_highlight(services: ServicesOf, caller: WriteCaller, highlight: UUID) -> None:
+async def delete_highlight(services: ServicesOf, caller: EditCaller, highlight: UUID) -> None:
     """Delete a highlight and its note."""
     async with services.database.transaction() as connection:
         await highlights.delete_highlight(connection, caller.owner_id, highlight)

@@ -22,8 +22,9 @@ from octavo.library.highlights import (
     find_highlights,
     list_highlights,
 )
+from octavo.owners.grants import writable_collections
 from octavo.records.documents import Highlight, HighlightColour
-from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.callers import EditCaller, ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.forms import Back, done, read_id
 from octavo.web.shell.frame import Frame, FrameFor
@@ -81,7 +82,7 @@ def group(items: list[Highlight]) -> list[MarkedDocument]:
 
 @router.post("/actions/highlights/{highlight}/delete")
 async def delete(
-    request: Request, services: ServicesOf, caller: WriteCaller, highlight: UUID, back: Back = "/highlights"
+    request: Request, services: ServicesOf, caller: EditCaller, highlight: UUID, back: Back = "/highlights"
 ) -> Response:
     async with services.database.transaction() as connection:
         await delete_highlight(connection, caller.owner_id, highlight)
@@ -97,6 +98,7 @@ async def highlights_fragment(request: Request, services: ServicesOf, caller: Re
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
         marked = await list_marked(connection, caller.owner_id, document)
+        changes = caller.limited and found.collection in await writable_collections(connection, caller)
     return render(
         request,
         "reader_highlights.html",
@@ -104,14 +106,14 @@ async def highlights_fragment(request: Request, services: ServicesOf, caller: Re
         d=found,
         highlights=marked,
         colours=COLOURS,
-        may_write=caller.may_write,
+        may_write=caller.may_write or (caller.may_edit and changes),
     )
 
 
 @router.post("/documents/{document}/highlights")
 async def mark_passage(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: str,
     quote: Annotated[str, Form(max_length=MOST_QUOTE)],
     colour: Annotated[HighlightColour, Form()] = "yellow",
@@ -128,7 +130,7 @@ async def mark_passage(
 @router.post("/documents/{document}/highlights/{highlight}")
 async def change_highlight(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: str,
     highlight: UUID,
     verb: Annotated[Literal["save", "delete"], Form()],

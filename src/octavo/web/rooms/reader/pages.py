@@ -33,7 +33,7 @@ from octavo.library.versions import list_versions
 from octavo.records.documents import Document
 from octavo.records.search import ComparisonStatus, Coverage, Engine, Status
 from octavo.records.search import Connection as ConnectionView
-from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.callers import EditCaller, ReadCaller
 from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
@@ -327,7 +327,7 @@ async def keep_size(
 @router.post("/facts")
 async def correct_fact(
     services: ServicesOf,
-    caller: WriteCaller,
+    caller: EditCaller,
     document: str,
     name: Annotated[str, Form(max_length=40)],
     value: Annotated[str, Form(max_length=500)] = "",

@@ -31,7 +31,7 @@ WRONG = Texts({"expires_in_days": "Choose when the link expires.", "collection_i
 async def list_all(
     request: Request, services: ServicesOf, frame: SettingsFrame, document: str = "", said: str = ""
 ) -> Response:
-    """List the links. With a document, show the form that shares it."""
+    """List the links. With a `document`, the page also shows the form for sharing it."""
     return await _show(request, services, frame, document=document, said=said)
 
 

@@ -1,4 +1,7 @@
-"""The pages that a link to a document or a collection opens. They show only what the link shares, for reading."""
+"""The pages that a link to a document or a collection opens.
+
+They show only the shared documents, and nothing can be changed on them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Annotated
 from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from octavo.core.errors import NotFound, OctavoError
-from octavo.database import Connection
+from octavo.database import Connection, see_everything
 from octavo.library.errors import NeverReady, NotReady
 from octavo.library.files import find_file
 from octavo.library.pictures import is_pictured, known_figures
@@ -28,7 +31,14 @@ from octavo.web.markdown.render import Block, render_plain, render_window
 from octavo.web.markdown.windows import make_plan
 from octavo.web.shell.templates import back_to, render
 
-router = APIRouter(include_in_schema=False, prefix="/shared/{token}")
+
+async def _show_to_everybody(caller: OptionalCaller) -> None:
+    """A link shows the same to everybody, also to limited members of an account."""
+    del caller
+    see_everything()
+
+
+router = APIRouter(include_in_schema=False, prefix="/shared/{token}", dependencies=[Depends(_show_to_everybody)])
 Token = Annotated[str, Path(max_length=200)]
 Number = Annotated[int, Path(ge=1, le=1_000_000)]
 Part = Annotated[int, Query(ge=1, le=1_000_000)]
@@ -47,7 +57,7 @@ class SignInFirst(OctavoError):
 
 
 async def _open(connection: Connection, caller: Caller | None, token: str) -> OpenShare:
-    """Return what the link shows to this caller."""
+    """Return the share that a link opens, if this caller may open it."""
     opened = await open_share(connection, token)
     if opened.sign_in and (caller is None or caller.is_anonymous):
         raise SignInFirst
@@ -102,7 +112,7 @@ class TextPart:
 async def _open_part(
     services: Services, opened: OpenShare, document: UUID, markdown: str, part: int, here: str
 ) -> TextPart:
-    """Render one part of the text. Its pictures have addresses below that of the link."""
+    """Render one part of the text as HTML. The addresses of its pictures begin with the address of the link."""
     plan = await asyncio.to_thread(make_plan, markdown, [])
     window = plan.windows[min(part, len(plan.windows)) - 1]
     start = max(window.start, plan.front_end)
@@ -119,7 +129,7 @@ async def _open_part(
 
 
 def _render(request: Request, template: str, **values: object) -> Response:
-    """Render a page of a link. Search engines must not list it."""
+    """Render a page of a link. The page tells search engines not to list it."""
     answer = render(request, template, None, 200, **values)
     answer.headers["x-robots-tag"] = "noindex"
     return answer
@@ -138,7 +148,7 @@ async def _read_text(services: Services, opened: OpenShare, document: UUID) -> s
 async def picture_pages(
     request: Request, services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID, first: Part = 1
 ) -> Response:
-    """Show pictures of the pages of a document, some at a time."""
+    """Show pictures of the pages of a document, a limited number at a time."""
     async with services.database.connection() as connection:
         opened = await _open(connection, caller, token)
         found = await shared_document(connection, opened, document)
@@ -184,7 +194,7 @@ async def markdown(services: ServicesOf, caller: OptionalCaller, token: Token, d
 
 
 async def _shown(services: Services, caller: Caller | None, token: str, document: UUID) -> OpenShare:
-    """Return the open link if it shows this document. All others are not found."""
+    """Return the share that a link opens. Raises `NotFound` if it does not include this document."""
     async with services.database.connection() as connection:
         opened = await _open(connection, caller, token)
         await shared_document(connection, opened, document)

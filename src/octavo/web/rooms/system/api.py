@@ -76,7 +76,8 @@ async def events(
     if wants_json(format, request.headers.get("accept", "")):
         return await list_new(services, caller.owner_id, place, limit)
     place = read_header(last_event_id) or place
-    return EventStream(services.live, Follower(caller.owner_id, place, still_acts_for(request, services, caller)))
+    follower = Follower(caller.owner_id, place, still_acts_for(request, services, caller), limited=caller.limited)
+    return EventStream(services.live, follower)
 
 
 def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - the name of the query parameter

@@ -252,7 +252,7 @@ function forget(transfer) {
 
 // The options of the add box, for everything that is added on this page ---------------------------------------------
 
-const NAMES = ["title", "source", "duplicates", "extraction"];
+const NAMES = ["title", "source", "duplicates", "extraction", "collection"];
 
 /** @param {string} name @returns {HTMLInputElement | HTMLSelectElement | null} */
 const field = (name) => one(`[data-add-box] [name="${name}"]`);

@@ -1,0 +1,255 @@
+"""`octavo members`, `octavo groups` and `octavo grants`: the members of an account, and the collections they see."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from octavo.cli.options import AsJson, Key, Server, find_among
+from octavo.cli.output import clean, local_time, make_table, open_console, print_items, print_json, print_on, short_id
+from octavo.cli.remote import Target, call
+from octavo.cli.users import Role
+from octavo.core.errors import BadInput, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from rich.console import Console
+
+    from octavo.client import Client
+    from octavo.records.account import Grant, Group, Member
+
+members_app = typer.Typer(help="List the members of your account, and change what they can do.", no_args_is_help=True)
+groups_app = typer.Typer(help="Groups of members, to whom you grant collections together.", no_args_is_help=True)
+grants_app = typer.Typer(help="The collections that limited members and groups can see.", no_args_is_help=True)
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="Email address of the member.")]
+GroupName = Annotated[str, typer.Argument(metavar="GROUP", help="Name of the group.")]
+
+
+# Members -----------------------------------------------------------------------------------------------------------
+
+
+@members_app.command("ls")
+def list_members(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List the members of your account."""
+
+    async def run(client: Client) -> list[Member]:
+        return await client.list_members()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    console = open_console()
+    rows = [
+        [one.email, one.role, "granted collections" if one.limited else "everything", local_time(one.created_at)]
+        for one in found
+    ]
+    return print_on(console, make_table(console, ["EMAIL", "ROLE", "SEES", "SINCE"], rows))
+
+
+@members_app.command("edit")
+def edit_member(
+    email: Email,
+    role: Annotated[Role | None, typer.Option(help="New role.")] = None,
+    limited: Annotated[
+        bool | None,
+        typer.Option("--limited/--unlimited", help="Whether the member sees only the collections that you grant."),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the role of a member, or limit the member to granted collections."""
+    if role is None and limited is None:
+        raise BadInput("Nothing to change. Use --role, --limited or --unlimited.")
+
+    async def run(client: Client) -> Member:
+        user = find_member(await client.list_members(), email)
+        return await client.edit_member(user, role.value if role else None, limited=limited)
+
+    changed = call(Target(server, key), run)
+    if as_json:
+        return print_json(changed)
+    sees = "granted collections only" if changed.limited else "everything"
+    return typer.echo(f"{changed.email}: {changed.role}, sees {sees}.")
+
+
+@members_app.command("rm")
+def remove_member(email: Email, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """Remove a member. Their sessions and API keys for your account stop working."""
+
+    async def run(client: Client) -> None:
+        await client.delete_member(find_member(await client.list_members(), email))
+
+    call(Target(server, key), run)
+    return print_json({"changed": 1}) if as_json else typer.echo(f"Removed: {email}.")
+
+
+def find_member(known: Iterable[Member], email: str) -> UUID:
+    for one in known:
+        if one.email == email.strip().lower():
+            return one.user_id
+    raise NotFound(f"{email} is not a member. `octavo members ls` lists the members.")
+
+
+# Groups ------------------------------------------------------------------------------------------------------------
+
+
+@groups_app.command("ls")
+def list_groups(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List the groups and their members."""
+
+    async def run(client: Client) -> list[Group]:
+        return await client.list_groups()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No groups yet. Create one with `octavo groups add NAME`.")
+    console = open_console()
+    rows = [[clean(one.name), ", ".join(person.email for person in one.members)] for one in found]
+    return print_on(console, make_table(console, ["GROUP", "MEMBERS"], rows))
+
+
+@groups_app.command("add")
+def add_group(
+    group: GroupName,
+    members: Annotated[list[str] | None, typer.Argument(metavar="EMAIL", help="Members to add to the group.")] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a group, or add members to an existing one."""
+
+    async def run(client: Client) -> Group:
+        people = await client.list_members() if members else []
+        wanted = [find_member(people, email) for email in members or ()]
+        known = [one for one in await client.list_groups() if one.name.lower() == group.strip().lower()]
+        made = known[0] if known else await client.add_group(group)
+        for user in wanted:
+            made = await client.add_to_group(made.id, user)
+        return made
+
+    made = call(Target(server, key), run)
+    return print_json(made) if as_json else typer.echo(f"{made.name}: {count_members(made)}.")
+
+
+def count_members(group: Group) -> str:
+    return "1 member" if len(group.members) == 1 else f"{len(group.members)} members"
+
+
+@groups_app.command("rm")
+def remove_group(
+    group: GroupName,
+    members: Annotated[
+        list[str] | None, typer.Argument(metavar="EMAIL", help="Remove only these members from the group.")
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a group and its grants, or remove members from it. They stay members of your account."""
+
+    async def run(client: Client) -> int:
+        wanted = find_group(await client.list_groups(), group)
+        if not members:
+            await client.delete_group(wanted)
+            return 1
+        people = await client.list_members()
+        for user in [find_member(people, email) for email in members]:
+            await client.remove_from_group(wanted, user)
+        return len(members)
+
+    changed = call(Target(server, key), run)
+    return print_json({"changed": changed}) if as_json else typer.echo(f"Removed: {changed}.")
+
+
+def find_group(known: Iterable[Group], name: str) -> UUID:
+    for one in known:
+        if one.name.lower() == name.strip().lower():
+            return one.id
+    raise NotFound(f"There is no group {name!r}. `octavo groups ls` lists the groups.")
+
+
+# Grants ------------------------------------------------------------------------------------------------------------
+
+
+class Access(StrEnum):
+    READ = "read"
+    WRITE = "write"
+
+
+@grants_app.command("ls")
+def list_grants(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
+    """List the collections that limited members and groups can read or change."""
+
+    async def run(client: Client) -> list[Grant]:
+        return await client.list_grants()
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No grants yet. Create one with `octavo grants add COLLECTION --to EMAIL`.")
+    console = open_console()
+    rows = [[_shown_id(console, one), clean(one.collection), _receiver(one), one.access] for one in found]
+    return print_on(console, make_table(console, ["ID", "COLLECTION", "GRANTED TO", "ACCESS"], rows))
+
+
+def _shown_id(console: Console, grant: Grant) -> str:
+    return short_id(grant.id) if console.is_terminal else str(grant.id)
+
+
+def _receiver(grant: Grant) -> str:
+    return grant.email or f"group {clean(grant.group_name or '')}"
+
+
+@grants_app.command("add")
+def add_grant(
+    collection: Annotated[str, typer.Argument(metavar="COLLECTION", help="Name of the collection.")],
+    to: Annotated[str | None, typer.Option(metavar="EMAIL", help="The member who gets access.")] = None,
+    group: Annotated[str | None, typer.Option(help="The group that gets access.")] = None,
+    access: Annotated[Access, typer.Option(help="Read only, or also add and change documents.")] = Access.READ,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a limited member or a group see a collection. Replaces their earlier grant of it."""
+    if (to is None) == (group is None):
+        raise BadInput("Name a member with --to, or a group with --group.")
+
+    async def run(client: Client) -> Grant:
+        known = {one.name.lower(): one.id for one in await client.list_collections()}
+        wanted = known.get(collection.strip().lower())
+        if wanted is None:
+            raise NotFound(f"There is no collection {collection!r}. `octavo collections ls` lists the collections.")
+        if group is not None:
+            return await client.grant(wanted, access.value, group=find_group(await client.list_groups(), group))
+        return await client.grant(wanted, access.value, user=find_member(await client.list_members(), to or ""))
+
+    made = call(Target(server, key), run)
+    return print_json(made) if as_json else typer.echo(f"{_receiver(made)}: {made.access} {made.collection}.")
+
+
+@grants_app.command("rm")
+def remove_grant(
+    grants: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of grants, or parts of them.")],
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Withdraw grants. This takes effect with the next request of the people who had them."""
+
+    async def run(client: Client) -> int:
+        known = {one.id: one.collection for one in await client.list_grants()}
+        wanted = {find_among(one, known, "grant", "octavo grants ls") for one in grants}
+        for one in wanted:
+            await client.withdraw_grant(one)
+        return len(wanted)
+
+    withdrawn = call(Target(server, key), run)
+    return print_json({"changed": withdrawn}) if as_json else typer.echo(f"Withdrawn: {withdrawn}.")

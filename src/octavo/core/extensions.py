@@ -1,0 +1,84 @@
+"""Finds extensions: Python packages that add file formats, connection engines, sources and channels to Octavo.
+
+A package declares what it adds as entry points. Their names are read from the metadata of the installed packages;
+the code of an extension is imported only by the process that uses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import structlog
+
+log = structlog.get_logger()
+
+
+class ExtensionKind(StrEnum):
+    """What an extension adds. The value is the group of its entry points."""
+
+    FORMAT = "octavo.formats"
+    ENGINE = "octavo.connections"
+    SOURCE = "octavo.sources"
+    CHANNEL = "octavo.channels"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledExtension:
+    """An extension and the package that contains it."""
+
+    kind: ExtensionKind
+    name: str
+    package: str
+    version: str
+
+
+def installed_extensions() -> list[InstalledExtension]:
+    """List all installed extensions, by kind and name."""
+    return [
+        InstalledExtension(kind, name, point.dist.name, point.dist.version)
+        for kind in ExtensionKind
+        for name, point in _declared(kind).items()
+        if point.dist
+    ]
+
+
+def has_extension(kind: ExtensionKind, name: str) -> bool:
+    """Whether an extension is installed. Its code is not imported."""
+    return name in _declared(kind)
+
+
+def load_extension(kind: ExtensionKind, name: str) -> Any | None:  # noqa: ANN401 - what another package declares
+    """Import an extension and return its object. Returns None if it is not installed or cannot be imported."""
+    point = _declared(kind).get(name)
+    return _load(point) if point else None
+
+
+def load_extensions(kind: ExtensionKind) -> dict[str, Any]:
+    """Import all extensions of a kind, and return their objects by name. Those that cannot be imported are left out."""
+    loaded = {name: _load(point) for name, point in _declared(kind).items()}
+    return {name: found for name, found in loaded.items() if found is not None}
+
+
+@cache
+def _declared(kind: ExtensionKind) -> dict[str, EntryPoint]:
+    """Return the entry points of a kind by name. If two packages use the same name, the first package counts."""
+    found = sorted(entry_points(group=kind), key=lambda point: (point.name, point.dist.name if point.dist else ""))
+    declared: dict[str, EntryPoint] = {}
+    for point in found:
+        if declared.setdefault(point.name.lower(), point) is not point:
+            log.warning("extension ignored, because another one has the same name", kind=str(kind), name=point.name)
+    return declared
+
+
+@cache
+def _load(point: EntryPoint) -> Any | None:  # noqa: ANN401 - what another package declares
+    """Import an entry point. A broken extension is logged and must not stop Octavo."""
+    try:
+        return point.load()
+    except Exception:
+        log.exception("extension cannot be imported", kind=point.group, name=point.name)
+        return None
