@@ -160,7 +160,12 @@ def heading_levels(
         marked = {}
         likely = _without_contents(likely)
         by_style = _levels_by_number(likely) or _levels_by_rank(likely)
-    return {place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL) for place, block in likely.items()}
+    contents = {number for number, page in enumerate(pages) if any(_are_contents(one.text) for one in page.blocks)}
+    return {
+        place: min(marked.get(place) or by_style[_style(block)], MOST_LEVEL)
+        for place, block in likely.items()
+        if place in marked or place.page not in contents or not _CONTENTS_LINE.search(block.text)
+    }
 
 
 def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
@@ -185,8 +190,6 @@ def is_likely(block: PageBlock, body: float) -> bool:
     """Whether a block looks like a heading. `body` is the font size of the body text."""
     most_lines = _MOST_LINES_OF_TITLE if body and block.size > _TITLE * body else _MOST_LINES
     if len(block.text) > _MOST_CHARACTERS or block.lines > most_lines:
-        return False
-    if "\n" in block.text and all(map(_CONTENTS_LINE.search, block.text.split("\n"))):
         return False
     is_styled = _is_styled(block, body) if body and block.size else block.kind is BlockKind.HEADING
     return is_styled and _NEVER.search(block.text) is None
@@ -476,6 +479,11 @@ def _without_contents(likely: Headings) -> dict[Place, PageBlock]:
         for place, block in likely.items()
         if entries[place.page] < _ENOUGH_NUMBERS or not _CONTENTS_LINE.search(block.text)
     }
+
+
+def _are_contents(text: str) -> bool:
+    """Whether a text consists of several lines of a printed table of contents."""
+    return "\n" in text and all(map(_CONTENTS_LINE.search, text.split("\n")))
 
 
 def _is_same(one: Style, other: Style) -> bool:

@@ -1,4 +1,4 @@
-"""Turns the contents of a page into lines of text with their style. Also finds labels and frames."""
+"""Turns the contents of a page into lines of text with their style. Also finds line numbers and frames."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from octavo.extract.pdf.letters import (
     with_right_marks,
     without_wide_spaces,
 )
-from octavo.extract.pdf.table_geometry import Segment as LineCell
-from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
@@ -52,8 +50,6 @@ _MONOSPACED = re.compile(
     r"|(?:\A|\+)(?:t1x|tx|px|lm|eb|rm|ul|pc)\w?tt(?:\W|\d|_|\Z)"
 )
 _VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
-_MOST_WORDS = 8000
-_NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
 _LEAST_BOX = 40.0, 18.0
 _LEAST_NUMBERS = 8
@@ -453,91 +449,6 @@ def size_of(lines: Sequence[Line | Segment]) -> float:
     for line in lines:
         sizes[line.size] += len(line.text)
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
-
-
-class LabelRows(NamedTuple):
-    """A group of labels with their values, such as "Date: 3 May". `texts` has one line for each label."""
-
-    box: Box
-    texts: tuple[str, ...]
-    height: float
-
-
-def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
-    """Find groups of labels that end with a colon and are followed by values, such as "Date: 3 May".
-
-    In a group, all labels have the same left edge, and so do all values.
-    """
-    words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
-    if len(words) > _MOST_WORDS:
-        return
-    found = list(text_lines(words))
-    yield from _labels_above_values(found)
-    group: list[list[LineCell]] = []
-    ahead: list[LineCell] = []
-    for place, line in enumerate(found):
-        after = found[place + 1] if place + 1 < len(found) else ()
-        if group and _is_ahead(group, line, after):
-            ahead += line
-            continue
-        pair = len(line) == 2 and _is_label(line[0].text) and not line[1].text.endswith(":")  # noqa: PLR2004
-        if (
-            group
-            and line[0].top - max(part.bottom for part in group[-1]) < _NEXT_LABEL * line[0].height
-            and _is_below(group[0], line, pair=pair)
-        ):
-            row = [line[0], *ahead, *line[1:]] if pair else list(line)
-            group = [*group, row] if pair else [*group[:-1], [*group[-1], *row]]
-        else:
-            yield from _label_rows(group)
-            group = [list(line)] if pair else []
-        ahead = []
-    yield from _label_rows(group)
-
-
-def _is_ahead(group: Sequence[Sequence[LineCell]], line: Sequence[LineCell], after: Sequence[LineCell]) -> bool:
-    """Whether a line is the first line of the next value, whose label is beside its second line."""
-    if len(line) != 1 or len(after) != 2 or not _is_label(after[0].text):  # noqa: PLR2004
-        return False
-    if not _is_below(group[0], line, pair=False) or not _is_below(group[0], after, pair=True):
-        return False
-    above, below = line[0].top - max(part.bottom for part in group[-1]), after[1].top - line[0].bottom
-    return below < 0.5 * line[0].height and below < 0.5 * above
-
-
-def _labels_above_values(lines: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
-    """Find rows of labels with one row of values below, such as "Date:" and "Due:" above two dates.
-
-    If more lines follow below the values, the labels are headings of columns, for example of addresses.
-    """
-    for index, (labels, values) in enumerate(pairwise(lines)):
-        if len(labels) < 2 or len(labels) != len(values) or not all(_is_label(one.text) for one in labels):  # noqa: PLR2004
-            continue
-        after = lines[index + 2] if index + 2 < len(lines) else ()
-        height = labels[0].height
-        is_last = not after or after[0].top - values[0].bottom > height or not _are_aligned(after, labels)
-        if is_last and _are_aligned(values, labels) and values[0].top - labels[0].bottom < _NEXT_LABEL * height / 2:
-            texts = tuple(f"{label.text} {value.text}" for label, value in zip(labels, values, strict=True))
-            yield LabelRows(box_of([*labels, *values]), texts, height)
-
-
-def _are_aligned(line: Sequence[LineCell], labels: Sequence[LineCell]) -> bool:
-    return all(any(abs(part.left - label.left) < _SAME_PLACE for label in labels) for part in line)
-
-
-def _is_label(text: str) -> bool:
-    return text.endswith((":", "\uff1a")) and sum(map(str.isalpha, text)) > 1
-
-
-def _is_below(first: Sequence[LineCell], line: Sequence[LineCell], *, pair: bool) -> bool:
-    places = zip(line, first if pair else first[1:2], strict=False)
-    return (pair or len(line) == 1) and all(abs(part.left - above.left) < _SAME_PLACE for part, above in places)
-
-
-def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
-    if len(group) > 1:
-        texts = tuple(" ".join(part.text for part in row) for row in group)
-        yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
 
 
 def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:

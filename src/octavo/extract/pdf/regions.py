@@ -19,12 +19,11 @@ from octavo.extract.pdf.diagrams import with_diagrams
 from octavo.extract.pdf.doubts import layout_doubts
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.item_tables import is_figure
+from octavo.extract.pdf.label_rows import LabelRows, find_label_rows
 from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
 from octavo.extract.pdf.lines import (
-    LabelRows,
     Segment,
     box_around,
-    find_label_rows,
     frames_of,
     in_logical_order,
     in_right_order,
