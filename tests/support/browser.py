@@ -43,6 +43,7 @@ from tests.support.processes import PATIENCE_SECONDS, wait_until
 # Everything that talks to somebody else by itself is off.
 QUIET = (
     "--disable-gpu",
+    "--disable-threaded-compositing",  # pages take a third less processor time
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
