@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -41,30 +42,24 @@ SEARCHABLE = """
 LOGGED = re.compile(
     r"^\S+ \S+ UTC \[(?P<server>\d+)\] LOG:  (?:statement|execute [^:]+): (?P<statement>.*(?:\n\t.*)*)", re.MULTILINE
 )
-PEOPLE = ("Ada", "Bruno", "Chioma", "Dmitri", "Elena", "Farid", "Greta", "Hiro", "Ines", "Jonas")
-SUBJECTS = (
-    "the pilot boat needs a new gearbox before the season starts",
-    "the roof of the north shed leaks again above the paint store",
-    "the customs office wants the papers of the last shipment by Friday",
-    "we agreed to move the weekly meeting to Tuesday at nine",
-    "the price of galvanised nails rose by four percent since spring",
-    "the trainees finish their safety course at the end of the month",
-    "berth seven stays closed until the divers have inspected the wall",
-    "the new crane lifts twelve tonnes, two more than the old one",
-    "the harbour café asked for longer opening hours in summer",
-    "the insurance covers storm damage only if we report it within three days",
-    "the water meter on the east quay shows twice the usual consumption",
-    "the archive keeps delivery notes for ten years and invoices for twelve",
-)
+DOCS = Path(__file__).parents[1] / "docs"
+MARKUP = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*]")
+LEAST_WORDS, MOST_WORDS = 20, 60
+
+
+@cache
+def paragraphs() -> list[str]:
+    """Paragraphs of the documentation: real prose, of which no two say quite the same."""
+    files = sorted([*DOCS.glob("how-to/*.md"), *DOCS.glob("decisions/0*.md")])
+    found = [MARKUP.sub(r"\1", one) for file in files for one in re.split(r"\n\s*\n", file.read_text())]
+    prose = [one for one in found if one[:1].isupper() and "|" not in one]
+    return [one for one in prose if LEAST_WORDS <= len(one.split()) <= MOST_WORDS]
 
 
 def make_note(number: int) -> bytes:
-    """A note of some lines. The same number always gives the same note."""
-    chosen = random.Random(number)
-    lines = [f"# Call with {chosen.choice(PEOPLE)}, item {number}", ""]
-    for subject in chosen.sample(SUBJECTS, 4):
-        lines += [f"{chosen.choice(PEOPLE)} said that {subject}.", f"Follow up on number {chosen.randrange(10_000)}."]
-    return "\n".join(lines).encode()
+    """A heading and two paragraphs, some lines in all. The same number always gives the same note."""
+    chosen = random.Random(number).sample(paragraphs(), 2)
+    return "\n\n".join([f"# Note {number}", *chosen]).encode()
 
 
 def add_note(client: Client, number: int) -> None:
