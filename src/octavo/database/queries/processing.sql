@@ -1,13 +1,14 @@
 -- name: document(document)
--- The source of a document; no row if it was deleted permanently. If the file was unlocked with a password, the source is the
--- unlocked copy.
+-- The source of a document, with its size and checksum; no row if it was deleted permanently. If the file was unlocked with a
+-- password, the source is the unlocked copy.
 SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted,
-       coalesce(u.key, a.key) AS source_key,
+       o.key AS source_key, o.bytes AS source_bytes, encode(o.sha256, 'hex') AS source_sha256,
        d.duplicate_of IS NOT NULL OR EXISTS (
            SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical) AS canonical
 FROM documents d
 LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
 LEFT JOIN artifacts u ON u.document_id = d.id AND u.kind = 'unlocked' AND u.revision = 0
+LEFT JOIN objects o ON o.key = coalesce(u.key, a.key)
 WHERE d.id = :document;
 
 -- name: object_checksum(key)
