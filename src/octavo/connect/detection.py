@@ -222,13 +222,14 @@ async def save(
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
     await connection.execute(QUERIES.lock_documents, {"documents": [document, *documents]})
     await connection.execute(QUERIES.delete_earlier, {"document": document, "started": started})
-    rows = {(row["source"], row["target"], row["engine"], row["digest"]): row for row in map(_as_row, found)}
-    values = {"owner": owner, "found": Jsonb(list(rows.values())), "started": started}
-    await connection.execute(QUERIES.save, values)
-    await connection.execute(QUERIES.delete_contradicted, {"document": document})
-    affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
-    limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}
-    await connection.execute(QUERIES.prune, limits)
+    if found:
+        rows = {(row["source"], row["target"], row["engine"], row["digest"]): row for row in map(_as_row, found)}
+        values = {"owner": owner, "found": Jsonb(list(rows.values())), "started": started}
+        await connection.execute(QUERIES.save, values)
+        await connection.execute(QUERIES.delete_contradicted, {"document": document})
+        affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
+        limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}
+        await connection.execute(QUERIES.prune, limits)
     counts = dict(await (await connection.execute(QUERIES.count_by_engine, {"document": document})).fetchall())
     return {engine: counts.get(engine, 0) for engine in Engine}
 

@@ -164,6 +164,8 @@ class DocumentDescriber:
 
     async def _tries(self) -> int:
         """Return the number of attempts since the last finished stage, including this one."""
+        if self._run.job.attempt == 1:
+            return 1
         async with self._tools.database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.tries, {"job": self._run.job.id})
         return row["tries"]

@@ -51,7 +51,8 @@ class DocumentComparison:
             for start in range(0, len(chunks), detection.CHUNKS_PER_BATCH):
                 part = chunks[start : start + detection.CHUNKS_PER_BATCH]
                 await detection.compare(self._tools.database, among, part, self._sentences, outcome)
-                await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
+                if len(part) < len(chunks):
+                    await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
             await detection.judge_contradictions(outcome)
         asked = await self._judge(outcome)
         by_engine: dict[str, JSON] = {

@@ -448,7 +448,8 @@ class Processing:
     async def save_chunks(self, connection: Connection, made: JSON) -> None:
         del made
         place: dict[str, Any] = {"document": self._source.id, "revision": self._revision}
-        await self._save_pages(connection)  # again, because a revision that starts with this stage inherits only files
+        if not self._short:  # a revision that starts with this stage inherits only files
+            await self._save_pages(connection)
         await connection.execute(QUERIES.delete_chunks, place)
         await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(chunk_rows(self._chunks))})
         written = await self._read_extracted()
@@ -487,9 +488,10 @@ class Processing:
         extracted = await self._read_extracted()
         place = {"document": self._source.id, "revision": self._revision}
         await connection.execute(QUERIES.delete_pages, place)
-        await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(page_rows(extracted))})
-        await connection.execute(QUERIES.delete_figures, place)
-        await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figure_rows(extracted))})
+        if pages := page_rows(extracted):
+            await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
+        if figures := figure_rows(extracted):
+            await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figures)})
 
     async def _read_extracted(self) -> Extracted:
         """Return the extracted text, from memory or from the file that an earlier attempt stored."""

@@ -14,9 +14,6 @@ WHERE d.id = :document;
 -- name: object_checksum(key)
 SELECT encode(sha256, 'hex') FROM objects WHERE key = :key;
 
--- name: insert_object(key, bytes, sha256)!
-INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
-
 -- name: delete_artifact(document, revision, kind)
 -- The file that an earlier attempt at the same revision stored, if a stage runs again on request.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND kind = :kind RETURNING key;
@@ -25,9 +22,12 @@ DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND
 -- Deletes the batches of pages when the text is assembled.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND starts_with(kind, 'pages:') RETURNING key;
 
--- name: insert_artifact(id, document, job, kind, revision, key, content_type)!
+-- name: insert_artifact(id, document, job, kind, revision, key, bytes, sha256, content_type)!
+WITH stored AS (
+    INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex')) RETURNING key
+)
 INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_type)
-VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
+SELECT :id, :document, :job, :kind, :revision, key, :content_type FROM stored;
 
 -- name: keep_plain(document, revision)!
 -- Keeps the extracted text in addition to the one that a model wrote.
@@ -57,6 +57,8 @@ UPDATE documents SET word_count = :word_count, page_count = :page_count, quality
 WHERE id = :document;
 
 -- name: delete_pages(document, revision)!
+-- The pages and figures that an earlier attempt at the same revision stored.
+WITH gone AS (DELETE FROM figures WHERE document_id = :document AND revision = :revision)
 DELETE FROM pages WHERE document_id = :document AND revision = :revision;
 
 -- name: insert_pages(document, revision, pages)!
@@ -64,9 +66,6 @@ INSERT INTO pages (document_id, revision, number, label, char_start, char_end, w
 SELECT :document, :revision, p.number, p.label, p.start, p."end", p.width, p.height, p.bookmarks, p.unsure, p.regions
 FROM jsonb_to_recordset(:pages) AS p (number integer, label text, start integer, "end" integer,
                                       width real, height real, bookmarks jsonb, unsure text, regions jsonb);
-
--- name: delete_figures(document, revision)!
-DELETE FROM figures WHERE document_id = :document AND revision = :revision;
 
 -- name: insert_figures(document, revision, figures)!
 INSERT INTO figures (document_id, revision, number, kind, char_start, page, box, member, caption, alternative)
