@@ -228,8 +228,11 @@ def _printed(source: FactSource, text: str) -> Place | None:
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
     """Find the title, author and date of a document from its chunks and metadata only.
 
-    Also finds its type, unless the type was already found from the pages.
+    Also finds its type, unless the type was already found from the pages. If the title and the type are both known, the
+    text was already searched for facts, and is not searched again.
     """
+    if source.title and source.type:
+        return DocumentFacts(source.title, source.author, source.date, source.type)
     headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
     given = FactSource(
         markdown="\n\n".join(chunk.content for chunk in source.chunks)[:_READ],

@@ -126,13 +126,13 @@ class Run(Generic[Tools]):
             if made:
                 self.faults.reach("stage.commit.before")
                 await self._commit_stages(made)
-        if made:
-            self.faults.reach("stage.commit.after")
-            self.renew_limit()
         for one in made:
             STAGES.labels(self.job.kind, one.stage.name).observe(one.seconds)
             finished[one.stage.name, one.stage.part] = one.output
             log.info("stage finished", job=str(self.job.id), stage=one.stage.name, part=one.stage.part)
+        if made:
+            self.faults.reach("stage.commit.after")
+            self.renew_limit()
         return [finished[one.name, one.part] for one in stages]
 
     def _is_resumed(self, stage: Stage, finished: Mapping[tuple[str, str], JSON]) -> bool:

@@ -159,8 +159,9 @@ async def process_document(run: Run[Tools]) -> JSON:
     if work.is_picture:
         work.use_fitted(await stage("pictured", work.fit, work.save_fitted))
     failure: OctavoError | None = None
-    if source.is_short_text and run.job.stage is None and wanted.extraction is Extraction.PLAIN:
-        *_, chunks, _ = await run.stages(work.stages_of_short_text())
+    short = work.stages_of_short_text() if source.is_short_text and wanted.extraction is Extraction.PLAIN else []
+    if short and not await run.finished_outputs([one.name for one in short]):
+        *_, chunks, _ = await run.stages(short)
         await work.files.remove_unused()
     else:
         if await stage(EXTRACTED, work.extract, work.save_extracted) is None:
