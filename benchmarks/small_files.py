@@ -1,7 +1,8 @@
 """How much processor time a small note takes, from its upload until it can be found and is compared with the others.
 
-`python -m benchmarks.small_files [NOTES] [--statements]`; 300 notes unless told otherwise. Eight clients add notes of
-a few lines through the API, and the run ends when no job is left. Printed is the processor time by kind of process,
+`python -m benchmarks.small_files [NOTES] [--alone] [--statements]`; 300 notes unless told otherwise. Eight clients add
+notes of a few lines through the API, and the run ends when no job is left. With `--alone`, each note is added when the
+one before is done. Printed is the processor time by kind of process,
 including the time of child processes that have ended, and the time on the clock. Goals: 120 ms of processor time for a
 note, and 90 s for 1,000 notes on two idle cores. With `--statements`, the database logs the statements for one more
 note, and the run prints how often each was executed.
@@ -143,15 +144,21 @@ def statements_of_one(instance: Instance, session: str, connection: psycopg.Conn
         print(f"{times:5} {statement}")
 
 
-def measure(instance: Instance, notes: int, *, statements: bool) -> None:
+def measure(instance: Instance, notes: int, *, alone: bool, statements: bool) -> None:
     session = sign_in(instance)
     with psycopg.connect(EmbeddedPostgres(DataFolder(instance.data)).connection_info(), autocommit=True) as connection:
         first = count(connection, SEARCHABLE)
         add_notes(instance, session, range(-WARM, 0))
         wait_until_done(connection, first + WARM)
         before, started = processor_seconds(instance), time.monotonic()
-        add_notes(instance, session, range(notes))
-        wait_until_done(connection, first + WARM + notes)
+        if alone:
+            client = Client(instance, session)
+            for number in range(notes):
+                add_note(client, number)
+                wait_until_done(connection, first + WARM + number + 1)
+        else:
+            add_notes(instance, session, range(notes))
+            wait_until_done(connection, first + WARM + notes)
         took = time.monotonic() - started
         report(processor_seconds(instance) - before, notes, took)
         if statements:
@@ -161,12 +168,13 @@ def measure(instance: Instance, notes: int, *, statements: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("notes", nargs="?", type=int, default=NOTES)
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--statements", action="store_true")
     given = parser.parse_args()
     with open_folder() as root, instance_in(root, requests_per_minute=1_000_000) as instance:
         instance.start()
         try:
-            measure(instance, given.notes, statements=given.statements)
+            measure(instance, given.notes, alone=given.alone, statements=given.statements)
         except BaseException:
             print(instance.log.read_text()[-3000:], file=sys.stderr)  # it goes with the folder
             raise
