@@ -29,7 +29,7 @@ class Upload:
 
 @dataclass(slots=True, repr=False)
 class Document:
-    """`stopped`: its job was cancelled. `stages`, `described`: how many of these its process has finished."""
+    """`stopped`: its job was cancelled. `stages`: how many of these its process has finished."""
 
     id: UUID
     owner: UUID
@@ -43,7 +43,6 @@ class Document:
     has_source: bool = True
     stopped: bool = False
     stages: int = 0
-    described: int = 0
     lease: ClaimedJob | None = None
 
     def __repr__(self) -> str:

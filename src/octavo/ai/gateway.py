@@ -81,6 +81,11 @@ class Gateway:
         """Whether `local` is one of the default models."""
         return any(model.provider == LOCAL for model in self._chain.default)
 
+    @property
+    def is_offline(self) -> bool:
+        """Whether no provider is set up, so that every answer is made on this machine."""
+        return self._remote is None
+
     def vision_limits(self, task: str) -> VisionLimits | None:
         """Return limits on pictures and PDFs that are valid for all remote models of a task.
 

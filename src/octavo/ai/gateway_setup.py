@@ -172,6 +172,10 @@ class LiveGateway(Gateway):
     def has_offline_models(self) -> bool:
         return self._models_in_force.gateway.has_offline_models
 
+    @property
+    def is_offline(self) -> bool:
+        return self._models_in_force.gateway.is_offline
+
     def vision_limits(self, task: str) -> VisionLimits | None:
         return self._models_in_force.gateway.vision_limits(task)
 

@@ -185,11 +185,8 @@ def _judge(pairs: Sequence[StatementPair]) -> list[float]:
     """
     if not pairs:
         return []  # the model is loaded only if it is needed
-    model = small_model.offline_small_model()
     texts = [(one.mine.text, one.theirs.text) for one in pairs]
-    likely = [both for both, said in zip(texts, model.judge(texts), strict=True) if said.contradicts >= LEAST_FORWARD]
-    strengths = dict(zip(likely, model.contradiction_strengths(likely), strict=True))
-    return [strengths.get(both, 0.0) for both in texts]
+    return small_model.offline_small_model().contradiction_strengths(texts, LEAST_FORWARD)
 
 
 def _words_of(one: StatementPair) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -82,13 +83,10 @@ class DetectionResult:
     domains: dict[UUID, DocumentDomain] = field(default_factory=dict[UUID, DocumentDomain])
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(Engine, 0.0))
 
-    async def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
-        """Run `work`, which looks for one type of connection, in a thread.
-
-        Adds the duration to the total for that type.
-        """
+    def timed(self, engine: Engine, work: Callable[[], list[Item]]) -> list[Item]:
+        """Run `work`, which looks for one type of connection. Adds the duration to the total for that type."""
         started = time.monotonic()
-        output = await asyncio.to_thread(work)
+        output = work()
         self.seconds[engine] += time.monotonic() - started
         return output
 
@@ -117,11 +115,18 @@ async def search_scope(connection: Connection, owner: UUID, document: UUID, mode
 
 
 async def compare(
-    database: Database, scope: SearchScope, chunks: Sequence[UUID], sentences: SentenceCache, result: DetectionResult
+    database: Database,
+    scope: SearchScope,
+    chunks: Sequence[UUID],
+    sentences: SentenceCache,
+    result: DetectionResult,
+    *,
+    for_model: bool = True,
 ) -> None:
     """Compare one batch of chunks with all other documents of the account.
 
-    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch.
+    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch. `for_model`: whether
+    to look for candidates that only a configured model can confirm.
     """
     began, limits = time.monotonic(), thresholds_of(scope.model.name)
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
@@ -137,14 +142,20 @@ async def compare(
     compared = list(
         {(p.source.id, p.target.id): p for p in (*_nearest_of_each(nearest), *_nearest_of_each(related))}.values()
     )
-    timed = result.timed
-    result.similar += await timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, sentences))
-    result.statement_pairs += await timed(
-        Engine.CONTRADICTION, lambda: contradiction.find_candidates(compared, sentences)
-    )
-    result.opposite_tones += await timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, sentences))
-    result.from_extensions += await asyncio.to_thread(find_by_extensions, [*nearest, *sharing], sentences)
-    candidates = await timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+
+    def find() -> list[Candidate]:
+        timed = result.timed
+        result.similar += timed(Engine.SIMILARITY, lambda: find_similar(nearest, limits.similar, sentences))
+        result.statement_pairs += timed(
+            Engine.CONTRADICTION, lambda: contradiction.find_candidates(compared, sentences)
+        )
+        result.from_extensions += find_by_extensions([*nearest, *sharing], sentences)
+        if not for_model:
+            return []
+        result.opposite_tones += timed(Engine.CONTRADICTION, lambda: find_opposite_tones(sharing, sentences))
+        return timed(Engine.BRIDGE, lambda: find_candidates(sharing, limits.apart))
+
+    candidates = await asyncio.to_thread(find)
     await _load_domains(database, scope, candidates, result.domains)
     result.bridges += choose_candidates(candidates, result.domains, limits.same_domain)
 
@@ -154,9 +165,9 @@ async def judge_contradictions(result: DetectionResult) -> None:
 
     Chunks that contradict each other are then no longer reported as similar or as having opposite tones.
     """
-    result.contradictions = await result.timed(
-        Engine.CONTRADICTION, lambda: contradiction.judge_candidates(result.statement_pairs)
-    )
+    if result.statement_pairs:
+        judge = partial(contradiction.judge_candidates, result.statement_pairs)
+        result.contradictions = await asyncio.to_thread(result.timed, Engine.CONTRADICTION, judge)
     known = {_chunks(one) for one in result.contradictions}
     result.similar = [one for one in result.similar if _chunks(one) not in known]
     result.opposite_tones = [one for one in result.opposite_tones if _chunks(one) not in known]
@@ -225,13 +236,14 @@ async def save(
     await connection.execute(QUERIES.lock_owner, {"owner": owner})
     await connection.execute(QUERIES.lock_documents, {"documents": [document, *documents]})
     await connection.execute(QUERIES.delete_earlier, {"document": document, "started": started})
-    rows = {(row["source"], row["target"], row["engine"], row["digest"]): row for row in map(_as_row, found)}
-    values = {"owner": owner, "found": Jsonb(list(rows.values())), "started": started}
-    await connection.execute(QUERIES.save, values)
-    await connection.execute(QUERIES.delete_contradicted, {"document": document})
-    affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
-    limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}
-    await connection.execute(QUERIES.prune, limits)
+    if found:
+        rows = {(row["source"], row["target"], row["engine"], row["digest"]): row for row in map(_as_row, found)}
+        values = {"owner": owner, "found": Jsonb(list(rows.values())), "started": started}
+        await connection.execute(QUERIES.save, values)
+        await connection.execute(QUERIES.delete_contradicted, {"document": document})
+        affected = {chunk.id for one in found for chunk in (one.pair.source, one.pair.target)}
+        limits = {"chunks": list(affected), "engine": Engine.SIMILARITY, "most": MOST_KEPT}
+        await connection.execute(QUERIES.prune, limits)
     counts = dict(await (await connection.execute(QUERIES.count_by_engine, {"document": document})).fetchall())
     return {engine: counts.get(engine, 0) for engine in Engine}
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from uuid import UUID
 
 from octavo.connect.english_words import as_root, is_content_word, weigh
-from octavo.connect.statements import WORD, Statement, find_names, read_statements
+from octavo.connect.statements import REMEMBERED_CHUNKS, WORD, Statement, find_names, read_statements
 from octavo.core.languages import primary_language
 from octavo.core.types import JSON
 from octavo.language.languages import ENGLISH, confirm_language
@@ -48,23 +49,19 @@ class SharedQuotes:
 
 @dataclass(frozen=True, slots=True)
 class SentenceCache:
-    """Splits each chunk into sentences once, even if the chunk is in many pairs."""
+    """Splits each chunk into sentences once, even if the chunk is in many pairs.
 
-    _sentences: dict[UUID, list[Sentence]] = field(default_factory=dict[UUID, list[Sentence]])
-    _statements: dict[UUID, list[Statement]] = field(default_factory=dict[UUID, list[Statement]])
+    The sentences of recent chunks are kept for later comparisons, too.
+    """
+
     _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])
-    _names: dict[UUID, frozenset[str]] = field(default_factory=dict[UUID, frozenset[str]])
     _supported: dict[UUID, bool] = field(default_factory=dict[UUID, bool])
 
-    def sentences(self, chunk: ComparableChunk) -> list[Sentence]:
-        if chunk.id not in self._sentences:
-            self._sentences[chunk.id] = list(_read_sentences(chunk.content))
-        return self._sentences[chunk.id]
+    def sentences(self, chunk: ComparableChunk) -> tuple[Sentence, ...]:
+        return _read_sentences(chunk.content)
 
-    def statements(self, chunk: ComparableChunk) -> list[Statement]:
-        if chunk.id not in self._statements:
-            self._statements[chunk.id] = read_statements(chunk.content)
-        return self._statements[chunk.id]
+    def statements(self, chunk: ComparableChunk) -> tuple[Statement, ...]:
+        return read_statements(chunk.content)
 
     def places(self, chunk: ComparableChunk) -> dict[str, list[int]]:
         """Map each word root in a chunk to the indexes of the statements that contain it.
@@ -80,10 +77,7 @@ class SentenceCache:
 
     def names(self, chunk: ComparableChunk) -> frozenset[str]:
         """Return every name that appears in a sentence of the chunk."""
-        if chunk.id not in self._names:
-            sentences = (chunk.content[one.start : one.end] for one in self.sentences(chunk))
-            self._names[chunk.id] = frozenset(name for text in sentences for name in find_names(WORD.findall(text)))
-        return self._names[chunk.id]
+        return _read_names(chunk.content)
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
         """Whether contradictions can be found in the chunk, because it is in English."""
@@ -93,7 +87,18 @@ class SentenceCache:
         return self._supported[chunk.id]
 
 
-def _read_sentences(content: str) -> Iterator[Sentence]:
+@lru_cache(maxsize=REMEMBERED_CHUNKS)
+def _read_names(content: str) -> frozenset[str]:
+    sentences = (content[one.start : one.end] for one in _read_sentences(content))
+    return frozenset(name for text in sentences for name in find_names(WORD.findall(text)))
+
+
+@lru_cache(maxsize=REMEMBERED_CHUNKS)
+def _read_sentences(content: str) -> tuple[Sentence, ...]:
+    return tuple(_sentences_of(content))
+
+
+def _sentences_of(content: str) -> Iterator[Sentence]:
     for segment in split_segments(content):
         if segment.part in _QUOTED_SEGMENTS:
             for start, end in split_sentences(content, segment.start, segment.end):

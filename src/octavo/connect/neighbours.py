@@ -74,8 +74,12 @@ async def find_neighbours(
 ) -> list[Neighbour]:
     """Find up to `most` neighbours of each chunk with a similarity of at least `least`, in no particular order."""
     async with database.transaction() as connection:
-        if await is_small(connection, scope) or not await has_index(connection, scope.model):
-            return await find_exactly(connection, scope, chunks, most, least)
+        counted = await _count(connection, scope, MOST_EXACT + 1)
+        if counted <= MOST_EXACT:
+            return await find_exactly(connection, scope, chunks, most, least, counted)
+        if not await has_index(connection, scope.model):
+            counted = await _count(connection, scope, MOST_COUNTED)
+            return await find_exactly(connection, scope, chunks, most, least, counted)
 
     async def search(part: Sequence[UUID]) -> list[Neighbour]:
         async with database.transaction() as connection:
@@ -150,16 +154,16 @@ def best_neighbours(found: Sequence[Neighbour], most: int, least: float) -> list
 
 
 async def find_exactly(
-    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
+    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float, counted: int
 ) -> list[Neighbour]:
-    """Compare the chunks with every vector.
+    """Compare the chunks with every vector. `counted` is the number of vectors.
 
     Vectors are fetched in blocks, so that memory use does not grow with the number of vectors.
     """
     values = {"chunks": list(chunks), "model": scope.model.id}
     sources, source_vectors = await _fetch(connection, QUERIES.vectors_of, values)
     best = TopNeighbours(len(sources), most)
-    blocks = -(-await _count(connection, scope, MOST_COUNTED) // BLOCK)
+    blocks = -(-counted // BLOCK)
     for block in range(blocks):
         among = scope.values() | {"blocks": blocks, "block": block}
         targets, vectors = await _fetch(connection, QUERIES.vectors_to_compare, among)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from octavo.connect.english_words import (
     NUMBER_WORDS,
@@ -26,6 +27,8 @@ WORD = re.compile(r"[$€£]?\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|
 _CITATION = re.compile(
     r"\s*\[\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*\]|\s*\([^()]*\b(?:1[89]|20)\d\d[a-z]?\)|[\u00b9\u00b2\u00b3\u2070-\u2079]+"
 )
+# The number of chunks whose sentences each process keeps, because a chunk is compared with many new documents.
+REMEMBERED_CHUNKS = 1000
 _LEAST_WORDS, _MOST_WORDS, _MOST_CHARACTERS = 4, 45, 320
 _LEAST_STOPWORDS, _MOST_NUMBERS, _MOST_CAPITALS = 0.15, 0.3, 0.5
 _ENDING = re.compile(r"[.!][\"'\u201d\u2019)]*$")
@@ -120,12 +123,13 @@ class Statement:
         return "".join(one for one in self.text.lower() if one.isalnum())
 
 
-def read_statements(content: str) -> list[Statement]:
+@lru_cache(maxsize=REMEMBERED_CHUNKS)
+def read_statements(content: str) -> tuple[Statement, ...]:
     """Read the statements in a chunk, in order. A repeated sentence is read once."""
     found = dict[str, Statement]()
     for statement in _statements(content):
         found.setdefault(statement.letters, statement)
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _statements(content: str) -> Iterator[Statement]:

@@ -33,7 +33,7 @@ from octavo.extract.pictures import SHOWN_PIXELS
 from octavo.extract.pictures.page_images import shrink_in_sandbox
 from octavo.facts.confidence import MODEL, confidence
 from octavo.facts.finding import FOUND, Fact
-from octavo.jobs.job_run import LeaseLost, Run
+from octavo.jobs.job_run import LeaseLost, Run, Stage
 from octavo.language.description import MADE_BY as OFFLINE
 from octavo.language.insights import ChunkText, DocumentInsight, DocumentSource, DocumentType
 from octavo.library.collections import clean_label
@@ -126,6 +126,8 @@ class DocumentDescriber:
         place = {"document": self._document, "revision": self._revision}
         self._chunks = await load_chunks(self._tools.database, QUERIES.chunks, **place)
         errors = [failure] if failure else []
+        if not failure and await self._describe_together():
+            return
         for stage in (self._classify, self._enrich, self._embed):
             try:
                 await stage()
@@ -138,8 +140,32 @@ class DocumentDescriber:
         if self._follow_ups.offline:
             await self._improve_later(self._follow_ups.offline)
 
+    async def _describe_together(self) -> bool:
+        """Describe a short text offline, and store everything in one transaction. Returns whether this was done.
+
+        Only for a first attempt without remote models: an answer that took time or money is stored immediately.
+        """
+        is_first = not await self._run.finished_outputs(STAGES)
+        is_short = 0 < len(self._chunks) <= min(CHUNKS_PER_DESCRIPTION, CHUNKS_PER_EMBEDDING)
+        if self._picture or not (is_first and is_short and self._tools.gateway.is_offline):
+            return False
+        stages = [
+            self._make_stage("classified", "", self._chunks, self._request_classification),
+            self._make_stage("enriched", "", self._chunks, self._request_insights),
+            self._make_stage("embedded", "", self._chunks, self._request_vectors, self._finish_embedding),
+        ]
+        try:
+            await self._run.stages(stages)
+        except (LeaseLost, CallerGone):
+            raise
+        except OctavoError:  # one of them failed; the others are stored by themselves
+            return False
+        return True
+
     async def _tries(self) -> int:
         """Return the number of attempts since the last finished stage, including this one."""
+        if self._run.job.attempt == 1:
+            return 1
         async with self._tools.database.connection() as connection:
             (row,) = await fetch_rows(connection, QUERIES.tries, {"job": self._run.job.id})
         return row["tries"]
@@ -251,12 +277,13 @@ class DocumentDescriber:
     # embedded
 
     async def _embed(self) -> None:
-        async def finish(connection: Connection) -> None:
-            await connection.execute(QUERIES.set_embeddings_ready, {"document": self._document})
-            if self._follow_ups.offline:
-                await compare_documents(connection, Cause.EMBEDDED, [self._document])
+        make, finish = self._request_vectors, self._finish_embedding
+        await self._in_parts("embedded", "indexing", CHUNKS_PER_EMBEDDING, make, finish)
 
-        await self._in_parts("embedded", "indexing", CHUNKS_PER_EMBEDDING, self._request_vectors, finish)
+    async def _finish_embedding(self, connection: Connection) -> None:
+        await connection.execute(QUERIES.set_embeddings_ready, {"document": self._document})
+        if self._follow_ups.offline:
+            await compare_documents(connection, Cause.EMBEDDED, [self._document])
 
     async def _request_vectors(self, chunks: Sequence[StoredChunk]) -> Write:
         try:
@@ -320,7 +347,12 @@ class DocumentDescriber:
     async def _stage(
         self, name: str, part: str, chunks: Sequence[StoredChunk], make: Make, finish: Write | None = None
     ) -> None:
-        """Run one stage, or one batch of a stage.
+        await self._run.stages([self._make_stage(name, part, chunks, make, finish)])
+
+    def _make_stage(
+        self, name: str, part: str, chunks: Sequence[StoredChunk], make: Make, finish: Write | None = None
+    ) -> Stage:
+        """Make one stage, or one batch of a stage.
 
         The results are stored in their own tables. Only the number of chunks is stored in the job's history.
         """
@@ -335,7 +367,7 @@ class DocumentDescriber:
             for write in [*writes, *([finish] if finish else [])]:
                 await write(connection)
 
-        await self._run.stage(name, work, part=part, save=save)
+        return Stage(name, work, save, part)
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import groupby
@@ -67,7 +67,7 @@ async def _run(sandbox: Sandbox, about: str, path: Path | None, pages: Sequence[
             given.flush()
         call = find_document_facts.call(about=about, is_pdf=path is not None)
         await sandbox.run(call, input_file=path or given, output_file=made)
-        return _read_facts(made.read())
+        return read_facts(made.read())
 
 
 def _about(extracted: Extracted, filename: str, language: str | None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def _recognised_pages(extracted: Extracted) -> list[JSON]:
     return found
 
 
-def _read_facts(made: bytes) -> list[Fact]:
+def read_facts(made: bytes) -> list[Fact]:
     """Parse and validate the facts, because a hostile file may have taken over the child process that wrote them."""
     from pydantic import ValidationError
 
@@ -141,8 +141,28 @@ def find_document_facts(task: Task, *, about: str, is_pdf: bool) -> None:
 
     pages = pages_as_json(read_words(Path(task.input_path))) if is_pdf else json.load(task.input)
     sheets = [one for one in sheets_from_json(pages[:MOST_PAGES]) if one.words]
-    facts = [asdict(one) for one in find_facts(_source(json.loads(about), sheets))]
-    task.output.write(json.dumps(facts, ensure_ascii=False, allow_nan=False).encode())
+    task.output.write(_as_json(find_facts(_source(json.loads(about), sheets))))
+
+
+def find_in_text(extracted: Extracted, filename: str) -> bytes:
+    """Find the facts of a text without pages, except its language, and return them as JSON. Runs in the sandbox."""
+    from octavo.facts.sheet import find_facts
+
+    return _as_json(find_facts(_source(_about(extracted, filename, None), ())))
+
+
+def add_language(facts: Sequence[Fact], extracted: Extracted, detected: str | None) -> list[Fact]:
+    """Add the language of a text to the facts of `find_in_text`, as `find_in_sandbox` finds it."""
+    from octavo.facts.sheet import NAMES, FileMetadata, find_language
+
+    others = [one for one in facts if one.name != "language"]
+    declared = FileMetadata(language=(extracted.metadata.language or "")[:_MOST_ENTRY])
+    found = find_language(declared, str(extracted.source_type), detected)
+    return sorted([*others, *found], key=lambda one: NAMES.index(one.name))
+
+
+def _as_json(facts: Iterable[Fact]) -> bytes:
+    return json.dumps([asdict(one) for one in facts], ensure_ascii=False, allow_nan=False).encode()
 
 
 def _source(about: dict[str, Any], sheets: Sequence[Any]) -> FactSource:

@@ -150,6 +150,13 @@ def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
     """Read a file and write the extracted document to the output file, because it may be too large to return."""
+    task.output.write(to_json(read_document(task, filename, content_type, source_type, url, password)))
+
+
+def read_document(
+    task: Task, filename: str, content_type: str, source_type: str | None, url: str, password: str = ""
+) -> Extracted:
+    """Read the input file of a task. Runs in the sandbox."""
     from octavo.extract.formats import known_processors
 
     head = task.input.read(HEAD_BYTES)
@@ -157,5 +164,4 @@ def extract_file(
         raise Empty("The file is 0 bytes long.")
     known = SourceType(source_type) if source_type else detect(head, filename, content_type)
     hints = Hints(known, filename, content_type, url, password)
-    extracted = known_processors()[known].extract(Path(task.input_path), hints)
-    task.output.write(to_json(add_captions(extracted)))
+    return add_captions(known_processors()[known].extract(Path(task.input_path), hints))

@@ -23,7 +23,7 @@ from octavo.language.insights import DocumentFacts, DocumentSource
 from octavo.language.insights import DocumentType as Kind
 from octavo.language.languages import detect_document_language
 
-__all__ = ["NAMES", "FactSource", "FileMetadata", "Heading", "describe_chunks", "find_facts"]
+__all__ = ["NAMES", "FactSource", "FileMetadata", "Heading", "describe_chunks", "find_facts", "find_language"]
 
 # All names of facts, in the order in which they are shown.
 NAMES = (
@@ -77,25 +77,25 @@ def _belongs(fact: Fact, kind: KindChoice) -> bool:
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
 
-def _declared_language(source: FactSource, detected: str | None) -> str | None:
-    """Return the language tag in the file, such as pt-BR, if it can be trusted.
+def find_language(metadata: FileMetadata, source_type: str, detected: str | None) -> Iterator[Fact]:
+    """Find the language: the tag in the file, such as pt-BR, if it can be trusted, or else the detected language.
 
     Office programs write their own language into files, so their tag must match the detected language.
     """
-    tag = (source.metadata.language or "").strip().replace("_", "-")
+    tag = (metadata.language or "").strip().replace("_", "-")
     declared = primary_language(tag)
-    is_trusted = source.source_type not in _WRITTEN_BY_PROGRAMS or not detected or detected == declared
-    return tag if declared and is_trusted else None
+    is_trusted = source_type not in _WRITTEN_BY_PROGRAMS or not detected or detected == declared
+    if language := tag if declared and is_trusted else detected:
+        yield _fact("language", language, frozenset({"detected"}), RULE)
 
 
 def _described(
     source: FactSource, reading: Reading, kind: KindChoice, title: Title | None, printed: Mapping[str, Fact]
 ) -> Iterator[Fact]:
-    language = source.language
-    if language is None:
-        language = detect_document_language([source.markdown[:_HEAD]], source.metadata.language)
-    if language := _declared_language(source, language) or language:
-        yield _fact("language", language, frozenset({"detected"}), RULE)
+    detected = source.language
+    if detected is None:
+        detected = detect_document_language([source.markdown[:_HEAD]], source.metadata.language)
+    yield from find_language(source.metadata, source.source_type, detected)
     yield _fact("kind", str(kind.kind), kind.evidence, RULE)
     known = dict(printed)
     lines = title.lines if title else ()
@@ -228,8 +228,11 @@ def _printed(source: FactSource, text: str) -> Place | None:
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
     """Find the title, author and date of a document from its chunks and metadata only.
 
-    Also finds its type, unless the type was already found from the pages.
+    Also finds its type, unless the type was already found from the pages. If the title and the type are both known, the
+    text was already searched for facts, and is not searched again.
     """
+    if source.title and source.type:
+        return DocumentFacts(source.title, source.author, source.date, source.type)
     headings = tuple(dict.fromkeys(text for chunk in source.chunks[:20] for text in chunk.headings))
     given = FactSource(
         markdown="\n\n".join(chunk.content for chunk in source.chunks)[:_READ],

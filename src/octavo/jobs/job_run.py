@@ -11,8 +11,8 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -63,9 +63,22 @@ class ClaimedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedStage:
+class Stage:
+    """A stage, or a part of one. `work` returns its output, and `save` writes to the database.
+
+    `save` runs in the transaction that finishes the stage. If the connection is lost before the commit, `save` is
+    called again.
+    """
+
     name: str
-    part: str
+    work: Callable[[], Awaitable[JSON]]
+    save: Save | None = None
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedStage:
+    stage: Stage
     output: JSON
     seconds: float
 
@@ -99,24 +112,43 @@ class Run(Generic[Tools]):
         `save` writes to the database in the transaction that finishes the stage. If the connection is lost before the
         commit, `save` is called again.
         """
+        return (await self.stages([Stage(name, work, save, part)]))[0]
+
+    async def stages(self, stages: Sequence[Stage]) -> list[JSON]:
+        """Run short stages one after the other, and store their outputs in one transaction. Returns the outputs.
+
+        Stages that an earlier attempt finished are not run again. If the worker is killed before the commit, all
+        others are.
+        """
         finished = await self._finished_stages()
-        if (name, part) in finished:
-            log.info("stage resumed", job=str(self.job.id), stage=name, part=part)
-            STAGES_RESUMED.labels(self.job.kind).inc()
-            return finished[name, part]
+        with ExitStack() as spans:
+            made = [await self._work(one, spans) for one in stages if not self._is_resumed(one, finished)]
+            if made:
+                self.faults.reach("stage.commit.before")
+                await self._commit_stages(made)
+        for one in made:
+            STAGES.labels(self.job.kind, one.stage.name).observe(one.seconds)
+            finished[one.stage.name, one.stage.part] = one.output
+            log.info("stage finished", job=str(self.job.id), stage=one.stage.name, part=one.stage.part)
+        if made:
+            self.faults.reach("stage.commit.after")
+            self.renew_limit()
+        return [finished[one.name, one.part] for one in stages]
+
+    def _is_resumed(self, stage: Stage, finished: Mapping[tuple[str, str], JSON]) -> bool:
+        if (stage.name, stage.part) not in finished:
+            return False
+        log.info("stage resumed", job=str(self.job.id), stage=stage.name, part=stage.part)
+        STAGES_RESUMED.labels(self.job.kind).inc()
+        return True
+
+    async def _work(self, stage: Stage, spans: ExitStack) -> FinishedStage:
         self.faults.reach("stage.work.before")
-        with span(f"stage {name}", {"octavo.part": part}):
-            started = time.monotonic()
-            made = await work()
-            seconds = time.monotonic() - started
-            self.faults.reach("stage.commit.before")
-            await self._commit_stage(FinishedStage(name, part, made, seconds), save)
-        self.faults.reach("stage.commit.after")
-        STAGES.labels(self.job.kind, name).observe(seconds)
-        finished[name, part] = made
-        self.renew_limit()
-        log.info("stage finished", job=str(self.job.id), stage=name, part=part)
-        return made
+        spans.close()  # the stage before has only to be committed
+        spans.enter_context(span(f"stage {stage.name}", {"octavo.part": stage.part}))
+        started = time.monotonic()
+        output = await stage.work()
+        return FinishedStage(stage, output, time.monotonic() - started)
 
     async def progress(self, done: int, total: int | None, unit: str, stage: str | None = None) -> None:
         """Report how many items of the stage are done. Users see this while the stage is running."""
@@ -183,30 +215,33 @@ class Run(Generic[Tools]):
             cursor = await connection.execute(QUERIES.stage_outputs, {"job": self.job.id})
             return {(stage, part): output async for stage, part, output in cursor}
 
-    async def _commit_stage(self, stage: FinishedStage, save: Save | None) -> None:
+    async def _commit_stages(self, finished: Sequence[FinishedStage]) -> None:
         tries = itertools.count()
 
         async def commit() -> None:
-            if next(tries) and await self._is_committed(stage):
-                return  # it was committed; only the response was lost
-            if save is None:
+            if next(tries) and await self._is_committed(finished[-1].stage):
+                return  # they were committed; only the response was lost
+            if len(finished) == 1 and finished[0].stage.save is None:
                 async with self.database.connection() as connection:
-                    await self._write_stage(connection, stage)
-            else:
-                async with self.database.transaction() as connection:
-                    if not await self.holds_lease(connection):
-                        raise LeaseLost
-                    await save(connection, stage.output)
-                    await self._write_stage(connection, stage)
+                    await self._write_stage(connection, finished[0])
+                return
+            async with self.database.transaction() as connection:
+                if not await self.holds_lease(connection):
+                    raise LeaseLost
+                for one in finished:
+                    if one.stage.save:
+                        await one.stage.save(connection, one.output)
+                    await self._write_stage(connection, one)
 
         await retry_until_available(commit)
 
-    async def _write_stage(self, connection: Connection, stage: FinishedStage) -> None:
-        values = {"stage": stage.name, "part": stage.part, "output": Jsonb(stage.output), "seconds": stage.seconds}
+    async def _write_stage(self, connection: Connection, finished: FinishedStage) -> None:
+        name = {"stage": finished.stage.name, "part": finished.stage.part}
+        values = {**name, "output": Jsonb(finished.output), "seconds": finished.seconds}
         if not await _flag(connection, QUERIES.finish_stage, self._lease() | values):
             raise LeaseLost
 
-    async def _is_committed(self, stage: FinishedStage) -> bool:
+    async def _is_committed(self, stage: Stage) -> bool:
         async with self.database.connection() as connection:
             values = {"job": self.job.id, "stage": stage.name, "part": stage.part}
             row = await (await connection.execute(QUERIES.stage_attempt, values)).fetchone()

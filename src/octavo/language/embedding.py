@@ -73,7 +73,7 @@ class Embedder:
             yield [_BEGIN, *tokens[start:end], _END]
 
     def _run_all(self, windows: Sequence[list[int]]) -> Iterator[np.ndarray]:
-        if self._threads == 1:
+        if self._threads == 1 or len(windows) == 1:
             yield from map(self._run, windows)
             return
         with ThreadPoolExecutor(self._threads) as pool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from octavo.core.languages import primary_language
@@ -27,7 +28,7 @@ def detect_language(text: str) -> str | None:
     letters = " ".join(WORD.findall(text[: 2 * _SAMPLE]))[:_SAMPLE]
     if len(letters) < _MIN_LETTERS:
         return None
-    language, probability = cast("tuple[str, float]", _identifier().classify(letters))
+    language, probability = _classify(letters)
     return language if probability >= _MIN_PROBABILITY else None
 
 
@@ -66,6 +67,12 @@ def detect_document_language(texts: Sequence[str], claimed: str | None = None) -
         return max(found, key=found.count)
     code = primary_language(claimed)
     return code if code in _identifier().labels else None
+
+
+@lru_cache(maxsize=100)
+def _classify(letters: str) -> tuple[str, float]:
+    """Classify a sample. Several steps of processing a document need its language, one shortly after the other."""
+    return cast("tuple[str, float]", _identifier().classify(letters))
 
 
 @load_once

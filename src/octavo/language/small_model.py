@@ -9,7 +9,7 @@ pairs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import exp, log
@@ -122,15 +122,20 @@ class SmallModel:
         """
         return list(self._map(self._judge, pairs))
 
-    def contradiction_strengths(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    def contradiction_strengths(self, pairs: Sequence[tuple[str, str]], least_forward: float = 0.0) -> list[float]:
         """Return the calibrated probability that each pair is a contradiction.
 
-        Each pair is judged in both directions, and the lower probability is used.
+        Each pair is judged in both directions, and the lower probability is used. If the probability of the first
+        direction is below `least_forward`, the result is 0, and the second direction is not judged.
         """
-        forward = self.judge(pairs)
-        backward = self.judge([(second, first) for first, second in pairs])
-        weaker = (min(one.contradicts, other.contradicts) for one, other in zip(forward, backward, strict=True))
-        return [_calibrate(_log_odds(strength), _CONTRADICTION_SCALE) for strength in weaker]
+        forward = [one.contradicts for one in self.judge(pairs)]
+        likely = [place for place, strength in enumerate(forward) if strength >= least_forward]
+        strengths = [0.0] * len(pairs)
+        backward = self.judge([(pairs[place][1], pairs[place][0]) for place in likely])
+        for place, other in zip(likely, backward, strict=True):
+            weaker = min(forward[place], other.contradicts)
+            strengths[place] = _calibrate(_log_odds(weaker), _CONTRADICTION_SCALE)
+        return strengths
 
     def find_answers(self, question: str, passages: Sequence[str]) -> list[PassageAnswer]:
         """Find the answer in each passage. Long passages are split into overlapping windows."""
@@ -211,8 +216,8 @@ class SmallModel:
         kinds[0, len(first) + 2 :] = 1
         return self._session.run(["judgement", "rank", "span"], {"pieces": pieces, "kinds": kinds})
 
-    def _map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        if self._threads == 1:
+    def _map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+        if self._threads == 1 or len(items) == 1:
             yield from map(function, items)
             return
         with ThreadPoolExecutor(self._threads) as pool:

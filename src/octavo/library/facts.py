@@ -103,11 +103,14 @@ async def save_facts(
     deleted = await connection.execute(QUERIES.delete_facts, {"document": document, "made_by": made_by})
     names = {row[0] for row in await deleted.fetchall()}
     rows = fact_rows(facts)
-    values = {"document": document, "made_by": made_by, "revision": revision, "facts": Jsonb(rows)}
-    await connection.execute(QUERIES.insert_facts, values)
+    if rows:
+        values = {"document": document, "made_by": made_by, "revision": revision, "facts": Jsonb(rows)}
+        await connection.execute(QUERIES.insert_facts, values)
     names.update(row["name"] for row in rows)
     # A document that was processed before there were facts has fields without facts; processing replaces these.
     touched = NAMES if made_by == PROCESSING else sorted(names)
+    if not touched:
+        return 0
     await connection.execute(QUERIES.follow, {"documents": [document], "names": list(touched)})
     await compose_titles(connection, [document], touched)
     return len(rows)

@@ -32,6 +32,7 @@ from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
 from octavo.extract.pdf.placed_words import PRELOAD as WORDS_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD as PAGE_IMAGES_PRELOAD
 from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
+from octavo.extract.short_text import PRELOAD as SHORT_TEXT_PRELOAD
 from octavo.fetch import GuardedClient
 from octavo.ops.health import Disk
 from octavo.sandbox import BACKGROUND_NICENESS, Limits, Sandbox
@@ -46,7 +47,7 @@ MOST_WEB_PROCESSES = 4
 FEW_CONNECTIONS, UNPOOLED_CONNECTIONS, SPARE_CONNECTIONS, LEAST_CONNECTIONS = 50, 3, 10, 2
 FIT_SECONDS = 5.0
 # Modules that a worker's sandbox imports once for all its children. PRELOAD: every document needs them; LATER: some do.
-PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD, *FACTS_PRELOAD)
+PRELOAD = (*EXTRACT_PRELOAD, *CHUNKS_PRELOAD, *FACTS_PRELOAD, *SHORT_TEXT_PRELOAD)
 LATER = (
     *PDF_PRELOAD,
     *PICTURE_PRELOAD,

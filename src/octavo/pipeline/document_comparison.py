@@ -50,8 +50,16 @@ class DocumentComparison:
             model = among.model.name
             for start in range(0, len(chunks), detection.CHUNKS_PER_BATCH):
                 part = chunks[start : start + detection.CHUNKS_PER_BATCH]
-                await detection.compare(self._tools.database, among, part, self._sentences, outcome)
-                await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
+                await detection.compare(
+                    self._tools.database,
+                    among,
+                    part,
+                    self._sentences,
+                    outcome,
+                    for_model=not self._tools.gateway.is_offline,
+                )
+                if len(part) < len(chunks):
+                    await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
             await detection.judge_contradictions(outcome)
         asked = await self._judge(outcome)
         by_engine: dict[str, JSON] = {
@@ -67,6 +75,9 @@ class DocumentComparison:
         octavo-small judged them. Candidates that only a configured model can confirm are dropped.
         """
         job, budget = self._run.job, JudgeBudget()
+        if self._tools.gateway.is_offline:
+            self._found = [*outcome.similar, *outcome.contradictions]
+            return {"calls": 0, "cost_usd": 0.0}
         judge = ModelJudge(
             self._tools.gateway,
             Caller(job.owner_id, self._document, job.id, job.lease_token),

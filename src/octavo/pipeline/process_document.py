@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,9 +36,10 @@ from octavo.core.ids import new_id
 from octavo.core.types import JSON, Extraction
 from octavo.database import Connection, load_queries
 from octavo.describe.stages import IMPROVEMENT_PLANNED, STAGES, DocumentDescriber, DocumentText, FollowUps
+from octavo.extract import short_text
 from octavo.extract.chunks.chunking import Chunk
 from octavo.extract.chunks.from_document import chunk_in_sandbox
-from octavo.extract.document_facts import find_in_sandbox
+from octavo.extract.document_facts import add_language, find_in_sandbox
 from octavo.extract.extracted import (
     Extracted,
     Quality,
@@ -48,10 +50,11 @@ from octavo.extract.extracted import (
 from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.paged_file import bookmarks_by_page
 from octavo.extract.registry import READABLE, STORED_ONLY
+from octavo.extract.short_text import ShortText
 from octavo.facts.finding import Fact
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
-from octavo.jobs.job_run import LeaseLost, Run, Save
+from octavo.jobs.job_run import LeaseLost, Run, Save, Stage
 from octavo.jobs.kinds import JobKind
 from octavo.language.languages import detect_document_language
 from octavo.library.changes import CHUNKED, FETCHED
@@ -78,6 +81,7 @@ from octavo.pipeline.rule_actions import start_actions
 from octavo.pipeline.tools import Tools
 from octavo.pipeline.vector_jobs import enqueue_embed_tags
 from octavo.sandbox import ENDED
+from octavo.storage import read_checked
 
 QUERIES = load_queries("processing")
 EXTRACTED_BYTES = 1 << 30
@@ -87,7 +91,7 @@ STARTS_PER_SECOND = 20.0
 MOST_DETAILS = 20
 LANGUAGE_SAMPLE = 20_000
 MOST_FIGURES = 100_000
-FACTS_FOUND, RULES_RUN = "facts_found", "rules_run"
+EXTRACTED, MARKDOWN_SAVED, FACTS_FOUND, RULES_RUN = "extracted", "markdown_saved", "facts_found", "rules_run"
 REWRITTEN, PLAIN_KIND = "rewritten", {"kind": "plain_markdown"}
 # Metadata of a rewritten text. These names are never taken from a file.
 WRITTEN_BY = ("text_by", "kept_plain")
@@ -118,12 +122,19 @@ class Source:
     source_url: str | None
     deleted: bool
     source_key: str | None
+    source_bytes: int | None
+    source_sha256: str | None
     canonical: bool
 
     @property
     def link(self) -> str | None:
         """The URL of a document that was added as a link. None for files and pasted text."""
         return self.source_url if self.content_type == LINK_TYPE else None
+
+    @property
+    def is_short_text(self) -> bool:
+        """Whether the file is a text that one child process reads completely."""
+        return self.source_type in short_text.TYPES and (self.source_bytes or 0) <= short_text.MOST_BYTES
 
     def as_file(self) -> SourceFile:
         known = SourceType.PASTE if self.source_type == SourceType.PASTE else None
@@ -147,20 +158,25 @@ async def process_document(run: Run[Tools]) -> JSON:
         work.use_fetched(await stage(FETCHED, work.fetch, work.save_fetched))
     if work.is_picture:
         work.use_fitted(await stage("pictured", work.fit, work.save_fitted))
-    if await stage("extracted", work.extract, work.save_extracted) is None:
-        await run_rules(run, source.id, wanted.revision)
-        return {"quality": "stored_only", "reason": work.reason_not_read}
-    await stage("markdown_saved", work.write_markdown, work.save_markdown)
     failure: OctavoError | None = None
-    if wanted.extraction is not Extraction.PLAIN:
-        try:
-            await stage(REWRITTEN, partial(work.rewrite, wanted), work.save_rewritten)
-        except (LeaseLost, CallerGone):
-            raise
-        except OctavoError as error:  # the extracted text can be read and found in the meantime
-            failure = error
-    chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
-    await stage(FACTS_FOUND, work.find_facts, work.save_facts)
+    short = work.stages_of_short_text() if source.is_short_text and wanted.extraction is Extraction.PLAIN else []
+    if short and not await run.finished_outputs([one.name for one in short]):
+        *_, chunks, _ = await run.stages(short)
+        await work.files.remove_unused()
+    else:
+        if await stage(EXTRACTED, work.extract, work.save_extracted) is None:
+            await run_rules(run, source.id, wanted.revision)
+            return {"quality": "stored_only", "reason": work.reason_not_read}
+        await stage(MARKDOWN_SAVED, work.write_markdown, work.save_markdown)
+        if wanted.extraction is not Extraction.PLAIN:
+            try:
+                await stage(REWRITTEN, partial(work.rewrite, wanted), work.save_rewritten)
+            except (LeaseLost, CallerGone):
+                raise
+            except OctavoError as error:  # the extracted text can be read and found in the meantime
+                failure = error
+        chunks = await stage(CHUNKED, work.chunk, work.save_chunks)
+        await stage(FACTS_FOUND, work.find_facts, work.save_facts)
     await add_parts(run, work.files, PartsOf(source.id, work.file, work.source_type))
     await analyse_long_document(run, source.id)
     text = DocumentText(source.id, wanted.revision, wanted.generation, work.picture)
@@ -224,10 +240,31 @@ class Processing:
         self.file = source.as_file()
         self.source_type = source.source_type
         self._extracted: Extracted | None = None
+        # The chunks and facts of a short text, which are read together with it.
+        self._short: ShortText | None = None
         self._chunks: list[Chunk] = []
         self._facts: list[Fact] = []
         self.picture: str | None = None
         self.files = RevisionFiles(run, source.id, revision)
+
+    def stages_of_short_text(self) -> list[Stage]:
+        """Return the stages of a short text until its facts, to be committed together."""
+
+        async def save_extracted(connection: Connection, made: JSON) -> None:
+            self.files.begin_saving()
+            await self.save_extracted(connection, made)
+
+        async def save_rest(connection: Connection, made: JSON) -> None:
+            # Facts first: the language is a fact, and chunks are indexed by the rules of their language.
+            await self.save_facts(connection, made)
+            await self.save_chunks(connection, made)
+
+        return [
+            Stage(EXTRACTED, self.extract, save_extracted),
+            Stage(MARKDOWN_SAVED, self.write_markdown, self.save_markdown),
+            Stage(CHUNKED, self.chunk),
+            Stage(FACTS_FOUND, self.find_facts, save_rest),
+        ]
 
     # fetched
 
@@ -282,6 +319,8 @@ class Processing:
         if self.source_type not in READABLE:
             return None
         if self._extracted is None:
+            await self._read_short_text()
+        if self._extracted is None:
             async with self.files.local_copy(self.file.key) as path:
                 self._extracted = await self._extract(path)
         extracted = self._extracted = without_rewrite_metadata(self._extracted)
@@ -293,6 +332,25 @@ class Processing:
         """The reason why files of this type are stored but not read."""
         kinds = {str(kind): reason for kind, reason in STORED_ONLY.items()}
         return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
+
+    async def _read_short_text(self) -> None:
+        """Read a short text with its chunks and facts. If this fails, they are read one by one, as of other files."""
+        file, source = self.file, self._source
+        if not source.is_short_text:
+            return
+        content = await read_checked(
+            self._tools.bucket, file.key, limit=short_text.MOST_BYTES, checksum=source.source_sha256
+        )
+        with suppress(*ENDED):
+            self._short = await short_text.read_in_sandbox(
+                self._tools.sandbox,
+                content,
+                file.filename,
+                file.content_type,
+                source_type=file.source_type,
+                url=file.url,
+            )
+            self._extracted = self._short.extracted
 
     async def _extract(self, path: Path) -> Extracted:
         file = self.file
@@ -354,7 +412,7 @@ class Processing:
             made = await rewriting.clean()
         if made is None:
             return None
-        self._extracted = made
+        self._extracted, self._short = made, None
         return {
             "extracted": await self.files.put("rewritten.json", await asyncio.to_thread(to_json, made)),
             "markdown": await self.files.put("rewritten.md", made.markdown.encode()),
@@ -380,6 +438,9 @@ class Processing:
     # chunked
 
     async def chunk(self) -> JSON:
+        if self._short:
+            self._chunks = self._short.chunks
+            return len(self._chunks)
         extracted = await self._read_extracted()
         document = await asyncio.to_thread(to_json, extracted)
         self._chunks = await chunk_in_sandbox(self._tools.sandbox, document, extracted.markdown)
@@ -388,7 +449,8 @@ class Processing:
     async def save_chunks(self, connection: Connection, made: JSON) -> None:
         del made
         place: dict[str, Any] = {"document": self._source.id, "revision": self._revision}
-        await self._save_pages(connection)  # again, because a revision that starts with this stage inherits only files
+        if not self._short:  # a revision that starts with this stage inherits only files
+            await self._save_pages(connection)
         await connection.execute(QUERIES.delete_chunks, place)
         await connection.execute(QUERIES.insert_chunks, place | {"chunks": Jsonb(chunk_rows(self._chunks))})
         written = await self._read_extracted()
@@ -404,6 +466,9 @@ class Processing:
         extracted = await self._read_extracted()
         texts = [one.content for one in self._chunks] or [extracted.markdown[:LANGUAGE_SAMPLE]]
         language = await asyncio.to_thread(detect_document_language, texts, extracted.metadata.language)
+        if self._short:
+            self._facts = add_language(self._short.facts, extracted, language)
+            return len(self._facts)
         find = partial(find_in_sandbox, self._tools.sandbox, extracted)
         name = self.file.filename
         try:
@@ -424,9 +489,10 @@ class Processing:
         extracted = await self._read_extracted()
         place = {"document": self._source.id, "revision": self._revision}
         await connection.execute(QUERIES.delete_pages, place)
-        await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(page_rows(extracted))})
-        await connection.execute(QUERIES.delete_figures, place)
-        await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figure_rows(extracted))})
+        if pages := page_rows(extracted):
+            await connection.execute(QUERIES.insert_pages, place | {"pages": Jsonb(pages)})
+        if figures := figure_rows(extracted):
+            await connection.execute(QUERIES.insert_figures, place | {"figures": Jsonb(figures)})
 
     async def _read_extracted(self) -> Extracted:
         """Return the extracted text, from memory or from the file that an earlier attempt stored."""

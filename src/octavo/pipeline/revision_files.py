@@ -67,9 +67,9 @@ class RevisionFiles:
             raise TypeError("this stage returns what it stored")
         place = {"document": self._document, "revision": self._revision, "kind": kind}
         await self.forget(connection, await connection.execute(QUERIES.delete_artifact, place))
-        await connection.execute(QUERIES.insert_object, {name: made[name] for name in ("key", "bytes", "sha256")})
-        values = {"id": new_id(), "job": self._run.job.id, "key": made["key"], "content_type": content_type}
-        await connection.execute(QUERIES.insert_artifact, place | values)
+        stored = {name: made[name] for name in ("key", "bytes", "sha256")}
+        values = {"id": new_id(), "job": self._run.job.id, "content_type": content_type}
+        await connection.execute(QUERIES.insert_artifact, place | stored | values)
 
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
         """Delete the database rows of stored files that are no longer used.
@@ -77,9 +77,9 @@ class RevisionFiles:
         The files themselves are deleted later. `cursor` contains the storage keys of the files that may have become
         unused.
         """
-        values = {"keys": [row[0] for row in await cursor.fetchall()]}
-        unused = await (await connection.execute(QUERIES.delete_unused_objects, values)).fetchall()
-        self._unused += [row[0] for row in unused]
+        if keys := [row[0] for row in await cursor.fetchall()]:
+            unused = await (await connection.execute(QUERIES.delete_unused_objects, {"keys": keys})).fetchall()
+            self._unused += [row[0] for row in unused]
 
     def begin_saving(self) -> None:
         """Clear the list of unused files at the start of a transaction.

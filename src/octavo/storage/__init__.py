@@ -17,6 +17,7 @@ from octavo.storage.bucket import (
     check_prefix,
     copy_to_file,
     find_damage,
+    read_checked,
     replace_damaged,
 )
 from octavo.storage.errors import BadKey, LinkRefused, ObjectDamaged, ObjectMissing
@@ -41,6 +42,7 @@ __all__ = [
     "copy_to_file",
     "find_damage",
     "open_bucket",
+    "read_checked",
     "replace_damaged",
 ]
 

@@ -239,6 +239,13 @@ async def copy_to_file(bucket: Bucket, key: str, path: Path, checksum: str | Non
     return stream.info.bytes
 
 
+async def read_checked(bucket: Bucket, key: str, *, limit: int, checksum: str | None = None) -> bytes:
+    """Read a small object. Raises `ObjectDamaged` if the SHA-256 of the bytes is not `checksum` (hexadecimal)."""
+    content = await bucket.read(key, limit=limit)
+    _compare(key, sha256(content).hexdigest(), checksum)
+    return content
+
+
 def _compare(key: str, found: str, checksum: str | None) -> None:
     if checksum is not None and found != checksum:
         raise ObjectDamaged(key)

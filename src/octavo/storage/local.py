@@ -86,6 +86,9 @@ class LocalBucket:
         """Write the object to a temporary file, sync it to disk, then give it its final name."""
         names = segments(key)
         file = folder.UnfinishedFile(self._root)
+        if isinstance(body, bytes) and len(body) <= min(BLOCK_BYTES, BLOCK_BYTES if limit is None else limit):
+            await complete_or_undo(self._run(_put_whole, key, file, body, names), lambda: self.delete([key]))
+            return Stored(key, file.digest.bytes, file.digest.sha256)
         try:
             async with aclosing(in_blocks(body, BLOCK_BYTES, limit, self._threads)) as blocks:
                 await self._write(file, blocks)
@@ -255,6 +258,15 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
         call(*args, **kwargs)
     except FileExistsError:
         raise AlreadyStored(key) from None
+
+
+def _put_whole(key: str, file: folder.UnfinishedFile, body: bytes, names: tuple[str, ...]) -> None:
+    """Write and publish a small object. One thread call instead of three takes less time than writing it."""
+    try:
+        file.write(body)
+        _once(key, file.publish, names)
+    finally:
+        file.discard()
 
 
 def _signing_key(root: Path) -> bytes:

@@ -20,6 +20,7 @@ from tests.support.deliveries import SKIP_WAITS
 from tests.support.engine import Engine, Workers, engine_on, most_at_once, workers_in
 from tests.support.fake_ai import Asked, FakeGemini, Trouble
 from tests.support.fake_ai.server import SECRET, cost_of
+from tests.support.processes import wait_until
 
 AT_ONCE = 5
 FAULTY = 0.2
@@ -61,6 +62,7 @@ def work_off(engine: Engine, workers: Workers, kills: int, answers: int) -> None
             engine.run(SKIP_WAITS)
         time.sleep(0.05)
     assert killed == kills
+    wait_until(lambda: not engine.one(BUSY), "the jobs beside the analysis have ended, too")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Generator
 from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -27,20 +28,27 @@ from tests.support.site import Site, site_in
 
 STAGES = ("extracted", "markdown_saved", "chunked", "facts_found", "classified", "enriched", "embedded")
 TEXT = "# Alpha\n\nThe quick brown fox.\n\n## Beta\n\n" + "Some words for the body of it. " * 150
-# One life with a death at every point: a worker for each, and how many stages are finished when it dies. Before the
-# work of a stage everything is as after the commit of the one before.
-DEATHS = [
-    ("claim.after", 0),
-    ("stage.work.before", 0),
-    *(
-        (point, done + point.endswith("commit.after"))
-        for done in range(len(STAGES))
+OUTLINE = TEXT.replace("## ", "** ").replace("# ", "* ")
+# How many stages are finished after each commit: of a short text, and of a file in another format.
+COMMITS = {"a.md": (4, 7), "a.org": (1, 2, 3, 4, 7)}
+
+
+def deaths(name: str) -> list[tuple[str, int]]:
+    """One life with a death at every point: a worker for each, and how many stages are finished when it dies.
+
+    Before the work of a stage everything is as after the commit of the one before.
+    """
+    commits = COMMITS[name]
+    around = [
+        (point, after if point.endswith("commit.after") else before)
+        for before, after in pairwise((0, *commits))
         for point in POINTS
         if "stage.commit" in point
-    ),
-    ("complete.before", len(STAGES)),
-    ("complete.after", len(STAGES)),
-]
+    ]
+    ends = [("complete.before", len(STAGES)), ("complete.after", len(STAGES))]
+    return [("claim.after", 0), ("stage.work.before", 0), *around, *ends]
+
+
 BLANK = " \n\n \t "
 LATER = ("fail.before", "fail.after")
 
@@ -103,12 +111,12 @@ def made(engine: Engine, document: UUID) -> dict[str, list[Any]]:
     }
 
 
-def live_and_die(site: Site, engine: Engine) -> None:
-    document = add(site, engine, TEXT.encode())
+def live_and_die(site: Site, engine: Engine, name: str, content: str) -> None:
+    document = add(site, engine, content.encode(), name)
     engine.run("UPDATE documents SET edited = '{tags}' WHERE id = %s", document)  # their vectors are a job of its own
     (job,) = (row["id"] for row in engine.rows("SELECT id FROM jobs WHERE document_id = %s", document))
     kept: dict[str, list[Any]] = {}
-    for point, finished in DEATHS:
+    for point, finished in deaths(name):
         die(site, engine, point)
         assert [stage for stage, _ in engine.stages(job)] == list(STAGES[:finished]), point
         now = made(engine, document)
@@ -135,9 +143,12 @@ def fail_and_die(site: Site, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.long)])
-def test_a_document_outlives_a_death_at_every_point(site: Site, engine: Engine, times: int) -> None:
+@pytest.mark.parametrize(("name", "content"), [("a.md", TEXT), ("a.org", OUTLINE)])
+def test_a_document_outlives_a_death_at_every_point(
+    site: Site, engine: Engine, times: int, name: str, content: str
+) -> None:
     for _ in range(times):
-        live_and_die(site, engine)
+        live_and_die(site, engine, name, content)
         sweep(site, engine)
     doctor = site.octavo("doctor")
     assert doctor.returncode == 0, doctor.stdout
@@ -193,9 +204,9 @@ def test_a_highlight_survives_workers_that_are_killed_while_its_document_is_proc
         FROM highlights h JOIN documents d ON d.id = h.document_id
         JOIN chunks c ON c.document_id = d.id AND c.revision = d.revision AND strpos(c.content, h.quote) > 0"""
     kept = {"quote": "The quick brown fox.", "note": "ask Tomas", "lost": False, "placed": True}
-    # The third commit writes the new chunks and finds the highlights in them.
-    for point, time, revision in (("stage.commit.before", 3, 1), ("stage.commit.after", 1, 2)):
-        die(site, engine, point, time)
+    # The first commit writes the new chunks and finds the highlights in them.
+    for point, revision in (("stage.commit.before", 1), ("stage.commit.after", 2)):
+        die(site, engine, point)
         assert engine.rows(placed) == [kept | {"revision": revision}], point
     worker = site.start_worker()
     wait_for_end(engine)
@@ -206,4 +217,4 @@ def test_a_highlight_survives_workers_that_are_killed_while_its_document_is_proc
 
 def test_no_point_of_a_worker_is_forgotten() -> None:
     """A heartbeat writes nothing of a document; it is the jobs' own test that dies there."""
-    assert {point for point, _ in DEATHS} | set(LATER) == set(POINTS) - {"heartbeat.before"}
+    assert {point for point, _ in deaths("a.md")} | set(LATER) == set(POINTS) - {"heartbeat.before"}

@@ -9,10 +9,13 @@ import pytest
 import pytest_asyncio
 
 from octavo.core.errors import Empty, NotSupported
-from octavo.extract.extracted import SourceType
+from octavo.extract.chunks.from_document import chunk_in_sandbox
+from octavo.extract.document_facts import add_language, find_in_sandbox
+from octavo.extract.extracted import SourceType, to_json
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
 from octavo.extract.file_reader import extract_in_sandbox
 from octavo.extract.formats import text
+from octavo.extract.short_text import read_in_sandbox
 from octavo.sandbox import Limits, OutOfTime, OutputTooLarge, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,6 +54,26 @@ async def test_text(sandbox: Sandbox, keep: Keep) -> None:
     extracted = await extract_in_sandbox(sandbox, file, "report.txt", "text/plain")
     assert extracted == text.from_text(content)
     assert [page.number for page in extracted.pages] == [1, 2]
+
+
+@pytest.mark.parametrize("language", ["en", None])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("clay.md", "---\nlang: pt-BR\nauthor: Ada Osei\n---\n# On clay\n\n3 March 2021\n\n## Water\n\nIt settles."),
+        ("invoice.txt", "Hansen GmbH\nInvoice no: A-17\nDate: 15 August 2024\nNet: 10.00\nTotal: 12.50 EUR\n"),
+    ],
+)
+async def test_a_short_text_is_read_in_one_process_as_in_several(
+    sandbox: Sandbox, keep: Keep, name: str, content: str, language: str | None
+) -> None:
+    extracted = await extract_in_sandbox(sandbox, keep(content), name)
+    chunks = await chunk_in_sandbox(sandbox, to_json(extracted), extracted.markdown)
+    facts = await find_in_sandbox(sandbox, extracted, None, name, language)
+    short = await read_in_sandbox(sandbox, content.encode(), name)
+    assert (short.extracted, short.chunks) == (extracted, chunks)
+    assert add_language(short.facts, extracted, language) == facts
+    assert len(facts) > 2
 
 
 async def test_the_name_is_a_label(sandbox: Sandbox, keep: Keep) -> None:

@@ -44,8 +44,9 @@ BLANK = b" \n\n \t "  # accepted, and then there is no text in it
 BINARY = bytes(range(256))  # kept, and never read
 CONTENTS = (ALPHA, BETA, BLANK, BINARY)
 SENT = (ALPHA, b"", *CONTENTS)
-STAGES = {ALPHA: 3, BETA: 3, BLANK: 0, BINARY: 1}
-DESCRIBING = {ALPHA: 3, BETA: 3, BLANK: 0, BINARY: 0}
+# The stages before a document is described, and of these the one that cuts it into chunks.
+STAGES = {ALPHA: 4, BETA: 4, BLANK: 0, BINARY: 1}
+CHUNKED = 3
 POLICIES: st.SearchStrategy[Policy] = st.sampled_from(("reuse", "reject", "new"))
 CLAIMS = st.sampled_from([None, ALPHA, None, None])
 ROOM = st.sampled_from([True, False, True])
@@ -278,16 +279,13 @@ class Machine(RuleBasedStateMachine):
             document.status = "failed"
             return "failed"
         left = STAGES[document.content] - document.stages
-        if stops and stops[1] <= left:
-            document.stages += stops[1] - (stops[0] == "before")
+        # A text that is read for the first time is committed at once. If describing it fails, its stages are repeated
+        # one by one.
+        at_once = left if document.stages == 0 else 1
+        if stops and stops[1] * at_once <= left:
+            document.stages += (stops[1] - (stops[0] == "before")) * at_once
             return "handed back"
         document.stages += left
-        described = DESCRIBING[document.content]
-        if stops and stops[1] - left <= described - document.described:
-            # The stages that describe are all tried, whichever of them fails.
-            document.described = described - (stops[0] == "before")
-            return "handed back"
-        document.described = described
         document.status = "completed"
         return "completed"
 
@@ -314,16 +312,15 @@ class Machine(RuleBasedStateMachine):
             return "SOURCE_GONE"
         if one.status == "pending":
             return "retry pending"
-        if from_stage and one.stages < STAGES[ALPHA]:
+        if from_stage and one.stages < CHUNKED:
             return "VALIDATION"
         if one.status == "failed":
             one.status = "pending"
             if from_stage:
-                one.stages, one.described = 2, 0
+                one.stages = CHUNKED - 1
             return "retry requeued"
         assert isinstance(answer, Retried)
-        one.status, one.process, one.stages = "pending", answer.process_id, 2 if from_stage else 0
-        one.described = 0
+        one.status, one.process, one.stages = "pending", answer.process_id, CHUNKED - 1 if from_stage else 0
         return "retry revision"
 
     # The model's own machinery ------------------------------------------------------------------------------------

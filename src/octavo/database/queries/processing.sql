@@ -1,20 +1,18 @@
 -- name: document(document)
--- The source of a document; no row if it was deleted permanently. If the file was unlocked with a password, the source is the
--- unlocked copy.
+-- The source of a document, with its size and checksum; no row if it was deleted permanently. If the file was unlocked with a
+-- password, the source is the unlocked copy.
 SELECT d.id, d.filename, d.content_type, d.source_type, d.source_url, d.deleted_at IS NOT NULL AS deleted,
-       coalesce(u.key, a.key) AS source_key,
+       o.key AS source_key, o.bytes AS source_bytes, encode(o.sha256, 'hex') AS source_sha256,
        d.duplicate_of IS NOT NULL OR EXISTS (
            SELECT FROM uploads u WHERE u.document_id = d.id AND u.is_canonical) AS canonical
 FROM documents d
 LEFT JOIN artifacts a ON a.document_id = d.id AND a.kind = 'source' AND a.revision = 0
 LEFT JOIN artifacts u ON u.document_id = d.id AND u.kind = 'unlocked' AND u.revision = 0
+LEFT JOIN objects o ON o.key = coalesce(u.key, a.key)
 WHERE d.id = :document;
 
 -- name: object_checksum(key)
 SELECT encode(sha256, 'hex') FROM objects WHERE key = :key;
-
--- name: insert_object(key, bytes, sha256)!
-INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex'));
 
 -- name: delete_artifact(document, revision, kind)
 -- The file that an earlier attempt at the same revision stored, if a stage runs again on request.
@@ -24,9 +22,12 @@ DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND
 -- Deletes the batches of pages when the text is assembled.
 DELETE FROM artifacts WHERE document_id = :document AND revision = :revision AND starts_with(kind, 'pages:') RETURNING key;
 
--- name: insert_artifact(id, document, job, kind, revision, key, content_type)!
+-- name: insert_artifact(id, document, job, kind, revision, key, bytes, sha256, content_type)!
+WITH stored AS (
+    INSERT INTO objects (key, bytes, sha256) VALUES (:key, :bytes, decode(:sha256, 'hex')) RETURNING key
+)
 INSERT INTO artifacts (id, document_id, job_id, kind, revision, key, content_type)
-VALUES (:id, :document, :job, :kind, :revision, :key, :content_type);
+SELECT :id, :document, :job, :kind, :revision, key, :content_type FROM stored;
 
 -- name: keep_plain(document, revision)!
 -- Keeps the extracted text in addition to the one that a model wrote.
@@ -56,6 +57,8 @@ UPDATE documents SET word_count = :word_count, page_count = :page_count, quality
 WHERE id = :document;
 
 -- name: delete_pages(document, revision)!
+-- The pages and figures that an earlier attempt at the same revision stored.
+WITH gone AS (DELETE FROM figures WHERE document_id = :document AND revision = :revision)
 DELETE FROM pages WHERE document_id = :document AND revision = :revision;
 
 -- name: insert_pages(document, revision, pages)!
@@ -63,9 +66,6 @@ INSERT INTO pages (document_id, revision, number, label, char_start, char_end, w
 SELECT :document, :revision, p.number, p.label, p.start, p."end", p.width, p.height, p.bookmarks, p.unsure, p.regions
 FROM jsonb_to_recordset(:pages) AS p (number integer, label text, start integer, "end" integer,
                                       width real, height real, bookmarks jsonb, unsure text, regions jsonb);
-
--- name: delete_figures(document, revision)!
-DELETE FROM figures WHERE document_id = :document AND revision = :revision;
 
 -- name: insert_figures(document, revision, figures)!
 INSERT INTO figures (document_id, revision, number, kind, char_start, page, box, member, caption, alternative)

@@ -269,7 +269,9 @@ CREATE TRIGGER words_follow_edit AFTER UPDATE OF title, filename, author, summar
 
 CREATE FUNCTION words_follow_tags() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM index_documents(ARRAY(SELECT DISTINCT document_id FROM changed));
+    IF EXISTS (SELECT FROM changed) THEN
+        PERFORM index_documents(ARRAY(SELECT DISTINCT document_id FROM changed));
+    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER words_follow_tagging AFTER INSERT ON document_tags
