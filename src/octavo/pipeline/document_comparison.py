@@ -62,6 +62,7 @@ class DocumentComparison:
                     await self._run.progress(start + len(part), len(chunks), "passages", "connecting")
             await detection.judge_contradictions(outcome)
         asked = await self._judge(outcome)
+        self._found += outcome.from_extensions
         by_engine: dict[str, JSON] = {
             engine: {"found": sum(one.engine is engine for one in self._found), "seconds": round(seconds, 3)}
             for engine, seconds in outcome.seconds.items()
@@ -96,7 +97,6 @@ class DocumentComparison:
                 raise
             self._found = [*outcome.similar, *outcome.contradictions]
             told["not_judged"] = error.code
-        self._found += outcome.from_extensions
         return {"calls": budget.calls, "cost_usd": float(budget.spent), **told}
 
     async def save(self, connection: Connection, made: JSON) -> None:
