@@ -46,9 +46,9 @@ def installed_extensions() -> list[InstalledExtension]:
     ]
 
 
-def has_extension(kind: ExtensionKind, name: str) -> bool:
-    """Whether an extension is installed. Its code is not imported."""
-    return name in _declared(kind)
+def extension_names(kind: ExtensionKind) -> list[str]:
+    """Return the names of the installed extensions of a kind. Their code is not imported."""
+    return list(_declared(kind))
 
 
 def load_extension(kind: ExtensionKind, name: str) -> Any | None:  # noqa: ANN401 - what another package declares

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import filetype
 
-from octavo.core.extensions import ExtensionKind, has_extension
+from octavo.core.extensions import ExtensionKind, extension_names
 from octavo.extract.decode import encoding_of
 from octavo.extract.extracted import SourceType
 from octavo.extract.text_kinds import text_kind
@@ -68,7 +68,7 @@ def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceTyp
     """
     suffix = _suffix(filename)
     found = _built_in_type(head, suffix, _media_type(content_type))
-    is_extension = suffix and found in _GENERAL and has_extension(ExtensionKind.FORMAT, suffix)
+    is_extension = suffix and found in _GENERAL and suffix in extension_names(ExtensionKind.FORMAT)
     return SourceType.EXTENSION if is_extension else found
 
 

@@ -53,6 +53,7 @@ def test_a_relative_data_folder_is_made_absolute(tmp_path: Path, monkeypatch: py
         ("OCTAVO_STORAGE_URL", "ftp://x/y", "OCTAVO_STORAGE_URL: must look like s3://"),
         ("OCTAVO_STORAGE_URL", "s3:///prefix", "OCTAVO_STORAGE_URL: must look like s3://"),
         ("OCTAVO_S3_ENDPOINT", "localhost:9000", "OCTAVO_S3_ENDPOINT: must look like http://"),
+        ("OCTAVO_FETCH_ALLOW", '["127.0.0.1"]', "Invalid setting. OCTAVO_FETCH_ALLOW: must be hosts with ports"),
         ("OCTAVO_CONFIG", "/no/such/file", "OCTAVO_CONFIG points to /no/such/file"),
     ],
 )
@@ -64,6 +65,7 @@ def test_a_wrong_setting_is_one_line_that_says_what_to_do(
         load_settings()
     assert said in refused.value.line
     assert "\n" not in refused.value.line
+    assert refused.value.line.count("OCTAVO_") <= said.count("OCTAVO_") + 1  # what follows from an error is not listed
 
 
 @pytest.mark.parametrize(

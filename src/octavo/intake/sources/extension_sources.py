@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Protocol, cast
 
 from octavo.core.errors import ExtensionFailed, OctavoError
-from octavo.core.extensions import ExtensionKind, has_extension, load_extension
+from octavo.core.extensions import ExtensionKind, extension_names, load_extension
 from octavo.intake.errors import BadSource
 from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.reading import MOST_FILES, MOST_PATH_BYTES, Look, ReadFile, SeenFile, Source
@@ -54,7 +54,7 @@ def scheme_of(address: str) -> str:
 def check_address(address: str) -> str:
     """Return the address of a new source. Raises `BadSource` if there is no extension for it."""
     scheme, separator, rest = address.partition("://")
-    if not separator or not rest or not has_extension(ExtensionKind.SOURCE, scheme.lower()):
+    if not separator or not rest or scheme.lower() not in extension_names(ExtensionKind.SOURCE):
         raise BadSource("There is no extension for this address. `octavo extensions` lists those that are installed.")
     return f"{scheme.lower()}://{rest}"
 

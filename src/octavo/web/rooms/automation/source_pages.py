@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 
 from octavo.core.errors import BadInput
-from octavo.core.extensions import ExtensionKind, load_extensions
+from octavo.core.extensions import ExtensionKind, extension_names
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
 from octavo.intake.sources import definitions as sources
@@ -124,7 +124,7 @@ async def _show_sources(
         found = await sources.list_sources(connection, owner)
         failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
     choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
-    offered = [kind for kind in KINDS if kind != "extension" or load_extensions(ExtensionKind.SOURCE)]
+    offered = [kind for kind in KINDS if kind != "extension" or extension_names(ExtensionKind.SOURCE)]
     known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
     return show(request, "sources", frame, status, **known, **choices, **values)
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from octavo.core.errors import BadInput, NotAllowed, NotFound
-from octavo.core.extensions import ExtensionKind, load_extensions
+from octavo.core.extensions import ExtensionKind, extension_names
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.deliver import notifications, subscribers
@@ -138,7 +138,7 @@ async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsF
 
 def _channel_labels(hooks: Iterable[Subscriber]) -> dict[str, str]:
     """Return the labels of all channels. Channels of extensions are shown by their names."""
-    added = [*load_extensions(ExtensionKind.CHANNEL), *(hook.channel for hook in hooks)]
+    added = [*extension_names(ExtensionKind.CHANNEL), *(hook.channel for hook in hooks)]
     return {**CHANNELS, **{name: name for name in added if name not in CHANNELS}}
 
 
