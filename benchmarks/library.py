@@ -22,7 +22,7 @@ import numpy as np
 import psutil
 import psycopg
 
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database.embedded.cluster import NEWEST
 from octavo.language import DIMENSIONS, NAME
 from tests.browser.library.test_first_look import modules_of

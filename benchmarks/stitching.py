@@ -16,7 +16,7 @@ from pathlib import Path
 
 from octavo.extract import extract
 from octavo.extract.by_model import CallLimits, PageAnswer, PageRange, Seam, find_seam, plan_calls, stitch
-from octavo.extract.by_model.page_calls import page_marker
+from octavo.extract.by_model.sections import page_marker
 
 GOAL = 0.99
 SEEDS = range(3)

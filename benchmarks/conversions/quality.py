@@ -15,9 +15,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from octavo.convert.mappings.invoice2data import read_template
 from octavo.convert.mappings.mapping import Mapping
-from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.mappings.shipped_mappings import load_shipped, read_template
 from octavo.convert.rules.engine import convert
 from octavo.convert.rules.patterns import fits
 from octavo.convert.values import Conversion, Value

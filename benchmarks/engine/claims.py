@@ -16,8 +16,7 @@ from pathlib import Path
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.core.ids import new_id
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, connect, load_queries, migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.jobs.job_run import ClaimedJob, Run

@@ -29,7 +29,7 @@ from benchmarks.extraction.judging import (
 from benchmarks.extraction.rows import Row, files_in, mean_row, missing, report
 from benchmarks.extraction.table_rows import without_repeated_headings
 from octavo.core.errors import OctavoError
-from octavo.extract.chunks.from_document import cut_document, read_chunks
+from octavo.extract.chunks.chunking import cut_document, read_chunks
 from octavo.extract.extracted import Extracted, Quality, RegionKind, to_json
 from octavo.extract.pdf.page_batches import batch_ranges
 from octavo.extract.pdf.pdf_file import PdfInSandbox

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.extraction.rows import files_in, report
-from octavo.cli.side_by_side import HEAD, draw_page, marks_of, write_page
+from octavo.cli.extract import HEAD, draw_page, marks_of, write_page
 from octavo.core.errors import OctavoError
 from octavo.extract.extracted import PAGED, Extracted, Page, SourceType
 from octavo.extract.file_reader import FileReader, open_reader

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database.embedded.cluster import NEWEST
 from tests.support.postgres import run_server
 

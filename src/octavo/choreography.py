@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
-from octavo.core.ids import new_id
-from octavo.core.types import JSON, Lane
+from octavo.core.types import JSON, Lane, new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.queue import NewJob, enqueue
 

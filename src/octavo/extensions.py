@@ -3,8 +3,8 @@
 See docs/how-to/extensions.md for the entry points.
 """
 
+from octavo.connect.detection import FoundConnection
 from octavo.connect.evidence import ChunkPair, ComparableChunk
-from octavo.connect.extension_engines import FoundConnection
 from octavo.core.errors import BadInput, Empty, NetworkFailed, NotSupported, TimedOut
 from octavo.deliver.channels import Delivery, EventRecord, Sender
 from octavo.deliver.messages import Message

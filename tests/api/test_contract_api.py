@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import SecretStr
 
-from octavo.core.tracing import record_spans, stop_tracing
+from octavo.core.instruments import record_spans, stop_tracing
 from octavo.web.rooms.library import exports
 from tests.support.connections import connect, put_passage
 from tests.support.visitors import House, OpenHouse, me, refused

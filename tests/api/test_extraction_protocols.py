@@ -15,7 +15,7 @@ import pytest
 from docling_serve_sdk import ConvertDocumentsRequestOptions, DoclingClient, OutputFormat
 from docling_serve_sdk.client import DoclingAPIError
 
-from octavo.web.rooms.extraction.stateless import MOST_PER_OWNER
+from octavo.web.rooms.extraction.protocols import MOST_PER_OWNER
 from tests.support.passwords import PASSWORD
 from tests.support.pdf import Pdf, Words
 from tests.support.postgres import Server

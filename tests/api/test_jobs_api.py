@@ -13,8 +13,7 @@ import httpx
 import pytest
 
 from octavo.core.errors import ErrorClass
-from octavo.core.ids import hash_token
-from octavo.core.types import Lane
+from octavo.core.types import Lane, hash_token
 from tests.api.conftest import Web
 from tests.support.engine import Engine, engine_on
 

@@ -23,8 +23,8 @@ from octavo.analyse import analyses, details, prompts
 from octavo.analyse.prompts import PromptFields
 from octavo.analyse.segments import check_coverage
 from octavo.core.errors import StorageFailed
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.jobs.job_run import ClaimedJob, FaultPlan, Run
 from octavo.pipeline import Tools
 from octavo.records.analyses import Analysis, ItemView, ResultView

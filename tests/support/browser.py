@@ -30,7 +30,7 @@ from playwright.sync_api import (
 )
 from psycopg.errors import CheckViolation
 
-from octavo.core.ids import hash_token, new_id, new_token
+from octavo.core.types import hash_token, new_id, new_token
 from octavo.database import load_queries
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.owners.accounts import NOBODYS_HASH

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from octavo.connect.evidence import digest_of
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.records.search import Engine
 
 Execute = Callable[..., Awaitable[object]]

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg.rows import dict_row
 
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Database
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
 from octavo.jobs.kinds import sync_kinds

@@ -23,7 +23,7 @@ from octavo.core.settings import Settings
 from octavo.database import Connection
 from octavo.web.app import create_app, server_of
 from octavo.web.context.services import Services
-from octavo.web.live.hub import StreamIntervals
+from octavo.web.live import StreamIntervals
 from tests.support.postgres import as_url
 from tests.support.processes import PATIENCE_SECONDS, wait_until
 

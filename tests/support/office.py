@@ -7,8 +7,8 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, SourceType
-from octavo.extract.registry import Hints, Processor
 
 OOXML = "http://schemas.openxmlformats.org"
 RELATIONS = f"{OOXML}/officeDocument/2006/relationships"

@@ -14,8 +14,7 @@ from octavo.jobs.job_run import ClaimedJob, FaultPlan, Run
 from octavo.pipeline import Tools, known_kinds
 from octavo.sandbox import Call, Limits, Sandbox, SandboxedFunction
 from octavo.sandbox.channel import Progress, ProgressCallback
-from octavo.sandbox.function import Task
-from octavo.sandbox.limits import Outcome
+from octavo.sandbox.protocol import Outcome, Task
 from octavo.sandbox.sandbox import InputFile, OutputFile, open_input, open_output
 
 

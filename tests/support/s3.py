@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 
 from octavo.storage import Bucket, open_bucket
-from octavo.storage.signed_links import AccessKeys, presign
+from octavo.storage.s3_client import AccessKeys, presign
 from tests.support.instance import free_port
 from tests.support.processes import PATIENCE_SECONDS
 

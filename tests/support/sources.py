@@ -11,10 +11,10 @@ from uuid import UUID
 
 from octavo.core.settings import Settings
 from octavo.fetch import GuardedClient
-from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.definitions import add_source, show_source
 from octavo.intake.sources.places import SourcePlan
-from octavo.intake.sources.readers import source_watches
+from octavo.intake.sources.reading import Connections
+from octavo.intake.sources.watching import source_watches
 from octavo.jobs.kinds import Kinds
 from octavo.library.documents import Filters, list_documents
 from octavo.pipeline import Tools, add_files

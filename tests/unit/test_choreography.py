@@ -14,7 +14,7 @@ from tests.support.tree import ROOT, SOURCE
 
 KINDS = set(known_kinds().names)
 # Builds jobs by the clock, by the command line, and by the table.
-BUILDERS = {"octavo/choreography.py", "octavo/jobs/schedules.py", "octavo/cli/jobs.py"}
+BUILDERS = {"octavo/choreography.py", "octavo/jobs/kinds.py", "octavo/cli/jobs.py"}
 # These get their jobs from Python: enqueueing them in the same call saves a question to the database.
 ENQUEUEING = {"place_upload", "begin_conversion", "begin_batch_part"}
 FUNCTION = re.compile(r"^CREATE FUNCTION (\w+)(.*?)^(?=CREATE|COMMENT|INSERT|--|\Z)", re.MULTILINE | re.DOTALL)

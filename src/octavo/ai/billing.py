@@ -19,10 +19,8 @@ from octavo.ai.faults import Fault, ProviderFault, TokenUsage
 from octavo.ai.ledger import MAX_WAIT_SECONDS, CallRequest, Ledger, Reservation, Verdict
 from octavo.ai.models import Model, Prices
 from octavo.core.errors import OctavoError, OverBudget
-from octavo.core.ids import new_id
-from octavo.core.instruments import AI_CACHE_HITS, AI_CALLS, AI_COST, AI_TOKENS, BUDGET_REFUSALS
-from octavo.core.tracing import span
-from octavo.core.types import JSON
+from octavo.core.instruments import AI_CACHE_HITS, AI_CALLS, AI_COST, AI_TOKENS, BUDGET_REFUSALS, span
+from octavo.core.types import JSON, new_id
 
 log = structlog.get_logger()
 # The interval between checks for the answer of an identical call that another worker has in flight.

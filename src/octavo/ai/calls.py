@@ -2,6 +2,14 @@
 
 A document's text is data, not instructions. It is placed between tags that contain the hash of the text, so the text
 cannot contain its own closing tag. The instructions explain the tags. A model that reads documents gets no tools.
+
+JSON Schemas of model answers: complete schemas for validation, and simplified schemas for providers.
+
+If an answer is valid except that it is too long, it is shortened, because a second call would cost money.
+
+Circuit breakers of model providers and of the conversion service.
+
+Reads their state, and ends a pause early on request.
 """
 
 from __future__ import annotations
@@ -9,13 +17,94 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from hashlib import sha256
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from octavo.ai.answer_schemas import Schema
-from octavo.core.errors import OctavoError
+from pydantic import BaseModel
+
+from octavo.core.errors import NotFound, OctavoError
+from octavo.core.settings import Settings
+from octavo.core.types import JSON
+from octavo.database import Connection, fetch_rows, load_queries
+from octavo.records.jobs import Circuit
+
+# The keywords that all providers support. Limits are stated in the prompt and enforced when the answer is parsed.
+PLAIN_KEYWORDS = frozenset({"type", "properties", "required", "items", "enum", "anyOf", "additionalProperties"})
+
+Schema = dict[str, Any]
+
+
+@cache
+def whole_schema(output: type[BaseModel]) -> Schema:
+    """Return the JSON Schema of a Pydantic class, with all `$ref` references resolved."""
+    schema = output.model_json_schema()
+    definitions: Schema = schema.pop("$defs", {})
+    return {name: _resolve(one, definitions) for name, one in schema.items()}
+
+
+@cache
+def plain_schema(output: type[BaseModel]) -> Schema:
+    """Reduce the schema to the keywords in `PLAIN_KEYWORDS`, which every provider accepts."""
+    return _strip(whole_schema(output))
+
+
+def _resolve(node: JSON, definitions: Schema) -> JSON:
+    if isinstance(node, list):
+        return [_resolve(one, definitions) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(reference := node.get("$ref"), str):
+        return _resolve(definitions[reference.rpartition("/")[2]], definitions)
+    return {name: _resolve(one, definitions) for name, one in node.items()}
+
+
+def _strip(node: Schema) -> Schema:
+    plain = {name: value for name, value in node.items() if name in PLAIN_KEYWORDS}
+    if "properties" in plain:
+        plain["properties"] = {name: _strip(one) for name, one in plain["properties"].items()}
+    if "items" in plain:
+        plain["items"] = _strip(plain["items"])
+    if "anyOf" in plain:
+        plain["anyOf"] = [_strip(one) for one in plain["anyOf"]]
+    return plain
+
+
+def fit_to_schema(value: JSON, schema: Schema) -> JSON:
+    """Shorten texts and lists that exceed the limits of the schema, and clamp numbers to its range.
+
+    Missing values and values of the wrong type are not changed, so that validation rejects them.
+    """
+    if "anyOf" in schema:
+        return _fit_optional(value, schema)
+    match value:
+        case str():
+            return clean_text(value).strip()[: schema.get("maxLength")]
+        case list():
+            fitted = [fit_to_schema(one, schema.get("items", {})) for one in value]
+            return [one for one in fitted if one != ""][: schema.get("maxItems")]
+        case dict():
+            forms: Schema = schema.get("properties", {})
+            return {name: fit_to_schema(one, forms.get(name, {})) for name, one in value.items()}
+        case int() | float() if not isinstance(value, bool):
+            return min(max(value, schema.get("minimum", value)), schema.get("maximum", value))
+        case _:
+            return value
+
+
+def clean_text(text: str) -> str:
+    """Remove NUL characters and replace lone surrogates, because the database cannot store them."""
+    return text.replace("\x00", "").encode(errors="replace").decode()
+
+
+def _fit_optional(value: JSON, schema: Schema) -> JSON:
+    forms = [form for form in schema["anyOf"] if form.get("type") != "null"]
+    fitted = fit_to_schema(value, forms[0]) if len(forms) == 1 else value
+    return None if fitted == "" and len(forms) < len(schema["anyOf"]) else fitted
+
 
 # Deliberately high: budgets and rate limits are checked against these estimates before the real count is known.
 CHARACTERS_PER_TOKEN = 3
@@ -200,3 +289,52 @@ class CallerGone(OctavoError):
     """Another worker has taken over this job. This attempt makes no more calls."""
 
     code = "LEASE_LOST"
+
+
+QUERIES = load_queries("circuits")
+CONVERSION = "conversion"
+# The database function `fail_call` has the same number.
+MODEL_FAILURES = 5
+# The codes of the errors of a conversion service, and of models, begin with these letters.
+_SERVICE_CODES, _MODEL_CODES = "GW_", "AI_"
+
+
+def gate_of_service(address: str) -> str:
+    """Return the database key for the circuit breaker of the conversion service at this address."""
+    return f"{CONVERSION}:{address}"
+
+
+async def list_circuits(connection: Connection, settings: Settings) -> list[Circuit]:
+    """List the circuit breakers of the configured providers and conversion service."""
+    gates = _gates(settings)
+    rows = await fetch_rows(connection, QUERIES.circuits, {"gates": list(gates.values())})
+    return [_as_circuit(name, row, settings) for name, row in zip(gates, rows, strict=True)]
+
+
+async def try_now(connection: Connection, settings: Settings, name: str) -> None:
+    """End the pause of a circuit breaker early. The next call is sent as a test, and waiting jobs are retried now."""
+    gates = _gates(settings)
+    if name not in gates:
+        raise NotFound
+    await connection.execute(QUERIES.try_now, {"gate": gates[name]})
+    codes = _SERVICE_CODES if name == CONVERSION else _MODEL_CODES
+    await connection.execute(QUERIES.wake_jobs, {"codes": codes})
+
+
+def _gates(settings: Settings) -> dict[str, str]:
+    gates = {provider: provider for provider in settings.providers if provider != LOCAL}
+    if settings.conversion_gateway_url:
+        gates[CONVERSION] = gate_of_service(settings.conversion_gateway_url)
+    return gates
+
+
+def _as_circuit(name: str, row: dict[str, object], settings: Settings) -> Circuit:
+    converts = name == CONVERSION
+    return Circuit(
+        name=name,
+        failures=int(str(row["failures"])),
+        limit=settings.conversion_gateway_failures if converts else MODEL_FAILURES,
+        policy=settings.conversion_gateway_policy if converts else "next model",
+        open_until=row["open_until"] if isinstance(row["open_until"], datetime) else None,
+        half_open=bool(row["half_open"]),
+    )

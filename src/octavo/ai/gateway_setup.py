@@ -10,10 +10,9 @@ import structlog
 from pydantic import SecretStr
 
 from octavo.ai.billing import Billing
-from octavo.ai.budgets import Budgets
 from octavo.ai.calls import AS_CONFIGURED, LOCAL, Caller, ModelAnswer, OfflineUse
 from octavo.ai.gateway import Gateway, RemoteModels
-from octavo.ai.ledger import Ledger, RateLimit
+from octavo.ai.ledger import Budgets, Ledger, RateLimit
 from octavo.ai.model_settings import apply, read_stored, read_version
 from octavo.ai.models import CallLimits, Model, ModelChain, Prices, model_chain
 from octavo.ai.providers import (

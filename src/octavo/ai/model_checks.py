@@ -13,11 +13,10 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from octavo.ai.billing import BilledCall, Billing, CallResult
-from octavo.ai.budgets import Budgets
 from octavo.ai.calls import Caller, InstructionText, ModelRequest
 from octavo.ai.faults import ProviderFault, TokenUsage
 from octavo.ai.gateway_setup import make_provider, parse_rate_limits
-from octavo.ai.ledger import MAX_WAIT_SECONDS, Ledger
+from octavo.ai.ledger import MAX_WAIT_SECONDS, Budgets, Ledger
 from octavo.ai.models import Model, Prices
 from octavo.ai.providers import HttpClient
 from octavo.core.errors import BadInput

@@ -22,9 +22,8 @@ from pydantic import SecretStr
 from octavo.ai.calls import LOCAL
 from octavo.ai.models import EMBEDDING_MODELS, Model, ModelChain, Price, Prices, model_chain, parse_model
 from octavo.core.errors import BadInput, BadSetting
-from octavo.core.ids import new_id
 from octavo.core.settings import PROVIDERS, Settings, variable_name
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.database.embedded import DataFolder
 from octavo.records.account import KeyState, ModelProvider, ModelsInForce, RemoteProvider, TaskGroup, TaskModels

@@ -10,7 +10,7 @@ from octavo.analyse import progress
 from octavo.analyse.errors import NoPrompts, NotPlanned, NotReadable
 from octavo.choreography import Cause, job_after
 from octavo.core.errors import NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import enqueue

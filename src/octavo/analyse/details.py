@@ -11,9 +11,9 @@ from io import StringIO
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-from octavo.analyse.estimates import Counts, eta_of, health_of, percent_of
+from octavo.analyse.progress import Counts, eta_of, health_of, percent_of
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import (

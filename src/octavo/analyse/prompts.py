@@ -8,7 +8,7 @@ from uuid import UUID
 
 from octavo.analyse.errors import BuiltInPrompt, TooManyPrompts, UnknownPrompt
 from octavo.core.errors import NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.records.analyses import Prompt, PromptVersion
 

@@ -32,14 +32,12 @@ from octavo.core.formatting import format_bytes
 from octavo.core.settings import Settings
 from octavo.describe.embedding import StoredChunk
 from octavo.describe.stages import CHUNKS_PER_DESCRIPTION, CHUNKS_PER_EMBEDDING, PICTURE_TYPE, sample
-from octavo.extract.chunks.chunking import Chunk
-from octavo.extract.chunks.from_document import chunk_in_sandbox
-from octavo.extract.detect import HEAD_BYTES, detect
+from octavo.extract.chunks.chunking import Chunk, chunk_in_sandbox
+from octavo.extract.detect import HEAD_BYTES, READABLE, detect
 from octavo.extract.document_facts import find_in_sandbox
 from octavo.extract.extracted import Extracted, SourceType, to_json
 from octavo.extract.file_reader import FileReader
-from octavo.extract.pictures.picture_file import PictureInSandbox
-from octavo.extract.registry import READABLE
+from octavo.extract.paged_file import PictureInSandbox
 from octavo.intake.upload_rows import clean_filename
 from octavo.language.insights import DocumentInsight, DocumentSource, DocumentType
 from octavo.language.languages import detect_document_language
@@ -47,7 +45,6 @@ from octavo.library.collections import clean_label
 from octavo.library.facts import fact_rows
 from octavo.ops.instance import LATER, PRELOAD, open_recognition, sandbox_of
 from octavo.pipeline.document_parts import WITH_PARTS
-from octavo.pipeline.paged_sources import unreadable_picture
 from octavo.pipeline.process_document import (
     LANGUAGE_SAMPLE,
     chunk_rows,
@@ -56,6 +53,7 @@ from octavo.pipeline.process_document import (
     page_rows,
     without_rewrite_metadata,
 )
+from octavo.pipeline.revision_files import unreadable_picture
 from octavo.sandbox import ENDED
 from octavo.storage import Bucket
 

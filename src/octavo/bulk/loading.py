@@ -21,8 +21,8 @@ from octavo.bulk.file_results import FAILED, READY, FileRow
 from octavo.bulk.manifest import finished_shards, open_place, read_plan, read_shard, source_key
 from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.embedding import model_id, vector_text
 from octavo.extract.detect import detect

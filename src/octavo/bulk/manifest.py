@@ -28,8 +28,7 @@ from obstore.exceptions import BaseError
 from octavo.core.errors import AlreadyStored, BadInput, NotFound, NotPossibleHere
 from octavo.core.settings import Settings
 from octavo.storage import Bucket, open_bucket
-from octavo.storage.s3_client import S3Address, explain, is_missing_bucket, open_store
-from octavo.storage.signed_links import AccessKeys
+from octavo.storage.s3_client import AccessKeys, S3Address, explain, is_missing_bucket, open_store
 
 if TYPE_CHECKING:
     from obstore.store import S3Store

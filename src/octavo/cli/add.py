@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.documents import UploadView
 
 STDIN = "-"

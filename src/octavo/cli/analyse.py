@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from octavo.client import Client
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.analyses import Analysis, ItemView, ResultView
 
 app = typer.Typer()

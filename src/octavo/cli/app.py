@@ -36,7 +36,6 @@ from octavo.cli import (
     sources,
     top,
     transfers,
-    users,
     watch,
     webhooks,
 )
@@ -81,7 +80,7 @@ app.add_typer(edit.lists_app)
 app.add_typer(edit.collections_app, name="collections")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(keys.app, name="keys")
-app.add_typer(users.app, name="users")
+app.add_typer(members.app, name="users")
 app.add_typer(members.members_app, name="members")
 app.add_typer(members.groups_app, name="groups")
 app.add_typer(members.grants_app, name="grants")
@@ -133,7 +132,7 @@ def begin(process: str, parent: int | None = None) -> Settings:
     settings = load_settings()
     configure_logs(settings.log_level, settings.log_format, process=process)
     if settings.traces_url and process in TRACED:
-        from octavo.core.tracing import start_tracing
+        from octavo.core.instruments import start_tracing
 
         start_tracing(process, settings.traces_url)
     return settings

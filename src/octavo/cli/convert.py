@@ -27,7 +27,7 @@ from octavo.core.formatting import count_of
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.conversions import ConversionView, FoundValue
 
 AT_ONCE = 8

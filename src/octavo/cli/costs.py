@@ -18,13 +18,13 @@ from octavo.cli.output import make_facts, make_table, open_console, print_items,
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
-from octavo.core.languages import count_words
 from octavo.core.settings import load_settings
+from octavo.core.texts import count_words
 from octavo.core.types import Extraction
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.account import (
         Budget,
         BudgetsInForce,

@@ -44,7 +44,7 @@ from octavo.core.types import Extraction
 if TYPE_CHECKING:
     from octavo.client import Client, Document, Filters, Job, Retried
     from octavo.client.documents import BulkAction
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.documents import FactView
 
 MOST_LISTED = 500

@@ -22,7 +22,7 @@ from octavo.core.errors import BadInput
 from octavo.core.types import JobStatus
 
 if TYPE_CHECKING:
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.core.types import JSON
     from octavo.database import Connection
     from octavo.jobs.queue import EnqueuedJob, NewJob
@@ -246,7 +246,7 @@ def change_dead_letters(jobs: Sequence[str], then: AfterDiscard, *, again: bool,
 
     async def run(connection: Connection) -> int:
         from octavo.jobs.queue import requeue_dead_letters
-        from octavo.ops.dead_letters import discard
+        from octavo.ops.activity import discard
 
         wanted = await (all_dead_letters(connection) if everything else find_jobs(connection, jobs))
         return await (requeue_dead_letters(connection, wanted) if again else discard(connection, wanted, then.value))
@@ -340,7 +340,7 @@ def as_json_text(value: JobView | Page[JobView]) -> str:
     """Format a job, or a page of jobs, as the JSON that the API returns."""
     from pydantic import TypeAdapter
 
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.jobs import JobView
 
     form: TypeAdapter[Any] = TypeAdapter(JobView if isinstance(value, JobView) else Page[JobView])
@@ -453,9 +453,9 @@ Name = Annotated[str, typer.Argument(help="Name of the schedule.")]
 @schedules_app.command("ls")
 def list_schedules(as_json: AsJson = False) -> None:
     """List all schedules with their last and next run."""
-    from octavo.jobs import schedules
+    from octavo.jobs import kinds
 
-    found = act(schedules.list_schedules)
+    found = act(kinds.list_schedules)
     if as_json:
         return print_items(found)
     if not found:
@@ -470,7 +470,7 @@ def list_schedules(as_json: AsJson = False) -> None:
 @schedules_app.command("run")
 def run_now(name: Name, as_json: AsJson = False) -> None:
     """Run a schedule now, regardless of its next due time."""
-    from octavo.jobs.schedules import run_now as start_now
+    from octavo.jobs.kinds import run_now as start_now
 
     job = act(lambda connection: start_now(connection, name))
     typer.echo(json.dumps({"job_id": str(job)}) if as_json else f"Job {job} is queued.")
@@ -489,7 +489,7 @@ def switch_off(name: Name, as_json: AsJson = False) -> None:
 
 
 def _switch(name: str, *, enabled: bool, as_json: bool) -> None:
-    from octavo.jobs.schedules import enable
+    from octavo.jobs.kinds import enable
 
     act(lambda connection: enable(connection, name, enabled=enabled))
     if as_json:

@@ -20,7 +20,7 @@ from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client, NewKey
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.account import KeyView, Me
 
 DEFAULT_PROFILE = "default"

@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 
 from octavo.core.formatting import format_date
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 
 if TYPE_CHECKING:
     from rich.console import Console

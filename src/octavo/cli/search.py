@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from octavo.client import Client
     from octavo.client.search import AnswerPart
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.documents import Highlight
     from octavo.records.search import AnswerSources, Citation, SearchHit, SearchPage, Statement, ThreadSummary
 

@@ -15,7 +15,7 @@ from octavo.core.errors import BadInput
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.account import AuditEntry, NewShare, Share
 
 app = typer.Typer(help="Share documents and collections by links, list and revoke links.", no_args_is_help=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from octavo.client import Client
-    from octavo.records.activity import Activity, KindActivity, Spending
+    from octavo.records.jobs import Activity, KindActivity, Spending
 
 app = typer.Typer()
 # A stage is listed if its jobs took at least this long. Others are too short to matter.

@@ -13,8 +13,7 @@ from uuid import UUID
 from octavo.cli.local_files import LocalFile, RefusedFile
 from octavo.core.errors import Empty, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
-from octavo.core.ids import new_id
-from octavo.core.types import Extraction
+from octavo.core.types import Extraction, new_id
 
 if TYPE_CHECKING:
     from octavo.client import Client, Limits, Outcome

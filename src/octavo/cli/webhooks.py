@@ -13,7 +13,7 @@ from octavo.cli.remote import Target, call
 
 if TYPE_CHECKING:
     from octavo.client import Client
-    from octavo.core.pagination import Page
+    from octavo.core.http import Page
     from octavo.records.deliveries import DeliveryAttempt, EventType, NewSubscriber, Subscriber
 
 app = typer.Typer(

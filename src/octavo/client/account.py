@@ -9,7 +9,7 @@ from uuid import UUID
 
 from octavo.client.calls import MOST_LISTED, Call, Calls, given
 from octavo.client.transport import Repeat, Request, read_page, read_record
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.records.account import (
     Access,
     AuditEntry,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from octavo.client.calls import MOST_LISTED, Call, Calls, given, wait_until
 from octavo.client.transport import Repeat
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.records.analyses import Analysis, ItemView, Prompt, PromptVersion, ResultView, SegmentView
 
 Mode = Literal["parallel", "sequential"]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from octavo.client.calls import MOST_LISTED, Call, Calls
 from octavo.client.transport import Repeat
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.records.automation import FailedFile, FieldView, RuleRun, RuleTrial, RuleView, SourceKind, SourceView
 
 SourceAction = Literal["run", "pause", "resume"]

@@ -23,7 +23,7 @@ from octavo.client.transport import (
     read_page,
     read_record,
 )
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 
 MOST_LISTED = 500
 

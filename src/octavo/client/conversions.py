@@ -13,7 +13,7 @@ from uuid import UUID
 from octavo.client.calls import Call, Calls, given, wait_until
 from octavo.client.transport import NotOctavo, Repeat, Request, read_record
 from octavo.client.uploads import FileBody
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.records.conversions import (
     ENDED,
     BatchView,

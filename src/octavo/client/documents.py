@@ -11,7 +11,7 @@ from uuid import UUID
 from octavo.client.calls import MOST_LISTED, Call, Calls, Stream, given, wait_until
 from octavo.client.transport import OnProgress, Repeat, Request, read_page
 from octavo.client.uploads import ContentFilters, unless_plain
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.types import Extraction
 from octavo.records.documents import (
     BulkAnswer,

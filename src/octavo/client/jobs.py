@@ -26,10 +26,9 @@ from octavo.client.transport import (
     read_problem,
     read_record,
 )
-from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events
-from octavo.core.pagination import Page
-from octavo.records.activity import Activity
+from octavo.core.http import EVENT_STREAM, Page, ServerSentEvent, read_events
 from octavo.records.jobs import (
+    Activity,
     ChangeCount,
     Circuit,
     ImportState,

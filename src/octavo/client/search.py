@@ -20,8 +20,7 @@ from octavo.client.transport import (
     read_problem,
     read_record,
 )
-from octavo.core.http import EVENT_STREAM, read_events
-from octavo.core.pagination import Page
+from octavo.core.http import EVENT_STREAM, Page, read_events
 from octavo.records.search import (
     AnswerSources,
     AskScope,

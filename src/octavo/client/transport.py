@@ -20,8 +20,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from octavo.core.errors import BadInput, ErrorClass, OctavoError, StorageFailed
-from octavo.core.http import read_http_date, read_retry_after
-from octavo.core.pagination import Page
+from octavo.core.http import Page, read_http_date, read_retry_after
 
 PREFIX = "/api/v1"
 # Paths without the prefix.

@@ -25,7 +25,7 @@ from octavo.client.transport import (
     read_record,
 )
 from octavo.core.errors import StorageFailed
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.types import Extraction
 from octavo.records.documents import (
     KnownDocuments,

@@ -3,6 +3,11 @@ the results.
 
 Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
 only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
+
+Connections that extensions find.
+
+The entry point is a function that takes pairs of chunks and returns the connections that it finds between them. Octavo
+quotes the most similar sentences of a pair.
 """
 
 from __future__ import annotations
@@ -10,13 +15,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
+import structlog
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
@@ -31,16 +37,80 @@ from octavo.connect.evidence import (
     SentenceCache,
     Span,
     digest_of,
+    shared_quotes,
     shorten,
 )
-from octavo.connect.extension_engines import find_by_extensions
-from octavo.connect.neighbours import EmbeddingModel, Neighbour, SearchScope, find_neighbours
-from octavo.connect.similarity import MOST_KEPT, find_similar, shared_concepts, thresholds_of
-from octavo.core.ids import new_id
+from octavo.connect.neighbours import (
+    MOST_KEPT,
+    EmbeddingModel,
+    Neighbour,
+    SearchScope,
+    find_neighbours,
+    find_similar,
+    shared_concepts,
+    thresholds_of,
+)
+from octavo.core.extensions import ExtensionKind, load_extensions
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.language.markdown_segments import split_sentences
 from octavo.language.tone import polarity_of
 from octavo.records.search import Engine, Status
+
+log = structlog.get_logger()
+MOST_EXPLANATION = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConnection:
+    """A connection between the chunks of a pair: its type, its strength from 0 to 1, and an explanation."""
+
+    pair: ChunkPair
+    engine: Engine
+    strength: float
+    explanation: str
+
+
+ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
+
+
+def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
+    """Let each extension look at the pairs. If one fails, this is logged, and the others go on. Invalid
+    connections are left out."""
+    engines = load_extensions(ExtensionKind.ENGINE)
+    if not engines:
+        return []
+    by_ids = {(pair.source.id, pair.target.id): pair for pair in pairs}
+    found: list[DetectedConnection] = []
+    for name, engine in engines.items():
+        try:
+            answers = cast("ConnectionEngine", engine)([*by_ids.values()])
+            made = [_as_found(one, name, sentences) for one in answers if _is_valid(one, by_ids)]
+        except Exception:
+            log.exception("extension failed", kind=str(ExtensionKind.ENGINE), name=name)
+        else:
+            found += made
+    return found
+
+
+def _is_valid(one: FoundConnection, by_ids: Mapping[tuple[UUID, UUID], ChunkPair]) -> bool:
+    """Whether a connection can be stored: between chunks that were compared, with a strength from 0 to 1."""
+    return (one.pair.source.id, one.pair.target.id) in by_ids and 0 <= one.strength <= 1
+
+
+def _as_found(one: FoundConnection, name: str, sentences: SentenceCache) -> DetectedConnection:
+    quotes = shared_quotes(one.pair.source, one.pair.target, sentences)
+    explanation = " ".join(one.explanation.split())[:MOST_EXPLANATION]
+    return DetectedConnection(
+        Engine(one.engine),
+        one.pair,
+        round(one.strength, 3),
+        quotes.mine,
+        quotes.theirs,
+        explanation,
+        made_by=f"extension:{name}",
+    )
+
 
 QUERIES = load_queries("connections")
 CHUNKS_PER_BATCH = 100

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from octavo.connect.english_words import as_root, is_content_word, weigh
 from octavo.connect.statements import REMEMBERED_CHUNKS, WORD, Statement, find_names, read_statements
-from octavo.core.languages import primary_language
+from octavo.core.texts import primary_language
 from octavo.core.types import JSON
 from octavo.language.languages import ENGLISH, confirm_language
 from octavo.language.markdown_segments import SegmentKind, split_segments, split_sentences

@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 
 from octavo.convert.errors import Expired
 from octavo.core.errors import NotFound
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
 from octavo.core.types import RESTING, JobStatus
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.jobs.queue import cancel_jobs

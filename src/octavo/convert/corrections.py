@@ -15,17 +15,15 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.conversion_json import conversion_from_json, type_of, value_from_row
 from octavo.convert.conversions import Revision, StoredConversion, find_result, list_revisions, show_conversion
 from octavo.convert.errors import Expired, Outdated
 from octavo.convert.mappings.mapping import FIELD_TYPES, Field
 from octavo.convert.mappings.mapping import Mapping as MappingRules
 from octavo.convert.mappings.stored_mappings import StoredMapping, mapping_of_conversion
 from octavo.convert.results import Author, save_revision, store_result
-from octavo.convert.values import Conversion, Status, Value
+from octavo.convert.values import Conversion, Status, Value, conversion_from_json, type_of, value_from_row
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries, read_clock
 from octavo.facts.finding import Fact
 from octavo.facts.sheet import NAMES

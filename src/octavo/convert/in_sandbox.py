@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
-from octavo.convert.conversion_json import (
+from octavo.convert.errors import BadMapping, NotThisKind, SlowPattern
+from octavo.convert.mappings.shipped_mappings import mapping_from_text, parse_mapping, summarise
+from octavo.convert.values import (
+    Conversion,
+    Status,
+    Suggestion,
+    Value,
     conversion_from_json,
     conversion_from_record,
     conversion_to_json,
     conversion_to_record,
 )
-from octavo.convert.errors import BadMapping, NotThisKind, SlowPattern
-from octavo.convert.mappings.shipped_mappings import mapping_from_text, parse_mapping, summarise
-from octavo.convert.values import Conversion, Status, Suggestion, Value
 from octavo.core.errors import BadInput, Defect
 from octavo.core.types import JSON
 from octavo.extract.pdf.placed_words import (

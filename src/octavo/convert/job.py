@@ -2,6 +2,11 @@
 
 It has a single stage, because it is cheap to repeat from the start. If the rules do not find all required fields, the
 job asks a model for the missing ones. If no model or budget is available, they stay missing.
+
+Calls a remote conversion service, which replaces Octavo's own rules. Only the operator can set its address.
+
+The service receives the PDF as the body of a POST request, with the mapping's name in the `X-Mapping` header. It
+returns XML that matches the mapping's schema.
 """
 
 from __future__ import annotations
@@ -9,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
+import time
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,31 +23,40 @@ from uuid import UUID
 
 import structlog
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
-from octavo.ai.calls import Caller
+from octavo.ai.calls import Caller, gate_of_service
 from octavo.ai.gateway import Gateway
 from octavo.ai.tasks import EXTRACT_FIELDS, FieldsToFind, FieldToFind
-from octavo.convert.conversion_json import conversion_to_record
 from octavo.convert.corrections import Change, Corrected, carry_over, confirm_facts, keep_correction, share_facts
-from octavo.convert.errors import NothingFound
+from octavo.convert.errors import GatewayPaused, GatewayStopped, NothingFound
 from octavo.convert.in_sandbox import convert_in_sandbox, convert_pdf_in_sandbox
 from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, mapping_of_conversion
-from octavo.convert.remote_service import RemoteService
 from octavo.convert.results import Author, StoredResult, add_revision, save_revision, store_result
 from octavo.convert.rules.engine import missing_fields
-from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion
+from octavo.convert.rules.result_xml import SchemaMismatch, read_xml
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Suggestion, conversion_to_record
 from octavo.core.errors import (
     AnswerUnusable,
     BadModelKey,
     Cancelled,
     ContentBlocked,
+    GatewayFailed,
+    GatewayRefused,
+    GatewayTimedOut,
     ModelRefused,
+    NetworkFailed,
     NoModel,
     NotFound,
+    OctavoError,
     OverBudget,
+    RateLimited,
+    TimedOut,
     TokenLimit,
+    TooLarge,
 )
+from octavo.core.http import requested_wait
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
@@ -48,12 +64,114 @@ from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.facts.layout import text_in_columns
 from octavo.facts.words import sheets_from_json
-from octavo.jobs.job_run import Run
+from octavo.fetch import FetchLimits, FetchResponse, GuardedClient
+from octavo.fetch.urls import parse_url
+from octavo.jobs.job_run import LeaseLost, Run
 from octavo.library.errors import SourceGone
 from octavo.library.facts import list_facts
 from octavo.records.documents import FactView
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket, copy_to_file
+
+JOBS = load_queries("jobs")
+RESULT_BYTES = 16 << 20
+_PROBE_EXTRA_SECONDS = 10
+_OK, _REDIRECT, _TOO_MANY, _FAILURE = 200, 300, 429, 500
+_MOST_DETAIL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteService:
+    run: Run[Any]
+    settings: Settings
+    bucket: Bucket
+
+    async def convert(self, key: str, mapping: StoredMapping) -> Conversion:
+        """Convert one file. Raises errors with the codes GW_4XX, GW_5XX and GW_TIMEOUT."""
+        await self._wait_for_circuit()
+        limit = self.settings.conversion_gateway_bytes
+        try:
+            body = await self.bucket.read(key, limit=limit)
+        except TooLarge:
+            raise TooLarge(f"The conversion service accepts at most {limit:,} bytes.") from None
+        response = await self._post(body, mapping.name)
+        try:
+            return read_xml(response.body, await mapping.read_in_thread(), "gateway")
+        except SchemaMismatch as error:
+            raise GatewayFailed(
+                f"The response is not valid XML for the mapping {mapping.name}: {error}"[:_MOST_DETAIL]
+            ) from None
+
+    @property
+    def _address(self) -> str:
+        return self.settings.conversion_gateway_url or ""
+
+    async def _wait_for_circuit(self) -> None:
+        seconds = self.settings.conversion_gateway_seconds + _PROBE_EXTRA_SECONDS
+        values = {"gate": gate_of_service(self._address), "seconds": seconds}
+        async with self.run.database.transaction() as connection:
+            row = await (await connection.execute(QUERIES.gateway_pause, values)).fetchone()
+        if row and row[0] and self.settings.conversion_gateway_policy == "fail":
+            raise GatewayStopped
+        if row and row[0]:
+            error = GatewayPaused()
+            error.retry_after_seconds = row[0]
+            raise error
+
+    async def _post(self, body: bytes, mapping: str) -> FetchResponse:
+        """Send one request. It is recorded as an event with the address, the status and the duration."""
+        target = parse_url(self._address)
+        allow = frozenset({f"{target.host}:{target.port}"})
+        headers = {"Content-Type": "application/pdf", "Accept": "application/xml", "X-Mapping": mapping}
+        limits = FetchLimits(RESULT_BYTES, self.settings.conversion_gateway_seconds)
+        started = time.monotonic()
+        try:
+            async with aclosing(GuardedClient(allow)) as client:
+                response = await client.post(self._address, body, headers, limits)
+        except (NetworkFailed, TimedOut, TooLarge) as error:
+            await self._report(None, started, well=False)
+            raise _as_gateway(error) from None
+        await self._report(response.status, started, well=response.status < _FAILURE)
+        if problem := _problem(response):
+            raise problem
+        return response
+
+    async def _report(self, status: int | None, started: float, *, well: bool) -> None:
+        """Record the result of a request, but only if this worker still holds the lease of the job.
+
+        A worker that has lost its lease must not write.
+        """
+        duration = round((time.monotonic() - started) * 1000)
+        detail: JSON = {"address": self._address, "status": status, "duration_ms": duration}
+        async with self.run.database.transaction() as connection:
+            await self._hold_lease(connection)
+            await connection.execute(QUERIES.report_gateway_call, {"job": self.run.job.id, "detail": Jsonb(detail)})
+            most = self.settings.conversion_gateway_failures
+            counted = {"gate": gate_of_service(self._address), "well": well, "most": most}
+            await connection.execute(QUERIES.gateway_answered, counted)
+
+    async def _hold_lease(self, connection: Connection) -> None:
+        lease = {"job": self.run.job.id, "token": self.run.job.lease_token}
+        row = await (await connection.execute(JOBS.hold_lease, lease)).fetchone()
+        if row is None or not row[0]:
+            raise LeaseLost
+
+
+def _as_gateway(error: OctavoError) -> OctavoError:
+    return GatewayTimedOut() if isinstance(error, TimedOut) else GatewayFailed(error.line)
+
+
+def _problem(response: FetchResponse) -> OctavoError | None:
+    if _OK <= response.status < _REDIRECT:
+        return None
+    if response.status >= _FAILURE:
+        return GatewayFailed(f"It returned {response.status}.")
+    if response.status == _TOO_MANY:
+        error = RateLimited("The conversion service is busy.")
+        error.retry_after_seconds = requested_wait(response.headers)
+        return error
+    return GatewayRefused(f"It returned {response.status}.")
+
 
 log = structlog.get_logger()
 QUERIES = load_queries("conversions")

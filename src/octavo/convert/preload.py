@@ -6,9 +6,9 @@ caches, which saves time and memory.
 
 from __future__ import annotations
 
-from octavo.convert.conversion_json import conversion_to_json
 from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_names, shipped_text
 from octavo.convert.rules.engine import convert
+from octavo.convert.values import conversion_to_json
 from octavo.facts.words import Box, Sheet, Word
 
 _LINES = (

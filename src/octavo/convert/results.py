@@ -14,10 +14,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.convert.conversion_json import conversion_to_record
 from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.stored_mappings import StoredMapping
-from octavo.convert.values import Conversion
+from octavo.convert.values import Conversion, conversion_to_record
 from octavo.core.types import JSON
 from octavo.database import Connection, load_queries
 from octavo.storage import Bucket, Stored

@@ -17,8 +17,7 @@ from octavo.convert.conversions import find_result, show_conversion
 from octavo.convert.errors import BadMapping, UnknownMapping
 from octavo.convert.mappings.stored_mappings import StoredMapping, find_mapping
 from octavo.core.errors import Empty, NotFound, NotPdf, OctavoError, TooLarge
-from octavo.core.ids import new_id
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Database, load_queries
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import SourceType

@@ -23,7 +23,7 @@ from pydantic_settings import (
 )
 
 from octavo.core.errors import BadSetting
-from octavo.core.languages import ANY_LANGUAGE, RECOGNISED_LANGUAGES
+from octavo.core.texts import ANY_LANGUAGE, RECOGNISED_LANGUAGES
 
 PREFIX = "OCTAVO_"
 CONFIG_VARIABLE = "OCTAVO_CONFIG"

@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from octavo.choreography import Cause, job_after
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.extensions import ExtensionKind, load_extensions
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.channels import (
     OWN_CHANNELS,

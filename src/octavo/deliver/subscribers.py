@@ -1,4 +1,7 @@
-"""Recipients of events (subscribers): the webhooks, mail addresses and chats of an account or of the administrator."""
+"""Recipients of events (subscribers): the webhooks, mail addresses and chats of an account or of the administrator.
+
+Notifications inside the application. People mark them as read; errors can also be marked as resolved.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,22 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from octavo.choreography import Cause, job_after
-from octavo.core.errors import NotAllowed, NotFound
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.errors import BadInput, NotAllowed, NotFound
+from octavo.core.http import Page, make_cursor, read_cursor
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.channels import Channels, NoSecret, NotReplayable, TooManySubscribers, new_secret
-from octavo.deliver.messages import ERRORS, REQUESTED, EventType
+from octavo.deliver.messages import ERRORS, REQUESTED, EventType, Subject, describe, path_of
 from octavo.jobs.queue import enqueue
 from octavo.owners import Caller
-from octavo.records.deliveries import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
+from octavo.records.deliveries import (
+    ChannelName,
+    DeliveryAttempt,
+    NewSubscriber,
+    Notification,
+    NotificationPage,
+    Subscriber,
+)
 
 QUERIES = load_queries("deliveries")
 MOST_SUBSCRIBERS = 20
@@ -210,3 +220,75 @@ def _distinct(events: Sequence[EventType]) -> list[EventType]:
 def _refuse_visitors(caller: Caller) -> None:
     if caller.is_anonymous or not caller.may_write:
         raise NotAllowed("Only members with write access can manage recipients.")
+
+
+class NotAnError(BadInput):
+    """Only notifications about errors can be marked as resolved."""
+
+    code = "NOT_AN_ERROR"
+    status = 409
+
+
+async def list_notifications(
+    connection: Connection, owner_id: UUID, *, unread: bool, cursor: str | None, limit: int
+) -> NotificationPage:
+    """Return one page of notifications, newest first."""
+    before_at, before_id = read_cursor(cursor) if cursor else (None, None)
+    rows = await _read(connection, owner_id, unread=unread, before_at=before_at, before_id=before_id, most=limit + 1)
+    items = [_as_notification(row) for row in rows[:limit]]
+    more = make_cursor(items[-1].created_at, items[-1].id) if len(rows) > limit else None
+    return NotificationPage(items, more, await count_unread(connection, owner_id))
+
+
+async def count_unread(connection: Connection, owner_id: UUID) -> int:
+    row = await (await connection.execute(QUERIES.count_unread, {"owner": owner_id})).fetchone()
+    return row[0] if row else 0
+
+
+async def show_notification(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
+    rows = await _read(connection, owner_id, id=notification)
+    if not rows:
+        raise NotFound
+    return _as_notification(rows[0])
+
+
+async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
+    """Mark a notification as read. If it has already been read, the time at which it was first read is kept."""
+    await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
+    return await show_notification(connection, owner_id, notification)
+
+
+async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
+    return (await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": None})).rowcount
+
+
+async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
+    """Mark a notification about an error as resolved, and store the time and the user.
+
+    Later calls change neither of them. `user_id` is None for callers without a user account.
+    """
+    await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
+    found = await show_notification(connection, owner_id, notification)
+    if found.level != "error":
+        raise NotAnError
+    return found
+
+
+async def forget_notifications(database: Database) -> int:
+    """Delete old notifications. Errors are kept until they have been resolved.
+
+    The events themselves are not deleted.
+    """
+    async with database.connection() as connection:
+        return (await connection.execute(QUERIES.forget_notifications, {"days": KEPT_DAYS})).rowcount
+
+
+async def _read(connection: Connection, owner_id: UUID, **wanted: Any) -> list[Row]:  # noqa: ANN401
+    values = {"id": None, "unread": False, "before_at": None, "before_id": None, "most": 1}
+    return await fetch_rows(connection, QUERIES.notifications, values | {"owner": owner_id} | wanted)
+
+
+def _as_notification(row: Row) -> Notification:
+    names = ("type", "process_id", "document_id", "title", "error_code", "reason")
+    about = Subject(**{name: row[name] for name in names})
+    return Notification(**row, sentence=describe(about).sentence, link=path_of(about))

@@ -25,8 +25,7 @@ from octavo.ai.tasks.task import In, Out, Task
 from octavo.ai.vectors import Vectors
 from octavo.choreography import Cause, compare_documents
 from octavo.core.errors import RETRY_RULES, OctavoError, OverBudget, TokenLimit
-from octavo.core.ids import new_id
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import EmbeddingTools, StoredChunk, load_chunks, save_chunk_vectors
 from octavo.extract.pictures import SHOWN_PIXELS

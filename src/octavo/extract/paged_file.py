@@ -2,6 +2,8 @@
 
 Each step, such as reading a batch of pages, runs in a new child process. This limits memory and lets a killed job
 resume. A batch is a group of pages, stored as one line of JSON. Any number of batches can be assembled into a document.
+
+Reads an image file in the sandbox, step by step: metadata, a copy for display, OCR, and the document.
 """
 
 from __future__ import annotations
@@ -16,14 +18,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from octavo.core.errors import BadInput
 from octavo.core.types import JSON
 from octavo.extract.extracted import BlockKind, Extracted, SourceType, add_captions, from_json, json_pieces
 from octavo.extract.ocr.recognition import Recognition
-from octavo.extract.pdf.page_batches import PdfFacts, batch_from_json, facts_from_json, facts_to_json
-from octavo.sandbox import Call, Limits, Progress, Task, sandboxed
+from octavo.extract.pdf.page_batches import (
+    Batch,
+    PageText,
+    PdfFacts,
+    batch_from_json,
+    batch_to_json,
+    facts_from_json,
+    facts_to_json,
+)
+from octavo.extract.pictures.page_images import JPEG
+from octavo.sandbox import ENDED, Call, Limits, Progress, Task, sandboxed
 
 if TYPE_CHECKING:
     from octavo.sandbox import Sandbox
+
 
 _SECONDS_A_PAGE = 1
 _CANCEL_SECONDS = 1.0
@@ -197,3 +210,59 @@ def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
+
+
+# Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
+PRELOAD = (
+    "octavo.extract.paged_file",
+    "octavo.extract.pictures.image_files",
+    "octavo.extract.pictures.image_files",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureInSandbox(PagesInSandbox):
+    """An image file that is read in the sandbox."""
+
+    source_type: ClassVar[SourceType] = SourceType.IMAGE
+
+    async def open(self) -> PdfFacts:
+        return facts_from_json((await self.run(open_file.call(), 1)).output)
+
+    async def fit(self) -> bytes:
+        """Make a JPEG for display. Raises `BadInput` if the image cannot be decoded within the limits."""
+        try:
+            made = (await self.run(fit_file.call(), 1)).output
+        except ENDED as error:
+            raise BadInput(error.title) from error
+        if not made.startswith(JPEG):
+            raise BadInput("The picture could not be converted for display.")
+        return made
+
+    async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
+        """Read the metadata, run OCR on all sheets (pages), and return the document."""
+        facts = await self.open()
+        return await self.recognise_all(facts, [unread_sheets(facts)], on_progress)
+
+
+def unread_sheets(facts: PdfFacts) -> bytes:
+    """Make a batch with all sheets (pages) of an image file, before OCR.
+
+    Each of them is a page without text that still needs OCR.
+    """
+    sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
+    return batch_to_json(Batch(tuple(sheets))) + b"\n"
+
+
+@sandboxed
+def open_file(task: Task) -> None:
+    from octavo.extract.pictures.image_files import open_sheets
+
+    task.output.write(facts_to_json(open_sheets(Path(task.input_path))))
+
+
+@sandboxed
+def fit_file(task: Task) -> None:
+    from octavo.extract.pictures.image_files import make_jpeg
+
+    task.output.write(make_jpeg(Path(task.input_path)))

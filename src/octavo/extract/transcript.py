@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.extracted import Moment
 from octavo.extract.markdown.escape import escape
 

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from functools import lru_cache
 
 from octavo.facts.words import Notation, TypedMatch, fold
-from octavo.language.dates import MONTH_NUMBERS, MONTHS
+from octavo.language.findings import MONTH_NUMBERS, MONTHS
 
 _NUMBERS = {fold(name): number for name, number in MONTH_NUMBERS.items()}
 _NAMES = "|".join(sorted(_NUMBERS, key=len, reverse=True))

@@ -14,8 +14,7 @@ from octavo.facts.money import Choice, Money, choose_money
 from octavo.facts.parties import find_parties
 from octavo.facts.references import choose_references
 from octavo.facts.typed_values import find_marked
-from octavo.facts.vocabulary import Labels, load_vocabulary
-from octavo.facts.words import Box, Place, Sheet, Word, fold
+from octavo.facts.words import Box, Labels, Place, Sheet, Word, fold, load_vocabulary
 
 FOUND, CHECKED = "found", "checked"
 # The facts that a mapping can request.

@@ -16,8 +16,7 @@ from typing import Any
 
 from octavo.facts.fact_source import FactSource, plain
 from octavo.facts.finding import Reading
-from octavo.facts.vocabulary import read_data
-from octavo.facts.words import fold
+from octavo.facts.words import fold, read_data
 from octavo.language.insights import DocumentType as Kind
 
 _BY_SOURCE = {

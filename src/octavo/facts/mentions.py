@@ -11,8 +11,7 @@ from typing import NamedTuple
 from octavo.facts.dates import writes_month_first
 from octavo.facts.layout import Line, TextRun, lines_of
 from octavo.facts.typed_values import FINDERS, usual_decimal
-from octavo.facts.vocabulary import RoleHit, Vocabulary
-from octavo.facts.words import Box, Notation, Place, Sheet, Word, enclosing_box
+from octavo.facts.words import Box, Notation, Place, RoleHit, Sheet, Vocabulary, Word, enclosing_box
 
 _MOST_LINES_UP = 14  # between the header of a column and its values
 _VERTICAL, _MANY_LETTERS = 4.0, 20  # width of a vertical column of letters in points, and the fewest letters in it

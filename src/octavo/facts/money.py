@@ -13,8 +13,7 @@ from decimal import Decimal
 
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.typed_values import FINDERS
-from octavo.facts.vocabulary import RoleHit
-from octavo.facts.words import Notation
+from octavo.facts.words import Notation, RoleHit
 
 Roles = dict[str, float]
 _CENT = Decimal("0.011")

@@ -11,8 +11,7 @@ from octavo.facts.dates import is_ambiguous, writes_month_first
 from octavo.facts.mentions import Mention, NearText, PageRuns
 from octavo.facts.money import Choice
 from octavo.facts.typed_values import FINDERS
-from octavo.facts.vocabulary import RoleHit
-from octavo.facts.words import Notation, fold
+from octavo.facts.words import Notation, RoleHit, fold
 
 _NUMBER_WORD = re.compile(r"(?:number|num|numero|nummer|numer|nomor|nr|no|n[°º]?|#|cislo|c)[\s.:]*")
 _FILLER = re.compile(r"[\s:.,;#=()\u2013\u2116*/|\[\]-]|\d")

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from octavo.core.errors import Empty, NetworkFailed, OctavoError, Paywalled, TimedOut, TooLarge
 from octavo.core.http import requested_wait
-from octavo.core.languages import primary_language
+from octavo.core.texts import primary_language
 from octavo.core.types import JSON
 from octavo.extract.transcript import RawSnippet, RawTranscript, linked_urls
 from octavo.fetch import AddressRefused, BadUrl, FetchLimits, FetchResponse, GuardedClient, parse_url, refuse_private

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from octavo.connect.evidence import digest_of
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
 from octavo.intake.upload_rows import Upload

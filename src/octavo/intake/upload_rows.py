@@ -15,10 +15,9 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import NotFound
 from octavo.core.formatting import format_bytes
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
 from octavo.core.settings import Settings
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.intake.errors import (
     QuotaExceeded,

@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 from octavo.choreography import Cause, comparison_job
 from octavo.core.errors import Empty, NotFound, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, load_queries
 from octavo.intake.errors import (
     Duplicate,

@@ -2,17 +2,20 @@
 
 At named points of an attempt, tests kill or stop the worker or raise an error. In production, each point costs only one
 comparison.
+
+Counts, times and traces one attempt of a job.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -20,9 +23,8 @@ from uuid import UUID
 import structlog
 from psycopg.types.json import Jsonb
 
-from octavo.core.errors import BadSetting, OctavoError, StorageFailed
-from octavo.core.instruments import STAGES, STAGES_RESUMED
-from octavo.core.tracing import span
+from octavo.core.errors import BadSetting, OctavoError, OverBudget, StorageFailed
+from octavo.core.instruments import JOBS, STAGES, STAGES_RESUMED, is_tracing, span
 from octavo.core.types import JSON, Lane
 from octavo.database import Connection, Database, load_queries, retry_until_available
 
@@ -318,3 +320,28 @@ def _act(action: str) -> None:
             os.kill(os.getpid(), signal.SIGSTOP)
         case _:
             raise StorageFailed("Injected by a test.")
+
+
+@asynccontextmanager
+async def recorded_attempt(job: ClaimedJob, database: Database) -> AsyncGenerator[None]:
+    started, outcome = time.monotonic(), "failed"
+    parent = await _read_trace(job.id, database) if is_tracing() else None
+    described = {"octavo.job": str(job.id), "octavo.document": str(job.document_id), "octavo.attempt": job.attempt}
+    try:
+        with span(f"job {job.kind}", described, parent=parent):
+            yield
+        outcome = "complete"
+    except OverBudget:
+        outcome = "paused"
+        raise
+    except (LeaseLost, asyncio.CancelledError):
+        outcome = "stopped"
+        raise
+    finally:
+        JOBS.labels(job.kind, outcome).observe(time.monotonic() - started)
+
+
+async def _read_trace(job: UUID, database: Database) -> str | None:
+    async with database.connection() as connection:
+        row = await (await connection.execute(QUERIES.trace_of, {"job": job})).fetchone()
+    return str(row[0]) if row else None

@@ -15,12 +15,9 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
-from octavo.core.instruments import DUPLICATES_PREVENTED
-from octavo.core.tracing import current_context
-from octavo.core.types import JOB_TRANSITIONS, JSON, RESTING, JobStatus, Lane
+from octavo.core.instruments import DUPLICATES_PREVENTED, current_context
+from octavo.core.types import JOB_TRANSITIONS, JSON, RESTING, JobStatus, Lane, new_id
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.kinds import UnknownKind
 from octavo.records.jobs import ImportState
 
 QUERIES = load_queries("jobs")
@@ -32,6 +29,12 @@ RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TR
 AT_ONCE = 5000
 
 UNFINISHED = frozenset({JobStatus.QUEUED, JobStatus.PROCESSING, JobStatus.PAUSED})
+
+
+class UnknownKind(BadInput):
+    """Unknown job kind."""
+
+    code = "UNKNOWN_KIND"
 
 
 class IllegalTransition(BadInput):

@@ -19,8 +19,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
-from octavo.core.ids import new_id
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import (
     Connection,
     Database,
@@ -30,10 +29,8 @@ from octavo.database import (
     newest_known,
     retry_until_available,
 )
-from octavo.jobs.attempts import recorded_attempt
-from octavo.jobs.job_run import ClaimedJob, FaultPlan, LeaseLost, Run
-from octavo.jobs.kinds import Kinds, sync_kinds
-from octavo.jobs.schedules import Schedule, run_due, sync_schedules
+from octavo.jobs.job_run import ClaimedJob, FaultPlan, LeaseLost, Run, recorded_attempt
+from octavo.jobs.kinds import Kinds, Schedule, run_due, sync_kinds, sync_schedules
 from octavo.jobs.worker_state import (
     DueIn,
     Heartbeat,

@@ -10,10 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, sqrt
 
-from octavo.language.concepts import NamedConcepts, Topics, WordWeights, name_concepts, score_phrases
 from octavo.language.insights import ChunkInsight, ChunkText, DocumentFacts, DocumentInsight, DocumentSource
 from octavo.language.languages import detect_document_language
-from octavo.language.phrases import ParsedChunk, Sentence, parse_chunk
+from octavo.language.phrases import (
+    NamedConcepts,
+    ParsedChunk,
+    Sentence,
+    Topics,
+    WordWeights,
+    name_concepts,
+    parse_chunk,
+    score_phrases,
+)
 from octavo.language.tags import TagSource, choose_tags
 from octavo.language.tone import find_tone
 from octavo.language.vocabulary import fold

@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from octavo.core.languages import primary_language
+from octavo.core.texts import primary_language
 
 MAX_THEMES = 3
 MAX_CONCEPTS = 10

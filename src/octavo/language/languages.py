@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from octavo.core.languages import primary_language
+from octavo.core.texts import primary_language
 from octavo.language.markdown_segments import blank_markup
 from octavo.language.vocabulary import STOPWORDS, WORD, load_once
 

@@ -10,16 +10,7 @@ from itertools import accumulate
 from math import fsum, log, log10
 from typing import TYPE_CHECKING
 
-from octavo.core.languages import ONE_CHARACTER, count_words
-from octavo.language.insights import Answer, ChunkText, Quote
-from octavo.language.languages import ENGLISH, detect_document_language
-from octavo.language.markdown_segments import Segment, SegmentKind, blank_markup, split_segments, split_sentences
-from octavo.language.vocabulary import MAX_LETTERS, STOPWORDS, WORD, root
-
-if TYPE_CHECKING:
-    import numpy as np
-
-from octavo.language.concepts import Topics, WordWeights, name_concepts, score_phrases
+from octavo.core.texts import ONE_CHARACTER, count_words
 from octavo.language.description import (
     SELF_REFERENCE,
     SELF_REFERENCE_BONUS,
@@ -28,9 +19,16 @@ from octavo.language.description import (
     has_core_heading,
     rate_sentence,
 )
-from octavo.language.phrases import parse_chunk
+from octavo.language.insights import Answer, ChunkText, Quote
+from octavo.language.languages import ENGLISH, detect_document_language
+from octavo.language.markdown_segments import Segment, SegmentKind, blank_markup, split_segments, split_sentences
+from octavo.language.phrases import Topics, WordWeights, name_concepts, parse_chunk, score_phrases
 from octavo.language.small_model import SentenceAnswer, SplitText, offline_small_model
-from octavo.language.vocabulary import fold
+from octavo.language.vocabulary import MAX_LETTERS, STOPWORDS, WORD, fold, root
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 # Returns a unit vector for each text, like `Embedder.embed`.
 Embed = Callable[[Sequence[str]], "np.ndarray"]

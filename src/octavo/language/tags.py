@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from octavo.language.dates import MONTH_NUMBERS
+from octavo.language.findings import MONTH_NUMBERS
 from octavo.language.insights import MAX_TAGS, DocumentType
 from octavo.language.phrases import ParsedChunk, Stems, find_phrases, heading_stems
 from octavo.language.vocabulary import rarity

@@ -14,11 +14,10 @@ from uuid import UUID
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from octavo.ai.budgets import Budgets, lock_ledger, set_budget
+from octavo.ai.ledger import Budgets, lock_ledger, set_budget
 from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput, BudgetTooHigh, NotFound
-from octavo.core.ids import new_id
-from octavo.core.types import JSON, Extraction, JobStatus, Lane
+from octavo.core.types import JSON, Extraction, JobStatus, Lane, new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs import queue
 from octavo.jobs.queue import RETRYABLE, NewJob, enqueue

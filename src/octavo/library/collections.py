@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, load_queries
 from octavo.library.errors import NameTaken
 from octavo.records.documents import Collection, Tag

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import Literal
 
-from octavo.core.languages import ONE_CHARACTER
+from octavo.core.texts import ONE_CHARACTER
 from octavo.records.documents import Part
 
 Kind = Literal["same", "removed", "added"]

@@ -11,7 +11,7 @@ from typing import Literal
 from uuid import UUID
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.pagination import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
+from octavo.core.http import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT, MOST_LIMIT, EventView
 from octavo.records.documents import Chunk, Concept, Document, DocumentJob, PageBox

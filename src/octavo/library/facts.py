@@ -16,8 +16,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
-from octavo.core.types import JSON, first_day
+from octavo.core.types import JSON, first_day, new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.facts.dates import read_date
 from octavo.facts.finding import Fact

@@ -17,7 +17,7 @@ from uuid import UUID
 import psycopg
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken

@@ -17,8 +17,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
+from octavo.core.http import Page, make_cursor, make_text_cursor, read_cursor, read_text_cursor
+from octavo.core.types import new_id
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.language.text_positions import CONTEXT, Anchor, QuoteFinder

@@ -18,8 +18,8 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.library.bulk import MOST_SELECTED, in_batches, undo_change
 from octavo.library.changes import MOST_TAGS, UNSET, Edit, edit_documents

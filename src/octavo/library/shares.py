@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from octavo.core.errors import BadInput, ErrorClass, NotAllowed, NotFound
-from octavo.core.ids import hash_token, new_id, new_token
-from octavo.core.pagination import Page
+from octavo.core.http import Page
+from octavo.core.types import hash_token, new_id, new_token
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.library.documents import Filters, find_documents, list_documents
 from octavo.owners import Caller

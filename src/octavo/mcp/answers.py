@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from octavo.client import Chunk, Client
 from octavo.core.errors import BadInput
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.records.documents import Document, PageView
 
 # Agents accept about 25,000 tokens in one answer, and in some languages a character is a token.

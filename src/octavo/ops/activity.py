@@ -1,11 +1,24 @@
-"""The current activity of the installation, for `octavo top`, the operations page and programs."""
+"""The current activity of the installation, for `octavo top`, the operations page and programs.
+
+Discards jobs that failed for good (dead letters).
+
+Discarded jobs can be restarted, or the analyses that they belong to can be marked as failed.
+"""
 
 from __future__ import annotations
 
-from octavo.ai.budgets import Budgets
+from collections.abc import Iterable
+from typing import Literal
+from uuid import UUID
+
+from octavo.ai.ledger import Budgets
+from octavo.analyse.errors import NoParent
+from octavo.analyse.progress import fail
 from octavo.database import Connection, fetch_rows, load_queries, read_clock
+from octavo.jobs import queue
+from octavo.jobs.queue import discard_dead_letters
 from octavo.jobs.views import list_workers
-from octavo.records.activity import Activity, KindActivity, SourceCost, Spending, StageTime
+from octavo.records.jobs import Activity, KindActivity, SourceCost, Spending, StageTime
 
 QUERIES = load_queries("metrics")
 # Times of stages are taken from at most this many recent jobs of each kind.
@@ -38,3 +51,43 @@ async def read_spending(connection: Connection, budgets: Budgets) -> Spending:
         reused_answers=answers["reused"],
         sources=[SourceCost(**row) for row in sources],
     )
+
+
+JOB_QUERIES = load_queries("job_views")
+ANALYSES = load_queries("analyses")
+# `restart`: delete the results of the job and process it again. `fail_parent`: end the analysis as an error.
+AfterDiscard = Literal["nothing", "restart", "fail_parent"]
+LOST_PART = "PART_DISCARDED"
+
+
+async def discard(connection: Connection, jobs: Iterable[UUID], then: AfterDiscard = "nothing") -> int:
+    """Discard jobs that failed for good (dead letters). Returns the number of jobs.
+
+    If one of the jobs has another status, an error is raised and no job is discarded. `then` says what happens next:
+    `nothing`; `restart` runs the jobs again from the beginning; `fail_parent` marks the analyses that the jobs belong
+    to as failed.
+    """
+    wanted = list(jobs)
+    parents = await _parents(connection, wanted) if then == "fail_parent" else set[UUID]()
+    discarded = await discard_dead_letters(connection, wanted)
+    if then == "restart":
+        for job in wanted:
+            await queue.requeue(connection, job, from_stage="")
+    for analysis in sorted(parents):
+        await fail(connection, analysis, LOST_PART, "A part of the analysis failed for good and was discarded.")
+    return discarded
+
+
+async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
+    """Return the analyses to which these jobs belong, and lock them.
+
+    All jobs of the analyses are locked before the analyses themselves. All other code uses the same order, which
+    prevents deadlocks.
+    """
+    rows = await fetch_rows(connection, JOB_QUERIES.analyses_of, {"jobs": jobs})
+    if len({row["job"] for row in rows}) < len(set(jobs)):
+        raise NoParent
+    for query in (ANALYSES.hold_jobs, ANALYSES.hold):
+        for row in rows:
+            await connection.execute(query, {"owner": row["owner"], "analysis": row["analysis"]})
+    return {row["analysis"] for row in rows}

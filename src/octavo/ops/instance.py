@@ -22,17 +22,16 @@ from octavo.core.errors import DatabaseUnavailable, OctavoError, WrongDatabase
 from octavo.core.settings import Settings
 from octavo.database import Connection, Database, MigrationState, connect, fetch_rows, load_queries, migrate, read_state
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
-from octavo.extract.chunks.from_document import PRELOAD as CHUNKS_PRELOAD
+from octavo.extract.chunks.chunking import PRELOAD as CHUNKS_PRELOAD
 from octavo.extract.document_facts import PRELOAD as FACTS_PRELOAD
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
-from octavo.extract.file_reader import FileReader
+from octavo.extract.file_reader import SHORT_TEXT_PRELOAD, FileReader
 from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.extract.ocr.recognition import Recognition
+from octavo.extract.paged_file import PRELOAD as PICTURE_PRELOAD
 from octavo.extract.pdf.pdf_file import PRELOAD as PDF_PRELOAD
 from octavo.extract.pdf.placed_words import PRELOAD as WORDS_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD as PAGE_IMAGES_PRELOAD
-from octavo.extract.pictures.picture_file import PRELOAD as PICTURE_PRELOAD
-from octavo.extract.short_text import PRELOAD as SHORT_TEXT_PRELOAD
 from octavo.fetch import GuardedClient
 from octavo.ops.health import Disk
 from octavo.sandbox import BACKGROUND_NICENESS, Limits, Sandbox

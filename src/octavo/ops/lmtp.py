@@ -18,8 +18,8 @@ from aiosmtpd.lmtp import LMTP
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from octavo.core.errors import BadInput, OctavoError, TooLarge
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries, require_current
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome

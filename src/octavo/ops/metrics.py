@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from psycopg.types.json import Jsonb
 
 from octavo import __version__
-from octavo.ai.budgets import Budgets
+from octavo.ai.ledger import Budgets
 from octavo.core.errors import DatabaseUnavailable
 from octavo.core.instruments import REGISTRY
 from octavo.core.types import JobStatus

@@ -24,8 +24,8 @@ import structlog
 from octavo.ai.gateway_setup import check_models
 from octavo.core.errors import DatabaseUnavailable, NotRunning, OctavoError, TimedOut
 from octavo.core.http import shown_address
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.database import connect, migrate, retry_until_available
 from octavo.database.embedded import DataFolder
 from octavo.jobs.queue import release_workers

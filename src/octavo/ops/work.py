@@ -12,8 +12,8 @@ from uuid import UUID
 import structlog
 
 from octavo.ai.gateway_setup import LiveGateway, LiveModels
+from octavo.core.instruments import stop_tracing
 from octavo.core.settings import Settings
-from octavo.core.tracing import stop_tracing
 from octavo.database import Database, require_current
 from octavo.deliver.subscribers import keep_administrators
 from octavo.jobs.job_run import FaultPlan

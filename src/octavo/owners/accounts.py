@@ -18,8 +18,8 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
 from octavo.core.errors import EmailTaken, WeakPassword, WrongCredentials
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.audit import record
 from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.jobs.events import Cursor, parse_cursor
+from octavo.jobs.views import Cursor, parse_cursor
 from octavo.records.account import AuditEntry
 
 QUERIES = load_queries("audit")

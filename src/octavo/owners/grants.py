@@ -13,11 +13,10 @@ from uuid import UUID
 import psycopg
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.audit import record
-from octavo.owners.callers import Caller
-from octavo.owners.errors import GroupNameTaken
+from octavo.owners.callers import Caller, GroupNameTaken
 from octavo.owners.members import lock_members
 from octavo.records.account import Grant, GrantAccess, Group, GroupMember
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from octavo.core.errors import AlreadyMember, LastOwner, NotAllowed, NotFound
-from octavo.core.ids import hash_token
+from octavo.core.types import hash_token
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.accounts import find_account
 from octavo.owners.audit import record
-from octavo.owners.callers import Caller, Role
-from octavo.owners.errors import OwnerSeesAll
+from octavo.owners.callers import Caller, OwnerSeesAll, Role
 from octavo.records.account import Member, OwnerChoice
 
 QUERIES = load_queries("members")

@@ -23,8 +23,8 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.extract.detect import detect
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome
 from octavo.intake.errors import BadSource, QuotaExceeded, SourceRefused
-from octavo.intake.sources.readers import open_reader
 from octavo.intake.sources.reading import FileChanged, Reader, ReadFile, SeenFile, Source
+from octavo.intake.sources.watching import open_reader
 from octavo.intake.upload_rows import intake_limits, with_details
 from octavo.jobs.job_run import Run
 from octavo.jobs.kinds import JobKind

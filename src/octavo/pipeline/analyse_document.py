@@ -22,9 +22,8 @@ from octavo.analyse.errors import NoPrompts
 from octavo.analyse.progress import enqueue_due_items
 from octavo.analyse.segments import Segment, limits_for_chunks, limits_for_pages, plan_segments
 from octavo.choreography import Cause
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
-from octavo.core.types import JSON
+from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.extract.extracted import SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox

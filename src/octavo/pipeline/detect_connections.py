@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from octavo.connect import comparisons
+from octavo.connect import connections
 from octavo.core.errors import BadInput, Cancelled
 from octavo.core.types import JSON
 from octavo.database import fetch_rows, load_queries
@@ -55,7 +55,7 @@ async def _document(run: Run[Tools]) -> UUID:
 
 
 KIND = JobKind(
-    comparisons.KIND,
+    connections.KIND,
     detect_connections,
     time_limit_seconds=600,
     limit_renewed_by_stage=True,

@@ -32,13 +32,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.ai.calls import CallerGone
 from octavo.core.errors import BadInput, Cancelled, OctavoError
-from octavo.core.ids import new_id
-from octavo.core.types import JSON, Extraction
+from octavo.core.types import JSON, Extraction, new_id
 from octavo.database import Connection, load_queries
 from octavo.describe.stages import IMPROVEMENT_PLANNED, STAGES, DocumentDescriber, DocumentText, FollowUps
-from octavo.extract import short_text
-from octavo.extract.chunks.chunking import Chunk
-from octavo.extract.chunks.from_document import chunk_in_sandbox
+from octavo.extract import file_reader
+from octavo.extract.chunks.chunking import Chunk, chunk_in_sandbox
+from octavo.extract.detect import READABLE, STORED_ONLY
 from octavo.extract.document_facts import add_language, find_in_sandbox
 from octavo.extract.extracted import (
     Extracted,
@@ -47,10 +46,8 @@ from octavo.extract.extracted import (
     from_json,
     to_json,
 )
-from octavo.extract.file_reader import extract_in_sandbox
+from octavo.extract.file_reader import ShortText, extract_in_sandbox
 from octavo.extract.paged_file import bookmarks_by_page
-from octavo.extract.registry import READABLE, STORED_ONLY
-from octavo.extract.short_text import ShortText
 from octavo.facts.finding import Fact
 from octavo.intake.errors import NotCanonical
 from octavo.intake.links import LINK_TYPE
@@ -61,21 +58,24 @@ from octavo.library.changes import CHUNKED, FETCHED
 from octavo.library.changes import KIND as NAME
 from octavo.library.errors import SourceGone
 from octavo.library.facts import save_facts
+from octavo.library.files import PICTURED
 from octavo.library.highlights import place_highlights
-from octavo.library.pictures import PICTURED
 from octavo.library.rules import has_enabled_rules, run_enabled_rules
 from octavo.pipeline.analyse_document import analyse_long_document
 from octavo.pipeline.document_parts import PartsOf, add_parts
 from octavo.pipeline.improve_document import enqueue_improvement
-from octavo.pipeline.paged_sources import (
+from octavo.pipeline.revision_files import (
     UNREADABLE,
     UNREADABLE_CODE,
+    RevisionFiles,
+    SourceFile,
+    as_source_file,
+    fetch_source,
     fit_picture,
     read_pdf,
     read_picture,
     unreadable_picture,
 )
-from octavo.pipeline.revision_files import RevisionFiles, SourceFile, as_source_file, fetch_source
 from octavo.pipeline.rewriting import Rewriting
 from octavo.pipeline.rule_actions import start_actions
 from octavo.pipeline.tools import Tools
@@ -134,7 +134,7 @@ class Source:
     @property
     def is_short_text(self) -> bool:
         """Whether the file is a text that one child process reads completely."""
-        return self.source_type in short_text.TYPES and (self.source_bytes or 0) <= short_text.MOST_BYTES
+        return self.source_type in file_reader.TYPES and (self.source_bytes or 0) <= file_reader.MOST_BYTES
 
     def as_file(self) -> SourceFile:
         known = SourceType.PASTE if self.source_type == SourceType.PASTE else None
@@ -339,10 +339,10 @@ class Processing:
         if not source.is_short_text:
             return
         content = await read_checked(
-            self._tools.bucket, file.key, limit=short_text.MOST_BYTES, checksum=source.source_sha256
+            self._tools.bucket, file.key, limit=file_reader.MOST_BYTES, checksum=source.source_sha256
         )
         with suppress(*ENDED):
-            self._short = await short_text.read_in_sandbox(
+            self._short = await file_reader.read_in_sandbox(
                 self._tools.sandbox,
                 content,
                 file.filename,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from octavo.convert.job_kind import BATCH_KIND as CONVERT_BATCH
 from octavo.convert.job_kind import KIND as CONVERT
 from octavo.deliver.deliveries import relay
-from octavo.intake.sources.readers import source_watches
-from octavo.jobs.kinds import Kinds
-from octavo.jobs.schedules import Schedule
+from octavo.intake.sources.watching import source_watches
+from octavo.jobs.kinds import Kinds, Schedule
 from octavo.jobs.worker import Chore
 from octavo.pipeline import (
     add_files,

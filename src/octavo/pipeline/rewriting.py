@@ -21,16 +21,21 @@ from octavo.ai.providers import VisionLimits
 from octavo.ai.tasks import CLEAN_MARKDOWN, EXTRACT_PAGES, MarkdownText, PagesToRead
 from octavo.core.errors import AnswerUnusable, ContentBlocked, NoModel, OctavoError, TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, estimate_tokens, read_pages
-from octavo.extract.by_model.page_calls import PAGE_TOKENS
 from octavo.extract.by_model.rewriting import rewrite_in_sandbox
-from octavo.extract.by_model.sections import Section, group_into_calls, sections_of, split_answer, write_sections
+from octavo.extract.by_model.sections import (
+    PAGE_TOKENS,
+    Section,
+    group_into_calls,
+    sections_of,
+    split_answer,
+    write_sections,
+)
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.extract.pictures.page_images import show_in_sandbox
 from octavo.jobs.job_run import Run
 from octavo.jobs.worker_state import cancel_tasks
-from octavo.pipeline.paged_sources import PageParts
-from octavo.pipeline.revision_files import RevisionFiles
+from octavo.pipeline.revision_files import PageParts, RevisionFiles
 from octavo.pipeline.tools import Tools
 
 STAGE = "rewriting"

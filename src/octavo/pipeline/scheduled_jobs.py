@@ -11,15 +11,13 @@ from octavo.analyse.progress import recover_all
 from octavo.convert.conversions import expire_conversions
 from octavo.core.types import JSON
 from octavo.database import Database, load_queries
-from octavo.deliver.notifications import forget_notifications
-from octavo.deliver.subscribers import forget_attempts, warn_of_failing
+from octavo.deliver.subscribers import forget_attempts, forget_notifications, warn_of_failing
 from octavo.describe.embedding import delete_old_vectors, renew_vectors
 from octavo.intake.upload_rows import sweep_abandoned
 from octavo.jobs.job_run import Run
-from octavo.jobs.kinds import JobKind
-from octavo.jobs.schedules import Schedule
+from octavo.jobs.kinds import JobKind, Schedule
 from octavo.library.bulk import forget_changes
-from octavo.library.pictures import forget_pictures
+from octavo.library.files import forget_pictures
 from octavo.library.sweep import (
     ObjectSweep,
     delete_kept_objects,

@@ -10,7 +10,7 @@ from octavo.core.settings import Settings
 from octavo.database import Database
 from octavo.extract.ocr.recognition import Recognition
 from octavo.fetch import GuardedClient
-from octavo.intake.sources.connections import Connections
+from octavo.intake.sources.reading import Connections
 from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 

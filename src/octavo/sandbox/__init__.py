@@ -6,11 +6,11 @@ Such a process can only read one file and write one file.
 from typing import TYPE_CHECKING
 
 from octavo.core.types import JSON
-from octavo.sandbox.function import Call, SandboxedFunction, Task, sandboxed
 from octavo.sandbox.layers import Layer, Layers
-from octavo.sandbox.limits import (
+from octavo.sandbox.protocol import (
     BACKGROUND_NICENESS,
     ENDED,
+    Call,
     ChildCrashed,
     Limits,
     Outcome,
@@ -18,8 +18,11 @@ from octavo.sandbox.limits import (
     OutOfTime,
     OutputTooLarge,
     Progress,
+    SandboxedFunction,
     StepOutOfTime,
+    Task,
     TaskFailed,
+    sandboxed,
 )
 
 if TYPE_CHECKING:

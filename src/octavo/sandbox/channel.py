@@ -14,8 +14,7 @@ from typing import NoReturn, cast
 
 from octavo.core.types import JSON
 from octavo.sandbox import protocol
-from octavo.sandbox.limits import KIB, Progress
-from octavo.sandbox.protocol import CHUNK_BYTES
+from octavo.sandbox.protocol import CHUNK_BYTES, KIB, Progress
 
 _LOG_BYTES = 4 * KIB
 _PROGRESS_PARTS = 3

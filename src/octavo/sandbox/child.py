@@ -18,8 +18,7 @@ from octavo.core import errors
 from octavo.core.types import JSON
 from octavo.sandbox import kernel, protocol
 from octavo.sandbox.confinement import Confinement
-from octavo.sandbox.function import SandboxedFunction, Task
-from octavo.sandbox.protocol import ChildFiles, Failure
+from octavo.sandbox.protocol import ChildFiles, Failure, SandboxedFunction, Task
 
 # Built in advance, because there is no memory left to build it with when it is needed.
 _OUT_OF_MEMORY = protocol.frame(protocol.ERROR, Failure(kind=protocol.FAILURE_MEMORY, name="MemoryError", detail=None))

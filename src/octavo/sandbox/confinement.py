@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from octavo.sandbox import kernel, landlock, seccomp
-from octavo.sandbox.limits import MIB, Limits
+from octavo.sandbox import kernel, seccomp
+from octavo.sandbox.protocol import MIB, Limits
 
 # Files that Python and native libraries read outside their own folders. Not /dev/zero: no limit counts the memory
 # of a shared mapping of it.
@@ -82,7 +82,7 @@ class Confinement:
     @classmethod
     def prepare(cls, readable: Sequence[Path]) -> Confinement:
         """Open the folders that child processes can read, and build the system call filter."""
-        landlock_abi = landlock.abi()
+        landlock_abi = kernel.abi()
         return cls(
             landlock_abi=landlock_abi,
             readable=_open_all(_readable_paths(readable)) if landlock_abi else (),
@@ -96,7 +96,7 @@ class Confinement:
         limit_resources(limits)
         if self.landlock_abi:
             own_process = os.open("/proc/self", os.O_PATH)
-            landlock.restrict(self.landlock_abi, [*self.readable, own_process, input_file])
+            kernel.restrict(self.landlock_abi, [*self.readable, own_process, input_file])
         close_all_except(keep)
         if self.system_calls:
             seccomp.install(self.system_calls)

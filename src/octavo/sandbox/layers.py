@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from octavo.core.types import JSON
-from octavo.sandbox import landlock, seccomp
-from octavo.sandbox.function import Task, sandboxed
+from octavo.sandbox import kernel, seccomp
+from octavo.sandbox.protocol import Task, sandboxed
 
 Attempt = Callable[[], object]
 
@@ -57,7 +57,7 @@ _COVERS: dict[str, Callable[[], str]] = {
     "capabilities": lambda: "all dropped",
     "no_new_privs": lambda: "privileges cannot be gained",
     "mounts": lambda: "no paths but Python, libraries, fonts and the input",
-    "landlock": lambda: landlock.describe(landlock.abi()),
+    "landlock": lambda: kernel.describe(kernel.abi()),
     "seccomp": lambda: "no sockets, new processes, other programs, signals or opening files for writing",
 }
 

@@ -21,8 +21,7 @@ from resource import struct_rusage
 
 from octavo.sandbox import child, kernel
 from octavo.sandbox.confinement import Confinement, die_first, drop_privileges, hide_other_files
-from octavo.sandbox.limits import KIB
-from octavo.sandbox.protocol import NOT_STARTED, NOTICE, ORDER, ChildFiles, Notice, Order
+from octavo.sandbox.protocol import KIB, NOT_STARTED, NOTICE, ORDER, ChildFiles, Notice, Order
 
 _MAXRSS_UNIT = KIB if kernel.IS_LINUX else 1
 _CHILD_FILES = len(ChildFiles._fields)

@@ -20,14 +20,11 @@ from typing import BinaryIO, Self, TypeAlias
 
 import structlog
 
-from octavo.sandbox import kernel, landlock, protocol
+from octavo.sandbox import kernel, protocol
 from octavo.sandbox.channel import Channel, GarbledError, Log, PacedReader, ProgressCallback
-from octavo.sandbox.function import Call
 from octavo.sandbox.layers import Layers, explain, probe
-from octavo.sandbox.limits import BACKGROUND_NICENESS, Limits, Outcome, ParentEnded
-from octavo.sandbox.link import ParentLink
-from octavo.sandbox.protocol import ChildFiles
-from octavo.sandbox.verdict import Exit, FinishedTask, judge
+from octavo.sandbox.link import Exit, FinishedTask, ParentLink, judge
+from octavo.sandbox.protocol import BACKGROUND_NICENESS, Call, ChildFiles, Limits, Outcome, ParentEnded
 
 # How often a task is started, if the parent process of its child ends.
 STARTS = 3
@@ -108,7 +105,7 @@ class Sandbox:
         If the parent process ends in the meantime, the function is started again, so progress may be reported twice.
         `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
         only when the child process is dead, even if the caller is cancelled. Raises errors from
-        `octavo.sandbox.limits`, and errors from `octavo.core.errors` that the function raised.
+        `octavo.sandbox.protocol`, and errors from `octavo.core.errors` that the function raised.
         """
         async with self._slots:
             for starts_left in reversed(range(STARTS)):
@@ -157,7 +154,7 @@ class Sandbox:
             await self._link.aclose()
             _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
             self._link = None
-        if not landlock.abi():  # without Landlock, children could read /proc
+        if not kernel.abi():  # without Landlock, children could read /proc
             kernel.hide_from_others()
         self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
         return self._link

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import log, log10, prod
 from typing import NamedTuple, TypeVar
 
-from octavo.core.languages import primary_language
+from octavo.core.texts import primary_language
 from octavo.language.embedding import LANGUAGES, NAME
 
 # Most candidate chunks per language; the other chunks contain only common words.

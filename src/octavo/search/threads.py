@@ -17,11 +17,11 @@ from pydantic_core import to_jsonable_python
 
 from octavo.ai.tasks.rewrite_question import EarlierTurn
 from octavo.core.errors import BadInput, NotFound, OctavoError
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.jobs.views import DEFAULT_LIMIT
-from octavo.library.pictures import PICTURED
+from octavo.library.files import PICTURED
 from octavo.records.search import AskScope, Citation, Statement, Thread, ThreadSummary, Turn, TurnError
 from octavo.search.citations import Answer, with_marks
 

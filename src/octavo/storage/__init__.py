@@ -20,12 +20,10 @@ from octavo.storage.bucket import (
     read_checked,
     replace_damaged,
 )
-from octavo.storage.errors import BadKey, LinkRefused, ObjectDamaged, ObjectMissing
 from octavo.storage.local import LocalBucket
 from octavo.storage.s3 import S3Bucket
-from octavo.storage.s3_client import S3Address
-from octavo.storage.signed_links import AccessKeys, Link, attachment_header
-from octavo.storage.writing import Body
+from octavo.storage.s3_client import AccessKeys, Link, S3Address, attachment_header
+from octavo.storage.writing import BadKey, Body, LinkRefused, ObjectDamaged, ObjectMissing
 
 __all__ = [
     "BadKey",

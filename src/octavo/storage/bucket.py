@@ -17,9 +17,8 @@ from typing import BinaryIO, Protocol
 from uuid import uuid4
 
 from octavo.core.errors import AlreadyStored, Defect, StorageFailed
-from octavo.storage.errors import BadKey, ObjectDamaged, ObjectMissing
-from octavo.storage.signed_links import Link
-from octavo.storage.writing import Body
+from octavo.storage.s3_client import Link
+from octavo.storage.writing import BadKey, Body, ObjectDamaged, ObjectMissing
 
 READ_LIMIT = 16 << 20
 

@@ -27,9 +27,8 @@ from octavo.storage.bucket import (
     probe,
     segments,
 )
-from octavo.storage.errors import ObjectMissing, StorageUnavailable
-from octavo.storage.signed_links import Link, sign_link, verify_link
-from octavo.storage.writing import Body, Threads, complete_or_undo, ended, in_blocks
+from octavo.storage.s3_client import Link, sign_link, verify_link
+from octavo.storage.writing import Body, ObjectMissing, StorageUnavailable, Threads, complete_or_undo, ended, in_blocks
 
 BLOCK_BYTES = 1 << 20
 PAGE_KEYS = 1_000

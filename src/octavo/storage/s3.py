@@ -30,10 +30,17 @@ from octavo.storage.bucket import (
     cut_to_size,
     probe,
 )
-from octavo.storage.errors import LinkRefused, ObjectMissing
-from octavo.storage.s3_client import S3Address, explain, is_missing_bucket, open_store
-from octavo.storage.signed_links import AccessKeys, Link, attachment_header, presign
-from octavo.storage.writing import Body, Digest, Threads, complete_or_undo, in_blocks
+from octavo.storage.s3_client import (
+    AccessKeys,
+    Link,
+    S3Address,
+    attachment_header,
+    explain,
+    is_missing_bucket,
+    open_store,
+    presign,
+)
+from octavo.storage.writing import Body, Digest, LinkRefused, ObjectMissing, Threads, complete_or_undo, in_blocks
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta

@@ -1,6 +1,10 @@
 """Helpers that all buckets use to write objects: they split content into blocks, hash it, and run calls in threads.
 
 A cancellation never interrupts a blocking call or a call with side effects.
+
+Errors about single objects, such as a missing file.
+
+If the disk or the S3 server fails, `StorageFailed` is raised.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from octavo.core.errors import TooLarge
+from octavo.core.errors import BadInput, Defect, ErrorClass, StorageFailed, TooLarge
 from octavo.core.formatting import format_bytes
 
 P = ParamSpec("P")
@@ -136,3 +140,38 @@ def _read_at(path: Path, position: int, size: int) -> bytes:
     with path.open("rb", buffering=0) as file:
         file.seek(position)
         return file.read(size)
+
+
+class BadKey(Defect):
+    """Internal error: invalid storage key. It has been logged; nothing was stored."""
+
+    code = "BAD_KEY"
+
+
+class StorageUnavailable(StorageFailed):
+    """The storage cannot be used at the moment. Work resumes automatically when it is available again."""
+
+    error_class = ErrorClass.NETWORK  # not the fault of a file, so the attempt does not count
+
+
+class ObjectMissing(StorageFailed):
+    """A stored file is missing."""
+
+    error_class = ErrorClass.PERMANENT
+    status = 404
+
+
+class ObjectDamaged(StorageFailed):
+    """A stored file is truncated or was changed. Upload the same file again to replace it."""
+
+    code = "FILE_DAMAGED"
+    error_class = ErrorClass.PERMANENT
+    status = 409  # waiting does not help: the stored bytes conflict with their checksum until somebody uploads the file
+
+
+class LinkRefused(BadInput):
+    """This link has expired or was changed. Open the document again to get a new one."""
+
+    code = "LINK_REFUSED"
+    error_class = ErrorClass.PERMANENT
+    status = 403

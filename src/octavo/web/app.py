@@ -15,8 +15,8 @@ from fastapi import APIRouter, FastAPI
 from octavo import __version__
 from octavo.ai.gateway_setup import LiveModels
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
+from octavo.core.instruments import stop_tracing
 from octavo.core.settings import Settings
-from octavo.core.tracing import stop_tracing
 from octavo.extract.pdf.pdf_file import UNLOCK_PRELOAD
 from octavo.extract.pictures.page_images import PRELOAD
 from octavo.extract.pictures.quotes import PRELOAD as QUOTE_PRELOAD
@@ -26,17 +26,15 @@ from octavo.web.context.callers import CREDENTIALS
 from octavo.web.context.idempotency import Repeated, answer_again
 from octavo.web.context.page_pictures import PagePictures
 from octavo.web.context.services import Services
-from octavo.web.http.assets import Assets
-from octavo.web.http.compression import Compression
+from octavo.web.http.assets import Assets, Compression
 from octavo.web.http.languages import Languages
 from octavo.web.http.limits import Clock, make_limits
 from octavo.web.http.openapi import describe_api, operation_id
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
-from octavo.web.http.protocol import protocol_for
+from octavo.web.http.protocol import Timing, protocol_for
 from octavo.web.http.security import HEADERS, BodyLimit, HostCheck, SameSite, SecurityHeaders, SessionHeaders
-from octavo.web.http.timing import Timing
-from octavo.web.live.hub import Hub, StreamIntervals
+from octavo.web.live import Hub, StreamIntervals
 from octavo.web.rooms import (
     account,
     analyses,
@@ -55,7 +53,7 @@ from octavo.web.rooms import (
     system,
 )
 from octavo.web.shell import settings as settings_pages
-from octavo.web.shell.problem_pages import as_page
+from octavo.web.shell.frame import as_page
 
 ROOMS = (
     system,

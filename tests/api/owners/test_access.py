@@ -12,8 +12,8 @@ import pytest
 from pydantic import SecretStr
 
 from octavo.owners import accounts
-from octavo.owners.second_factor import code_at
-from octavo.web.rooms.account import link_pages
+from octavo.owners.sessions import code_at
+from octavo.web.rooms.account import access_pages
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.deliveries import Mailbox, mail_server
 from tests.support.passwords import PASSWORD
@@ -187,7 +187,7 @@ async def test_no_password_is_hashed_for_a_wrong_token(house: House, monkeypatch
         hashed.append(password)
         return await accounts.hash_password(password)
 
-    monkeypatch.setattr(link_pages, "hash_password", hash_password)
+    monkeypatch.setattr(access_pages, "hash_password", hash_password)
     browser = await guest(house)
     is_page(await browser.post("/reset-password", data={"token": "wrong", "password": NEW}), 403)
     assert hashed == []

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from octavo.core.settings import Settings
-from octavo.owners.errors import ProviderRefused
-from octavo.owners.id_tokens import Expected, read_id_token
+from octavo.owners.callers import ProviderRefused
+from octavo.owners.identities import Expected, read_id_token
 from tests.api.rooms.conftest import AS_PAGE, administrator, guest, heading, is_page, went_to, words
 from tests.support.oidc import CALLBACK, OidcProvider, query_of, running_provider
 from tests.support.passwords import PASSWORD

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from octavo.core.errors import ErrorClass
-from octavo.jobs.schedules import Schedule, sync_schedules
+from octavo.jobs.kinds import Schedule, sync_schedules
 from octavo.web.rooms.operations.job_pages import ROWS
 from tests.api.rooms.conftest import administrator, guest, heading, is_page, person, went_to, words
 from tests.support.engine import Engine, engine_on

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from octavo.convert.conversion_json import conversion_to_json
 from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.engine import convert as convert_words
+from octavo.convert.values import conversion_to_json
 from octavo.extract.pdf.placed_words import pages_as_json, read_words
 from octavo.facts.words import sheets_from_json
 from octavo.storage import open_bucket

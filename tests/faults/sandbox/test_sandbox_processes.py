@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from octavo.sandbox import Call, ChildCrashed, Sandbox
-from octavo.sandbox.limits import ParentEnded
+from octavo.sandbox.protocol import ParentEnded
 from tests.support.processes import PATIENCE_SECONDS
 
 CHILDREN = Path(__file__).parent / "children"

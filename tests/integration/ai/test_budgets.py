@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from octavo.ai.budgets import SCOPES, Budgets, resume_paused_jobs, set_budgets
 from octavo.ai.calls import Caller
 from octavo.ai.gateway import Gateway
+from octavo.ai.ledger import SCOPES, Budgets, resume_paused_jobs, set_budgets
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OverBudget
 from octavo.core.types import JSON

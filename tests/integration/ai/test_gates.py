@@ -15,7 +15,7 @@ from octavo.ai.ledger import Budgets, CallRequest, Ledger, RateLimit, Reservatio
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import ModelUnavailable, OctavoError, RateLimited
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Trouble
 from tests.support.gateway import Bench

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from octavo.ai.budgets import Budgets
 from octavo.ai.calls import Caller, CallerGone
 from octavo.ai.faults import TokenUsage
-from octavo.ai.ledger import CallRequest, Ledger, Verdict
+from octavo.ai.ledger import Budgets, CallRequest, Ledger, Verdict
 from octavo.ai.models import Model
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OctavoError
-from octavo.core.ids import new_id
 from octavo.core.instruments import REGISTRY
+from octavo.core.types import new_id
 from octavo.language.insights import ChunkText, DocumentSource
 from tests.support.fake_ai import Asked, Trouble
 from tests.support.fake_ai.server import good_answer

@@ -12,7 +12,7 @@ from octavo.analyse.prompts import PromptFields
 from octavo.core.errors import NotFound
 from octavo.database import load_queries
 from octavo.deliver.deliveries import relay_once
-from octavo.deliver.notifications import list_notifications
+from octavo.deliver.subscribers import list_notifications
 from octavo.jobs.kinds import sync_kinds
 from octavo.pipeline import known_kinds
 from tests.support.analyses import Study

@@ -20,15 +20,15 @@ from octavo.bulk.file_results import BulkTools, FileRow, read_files
 from octavo.bulk.loading import Loaded, Loader, find_owner
 from octavo.bulk.manifest import FolderFiles, PlannedFile, list_plan, source_key
 from octavo.core.errors import BadInput, DatabaseUnavailable, NotFound
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.database import Connection
 from octavo.extract.file_reader import FileReader
 from octavo.intake.errors import QuotaExceeded
 from octavo.sandbox import Sandbox
 from octavo.search import find
 from octavo.storage import Bucket, open_bucket
-from octavo.storage.errors import StorageUnavailable
+from octavo.storage.writing import StorageUnavailable
 from tests.support.library import LIMITS, Desk
 from tests.support.working import add, finished, working
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from octavo.choreography import Cause, compare_documents
-from octavo.connect.comparisons import rebuild
-from octavo.connect.connections import Decision, decide
+from octavo.connect.connections import Decision, decide, rebuild
 from octavo.core.errors import OctavoError
 from octavo.intake import NewUpload
 from octavo.jobs.job_run import ClaimedJob

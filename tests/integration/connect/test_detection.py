@@ -17,8 +17,7 @@ from psycopg.types.json import Jsonb
 from octavo.ai.gateway import Gateway
 from octavo.ai.gateway_setup import open_gateway
 from octavo.connect import detection
-from octavo.connect.comparisons import rebuild
-from octavo.connect.connections import Decision, decide, list_connections
+from octavo.connect.connections import Decision, decide, list_connections, rebuild
 from octavo.connect.evidence import SentenceCache
 from octavo.core.settings import Settings
 from octavo.library.changes import Edit, edit_documents

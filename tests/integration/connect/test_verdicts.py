@@ -9,7 +9,7 @@ import pytest
 from octavo.connect.connections import ConnectionFilter, Decision, Weights, decide, list_connections, set_weights
 from octavo.connect.map import MapFilter, load_map
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.records.search import Engine, Status
 from tests.support.connections import connect
 from tests.support.library import Desk

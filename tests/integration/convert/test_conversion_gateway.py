@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from octavo.ai.circuits import gate_of_service, list_circuits, try_now
+from octavo.ai.calls import gate_of_service, list_circuits, try_now
 from octavo.convert.mappings.shipped_mappings import load_shipped
 from octavo.convert.rules.engine import convert as find
 from octavo.convert.rules.result_xml import render

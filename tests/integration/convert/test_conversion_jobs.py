@@ -32,7 +32,7 @@ from octavo.convert.submissions import ConversionIntake, begin_batch
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.database import Connection, load_queries
 from octavo.deliver.deliveries import relay_once
-from octavo.deliver.notifications import list_notifications
+from octavo.deliver.subscribers import list_notifications
 from octavo.intake.errors import QuotaExceeded
 from octavo.jobs.queue import cancel
 from octavo.library.documents import Filters

@@ -6,8 +6,8 @@ from pathlib import Path
 from uuid import UUID
 
 from octavo.convert import PRELOAD
-from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.mappings.shipped_mappings import mapping_from_text, shipped_text
+from octavo.convert.values import conversion_from_json
 from octavo.extract.ocr.recognition import PRELOAD as OCR_PRELOAD
 from octavo.sandbox import Sandbox
 from tests.support.conversions import convert, converted

@@ -19,7 +19,7 @@ from octavo.core.errors import AlreadyRunning, BadInput
 from octavo.core.settings import Settings
 from octavo.database import Database, connect
 from octavo.database.embedded import DataFolder
-from octavo.jobs.events import is_known, latest_cursor, read_events
+from octavo.jobs.views import is_known, latest_cursor, read_events
 from octavo.library.changes import purge_documents
 from octavo.ops.backup import (
     QUERIES,

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import ErrorClass, NotPdf
 from octavo.deliver.messages import DEFAULT_EVENTS
-from octavo.deliver.notifications import Notification, list_notifications
+from octavo.deliver.subscribers import Notification, list_notifications
 from tests.support.conversions import convert, invoice
 from tests.support.deliveries import Mailbox, PostOffice, delivering, mail_server
 from tests.support.engine import Engine

@@ -8,16 +8,16 @@ import pytest
 
 from octavo.core.errors import ErrorClass, NotFound
 from octavo.deliver.deliveries import relay
-from octavo.deliver.notifications import (
+from octavo.deliver.subscribers import (
     NotAnError,
     Notification,
+    forget_attempts,
     forget_notifications,
     list_notifications,
     mark_all_read,
     mark_read,
     resolve,
 )
-from octavo.deliver.subscribers import forget_attempts
 from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.worker_state import DueIn
 from tests.support.deliveries import PostOffice

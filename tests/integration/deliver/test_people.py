@@ -11,8 +11,13 @@ import pytest
 
 from octavo.core.errors import ErrorClass
 from octavo.deliver.messages import DEFAULT_EVENTS
-from octavo.deliver.notifications import list_notifications
-from octavo.deliver.subscribers import keep_administrators, list_subscribers, notify_requester, warn_of_failing
+from octavo.deliver.subscribers import (
+    keep_administrators,
+    list_notifications,
+    list_subscribers,
+    notify_requester,
+    warn_of_failing,
+)
 from octavo.owners import Caller
 from tests.support.deliveries import Mailbox, PostOffice, delivering, mail_server, receiver
 from tests.support.engine import Engine

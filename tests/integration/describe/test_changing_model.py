@@ -13,11 +13,11 @@ import pytest
 
 from octavo.ai.gateway_setup import open_gateway
 from octavo.connect import neighbours
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.describe import embedding
 from octavo.describe.embedding import embedding_model, embedding_progress, reembed, renew_vectors
-from octavo.jobs.schedules import run_now, sync_schedules
+from octavo.jobs.kinds import run_now, sync_schedules
 from octavo.language import NAME
 from octavo.ops.doctor import Installation, WrongState, vectors
 from octavo.pipeline import known_schedules

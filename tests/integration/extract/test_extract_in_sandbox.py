@@ -9,13 +9,12 @@ import pytest
 import pytest_asyncio
 
 from octavo.core.errors import Empty, NotSupported
-from octavo.extract.chunks.from_document import chunk_in_sandbox
+from octavo.extract.chunks.chunking import chunk_in_sandbox
 from octavo.extract.document_facts import add_language, find_in_sandbox
 from octavo.extract.extracted import SourceType, to_json
 from octavo.extract.file_reader import PRELOAD as EXTRACT_PRELOAD
-from octavo.extract.file_reader import extract_in_sandbox
+from octavo.extract.file_reader import extract_in_sandbox, read_in_sandbox
 from octavo.extract.formats import text
-from octavo.extract.short_text import read_in_sandbox
 from octavo.sandbox import Limits, OutOfTime, OutputTooLarge, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

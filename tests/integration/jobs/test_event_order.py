@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.database import Connection, Database, connect, migrate
-from octavo.jobs.events import Cursor, Event, is_known, latest_cursor, read_events
+from octavo.jobs.views import Cursor, Event, is_known, latest_cursor, read_events
 from tests.support.engine import engine_on
 from tests.support.postgres import Server
 from tests.support.processes import PATIENCE_SECONDS

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.core.errors import BadInput, ErrorClass, NotFound
-from octavo.core.pagination import make_cursor, read_cursor
+from octavo.core.http import make_cursor, read_cursor
 from octavo.core.types import JobStatus
 from octavo.database import Connection, connect, load_queries
 from octavo.jobs import queue, views

@@ -12,18 +12,20 @@ from octavo.core.errors import NotFound
 from octavo.core.types import JSON
 from octavo.database import Connection, connect
 from octavo.jobs.job_run import Run
-from octavo.jobs.kinds import JobKind, Kinds, sync_kinds
-from octavo.jobs.queue import cancel
-from octavo.jobs.schedules import (
+from octavo.jobs.kinds import (
     BadCron,
+    JobKind,
+    Kinds,
     Schedule,
     enable,
     list_schedules,
     next_run,
     run_due,
     run_now,
+    sync_kinds,
     sync_schedules,
 )
+from octavo.jobs.queue import cancel
 from octavo.owners import ensure_local_owner
 
 HOURLY = Schedule("tidy", "tidy", "0 * * * *")

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from octavo.core.errors import BadInput, NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows
 from octavo.library import bulk
 from octavo.library.bulk import BatchResult, BulkAction, forget_changes, undo_change

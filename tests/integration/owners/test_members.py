@@ -14,10 +14,9 @@ from octavo.database import Connection
 from octavo.library.collections import list_collections
 from octavo.library.shares import ShareRefused, open_share, share
 from octavo.owners import Caller, Role, local_owner, make_sign_in_link, use_sign_in_link
-from octavo.owners.errors import LinkRefused
-from octavo.owners.id_tokens import Identity
-from octavo.owners.identities import apply_role
-from octavo.owners.invitations import find_invitation, invite
+from octavo.owners.account_links import find_invitation, invite
+from octavo.owners.callers import LinkRefused
+from octavo.owners.identities import Identity, apply_role
 from octavo.owners.members import (
     add_member,
     change_role,

@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
 from octavo.core.settings import Settings
-from octavo.owners.errors import ProviderRefused
+from octavo.owners.callers import ProviderRefused
 from octavo.owners.identities import ReturnedSignIn
-from octavo.web.rooms.account.provider import CONFIGURATION_SECONDS, KEYS_SECONDS, Provider
+from octavo.web.rooms.account.provider_pages import CONFIGURATION_SECONDS, KEYS_SECONDS, Provider
 from tests.support.sites import Answer, Site, running_site
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)

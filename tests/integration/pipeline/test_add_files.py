@@ -18,8 +18,8 @@ from octavo.core.settings import Settings
 from octavo.intake.sources import folders
 from octavo.intake.sources.definitions import pause_source
 from octavo.intake.sources.places import SourcePlan
-from octavo.intake.sources.readers import source_watches
 from octavo.intake.sources.reading import SeenFile
+from octavo.intake.sources.watching import source_watches
 from octavo.library.rules import add_rule
 from octavo.pipeline import add_files
 from octavo.records.automation import RuleThen, RuleWhen

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
-from octavo.ai.budgets import Budgets
+from octavo.ai.ledger import Budgets
 from octavo.core.settings import Settings
 from octavo.jobs.queue import release_workers
 from octavo.ops.metrics import COUNTS, Counts, read_metrics, render_metrics

@@ -36,7 +36,7 @@ def book(pages: int) -> bytes:
 @pytest.fixture
 def short_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five pages each instead of a hundred, so that a short book is a long one."""
-    monkeypatch.setattr("octavo.pipeline.paged_sources.batch_ranges", partial(batch_ranges, size=BATCH))
+    monkeypatch.setattr("octavo.pipeline.revision_files.batch_ranges", partial(batch_ranges, size=BATCH))
 
 
 async def parts_of(desk: Desk) -> list[tuple[str, int]]:

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from octavo.core.tracing import current_context, record_spans, span, start_tracing, stop_tracing
+from octavo.core.instruments import current_context, record_spans, span, start_tracing, stop_tracing
 from octavo.sandbox import Sandbox
 from tests.support.library import Desk
 from tests.support.processes import wait_until

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from octavo import __version__
-from octavo.ai.budgets import Budgets
+from octavo.ai.ledger import Budgets
 from octavo.core.settings import Settings, variable_name
 from octavo.database import connect
 from octavo.ops.metrics import metric_names, read_metrics

@@ -15,7 +15,7 @@ import pytest
 
 from octavo.ai.calls import Caller
 from octavo.ai.gateway_setup import open_local_gateway
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Database, fetch_rows
 from octavo.language import DIMENSIONS, NAME
 from octavo.search import chunk_search, query_terms, search

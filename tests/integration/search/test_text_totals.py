@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Database
 from octavo.search import chunk_search, query_terms, ranking, search
 from tests.integration.search.test_search_cost import add_chunks

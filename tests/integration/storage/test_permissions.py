@@ -15,8 +15,8 @@ from uuid import UUID
 import pytest
 
 from octavo.ops.health import Disk, check_readiness
-from octavo.storage.errors import StorageUnavailable
 from octavo.storage.local import THREADS, LocalBucket
+from octavo.storage.writing import StorageUnavailable
 from tests.support.engine import engine_on
 from tests.support.library import Desk, open_desk
 from tests.support.processes import PATIENCE_SECONDS

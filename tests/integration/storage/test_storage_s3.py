@@ -14,8 +14,7 @@ import pytest
 from octavo.core.errors import StorageFailed
 from octavo.storage import Bucket, LinkRefused, open_bucket
 from octavo.storage.s3 import PART_BYTES, S3Bucket
-from octavo.storage.s3_client import S3Address
-from octavo.storage.signed_links import AccessKeys
+from octavo.storage.s3_client import AccessKeys, S3Address
 from tests.support.instance import free_port
 from tests.support.s3 import S3Server
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from octavo.database import Database, connect
-from octavo.web.live.hub import MOST_WAITING, Hub, StreamIntervals
+from octavo.web.live import MOST_WAITING, Hub, StreamIntervals
 from tests.support.live import tell, tell_many
 from tests.support.processes import PATIENCE_SECONDS
 

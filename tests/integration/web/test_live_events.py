@@ -20,9 +20,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from octavo.database import Connection, connect
-from octavo.jobs.events import QUERIES
-from octavo.web.live.hub import MOST_OF_OWNER, StreamIntervals
-from octavo.web.live.stream import MOST_MISSED
+from octavo.jobs.views import EVENT_QUERIES
+from octavo.web.live import MOST_MISSED, MOST_OF_OWNER, StreamIntervals
 from tests.support.live import (
     PATH,
     Served,
@@ -433,7 +432,7 @@ def test_missed_events_of_one_owner_are_read_without_those_of_others(database_in
     with psycopg.connect(database_info, autocommit=True) as connection:
         connection.execute(b"ANALYZE events")
         values = {"owner": owner, "epoch": 1, "id": 1, "horizon": 10**9, "limit": 50, "most": 50}
-        for query in (QUERIES.read_of, QUERIES.count_of):
+        for query in (EVENT_QUERIES.read_of, EVENT_QUERIES.count_of):
             explained = connection.execute(b"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + query, values).fetchone()
             assert explained
             plan = explained[0][0]["Plan"]

@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Self
 
-from octavo.ai.answer_schemas import Schema
+from octavo.ai.calls import Schema
 from octavo.ai.faults import TokenUsage
 from octavo.ai.models import Model, Prices
 from octavo.core.http import write_event

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.ai.answer_schemas import clean_text, fit_to_schema, plain_schema, whole_schema
+from octavo.ai.calls import clean_text, fit_to_schema, plain_schema, whole_schema
 from octavo.ai.tasks import CLASSIFY_DOCUMENT, ENRICH_CHUNKS, ChunkInsights
 from octavo.ai.tasks.task import UnusableAnswer
 from octavo.core.types import JSON

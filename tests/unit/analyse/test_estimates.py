@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from octavo.analyse.estimates import Counts, eta_of, health_of, percent_of
+from octavo.analyse.progress import Counts, eta_of, health_of, percent_of
 from octavo.records.jobs import Eta
 
 HALF = Counts(

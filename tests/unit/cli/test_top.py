@@ -8,8 +8,7 @@ from uuid import UUID
 from rich.console import Console
 
 from octavo.cli.top import draw
-from octavo.records.activity import Activity, KindActivity, SourceCost, Spending, StageTime
-from octavo.records.jobs import WorkerView
+from octavo.records.jobs import Activity, KindActivity, SourceCost, Spending, StageTime, WorkerView
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
 WORKER = WorkerView(

@@ -18,7 +18,7 @@ from octavo.connect.bridge import (
 from octavo.connect.bridge import UNKNOWN as UNKNOWN_DOMAIN
 from octavo.connect.evidence import MOST_QUOTED, ChunkPair, ComparableChunk, SentenceCache, digest_of
 from octavo.connect.map import HEIGHT, WIDTH, lay_out
-from octavo.connect.similarity import MOST_KEPT, UNKNOWN, find_similar, thresholds_of
+from octavo.connect.neighbours import MOST_KEPT, UNKNOWN, find_similar, thresholds_of
 from octavo.language.embedding import NAME
 from octavo.records.search import Engine
 

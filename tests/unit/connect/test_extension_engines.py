@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from octavo.connect import extension_engines
+from octavo.connect import detection
+from octavo.connect.detection import ConnectionEngine, FoundConnection, find_by_extensions
 from octavo.connect.evidence import ChunkPair, ComparableChunk, SentenceCache
-from octavo.connect.extension_engines import ConnectionEngine, FoundConnection, find_by_extensions
 from octavo.core.extensions import ExtensionKind
 from octavo.records.search import Engine
 
@@ -42,7 +42,7 @@ def test_only_valid_connections_are_kept_and_a_failure_stops_nothing(monkeypatch
         assert kind is ExtensionKind.ENGINE
         return {"fails": fail, "wrong": find_wrong, "well": find_well}
 
-    monkeypatch.setattr(extension_engines, "load_extensions", load)
+    monkeypatch.setattr(detection, "load_extensions", load)
     found = find_by_extensions([pair(1, 2), pair(1, 2), pair(1, 3)], SentenceCache())
     assert [(one.made_by, one.strength, one.explanation) for one in found] == [
         ("extension:well", 0.8, "Both name bollards.")

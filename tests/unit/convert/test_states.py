@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.convert.conversion_json import conversion_from_json, conversion_from_record, conversion_to_json
 from octavo.convert.corrections import Correction, Editor, RowChange, correct
 from octavo.convert.mappings.shipped_mappings import load_shipped, mapping_from_text
 from octavo.convert.rules.engine import convert
 from octavo.convert.rules.result_xml import render
-from octavo.convert.values import Conversion, Status
+from octavo.convert.values import Conversion, Status, conversion_from_json, conversion_from_record, conversion_to_json
 from octavo.core.errors import BadInput
 from octavo.facts.words import Box, Place
 from tests.support.sheets import INVOICE, sheet

@@ -6,10 +6,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from octavo.convert.conversion_json import conversion_from_json, conversion_to_json
 from octavo.convert.mappings.shipped_mappings import load_shipped, shipped_names
 from octavo.convert.rules.engine import convert
 from octavo.convert.rules.result_xml import PROVENANCE, SchemaMismatch, read_xml, render, schema_of, validate
+from octavo.convert.values import conversion_from_json, conversion_to_json
 from octavo.core.errors import Defect
 from tests.support.sheets import INVOICE, sheet
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 
 
 def test_ids_are_version_7_and_ascending() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.core.languages import primary_language
+from octavo.core.texts import primary_language
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 
 
 @pytest.mark.parametrize(

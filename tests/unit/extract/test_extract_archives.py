@@ -13,10 +13,10 @@ from typing import Any, cast
 import pytest
 
 from octavo.core.errors import BadInput, Defect, Empty, TooLarge
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import Quality, SourceType
 from octavo.extract.formats import archive as archives
 from octavo.extract.formats import mail_files, related_office
-from octavo.extract.registry import Hints
 from octavo.sandbox import Task
 from tests.support.office import ODF, O, archive, markdown, read
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import BlockKind, Metadata, SourceType
 from octavo.extract.formats.text import extract_markdown as extract
 from octavo.extract.formats.text import from_markdown as from_text
-from octavo.extract.registry import Hints
 
 patient = settings(deadline=None)  # machines that run tests are busy
 

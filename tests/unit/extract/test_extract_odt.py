@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import BadInput, Empty, Encrypted
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import SourceType
 from octavo.extract.formats import related_office
 from octavo.extract.formats.odt import PROCESSOR
-from octavo.extract.registry import Hints
 from tests.support.office import ODF, O, archive, markdown, odt, read
 
 STYLES = """

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty, Encrypted, NotSupported, OctavoError, TooLarge
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import SourceType
 from octavo.extract.formats import doc, ppt, related_office
-from octavo.extract.office.ole import open_container
-from octavo.extract.registry import Hints
+from octavo.extract.zips import open_container
 from tests.support import old_office as old
 from tests.support.damage import damaged
 from tests.support.office import markdown, read

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import Empty, NotFound, OctavoError
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import SourceType
 from octavo.extract.formats import read_figure
 from octavo.extract.formats.rtf import PROCESSOR
-from octavo.extract.registry import Hints
 from tests.support.office import markdown, read
 
 

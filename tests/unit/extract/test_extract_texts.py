@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import BadInput, Empty, NotFound
+from octavo.extract.detect import STORED_ONLY, Hints
 from octavo.extract.extracted import Quality, SourceType
-from octavo.extract.formats import data, known_processors, latex, markup, org, transcripts, xml_documents
-from octavo.extract.registry import STORED_ONLY, Hints
+from octavo.extract.formats import data, known_processors, latex, markup, org, xml_documents
+from octavo.extract.formats import text as text_formats
 from tests.support.office import markdown, read
 
 RST = """
@@ -343,7 +344,7 @@ NOTE hidden
 def captions(folder: Path, text: str, kind: SourceType = SourceType.VTT) -> tuple[str, list[float]]:
     path = folder / "object"
     path.write_text(text)
-    extracted = transcripts.CAPTIONS.extract(path, Hints(kind))
+    extracted = text_formats.CAPTIONS.extract(path, Hints(kind))
     return extracted.markdown, [moment.seconds for moment in extracted.moments]
 
 

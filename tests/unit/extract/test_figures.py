@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import NotFound, OctavoError
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats import known_processors, read_figure
 from octavo.extract.office.assemble import MOST_FIGURES, Figures
-from octavo.extract.registry import Hints
 from tests.support.office import (
     OOXML,
     RELATIONS,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.decode import decode
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats import latex, markup, org, text
-from octavo.extract.registry import Hints
 from tests.support.growth import grows_at_most
 
 # They compare processor times, which a busy machine distorts, so they are long forms.

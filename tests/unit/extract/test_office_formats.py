@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import Encrypted, OctavoError
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.detect import HEAD_BYTES, detect
 from octavo.extract.extracted import BlockKind, SourceType, from_json, to_json
 from octavo.extract.formats import known_processors

@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from octavo.core.errors import Empty
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import SourceType, from_json, to_json
 from octavo.extract.formats import known_processors
-from octavo.extract.registry import Hints
 from tests.support.office import archive, epub, page, samples
 
 NONCHARACTERS = "".join(map(chr, range(0xFDD0, 0xFDF0)))

@@ -241,7 +241,7 @@ def test_without_form_feeds_there_are_no_pages() -> None:
 
 
 def test_too_many_form_feeds_are_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("octavo.extract.plain_text.convert"), "MOST_PAGES", 3)
+    monkeypatch.setattr(import_module("octavo.extract.plain_text"), "MOST_PAGES", 3)
     extracted = from_text("a\fb\fc\fd\fe")
     assert [extracted.markdown[page.start : page.end] for page in extracted.pages] == ["a", "b", "c\n\nd\n\ne"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from octavo.core.errors import NotSupported
+from octavo.extract.detect import READABLE, Hints, Processor, Processors
 from octavo.extract.extracted import PAGED, Extracted, SourceType
 from octavo.extract.formats import known_processors
-from octavo.extract.registry import READABLE, Hints, Processor, Processors
 
 
 def refuse(_path: Path, _hints: Hints) -> Extracted:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import Metadata, SourceType
-from octavo.extract.formats import transcripts
-from octavo.extract.registry import Hints
+from octavo.extract.formats import text
 from octavo.extract.transcript import (
     ENOUGH_WORDS,
     MOST_WORDS,
@@ -100,7 +100,7 @@ def test_what_nobody_said_is_left_out(spoken: str, kept: str) -> None:
 
 @pytest.mark.parametrize("first", ["#", "-", "1.", ">", "***", "---", "+"], ids=str)
 def test_nothing_that_is_said_becomes_a_heading_or_a_list(first: str) -> None:
-    extracted = transcripts.from_snippets([Snippet(f"{first} is what he said", 0.0)], SourceType.YOUTUBE, META)
+    extracted = text.from_snippets([Snippet(f"{first} is what he said", 0.0)], SourceType.YOUTUBE, META)
     assert [block.kind for block in extracted.blocks] == ["paragraph"]
 
 
@@ -114,7 +114,7 @@ def test_a_fetched_transcript_becomes_a_document(tmp_path: Path) -> None:
     file = tmp_path / "transcript.json"
     file.write_bytes(write_raw_transcript(document))
     assert read_raw_transcript(file.read_bytes()) == document
-    extracted = transcripts.extract(file, Hints(SourceType.YOUTUBE))
+    extracted = text.extract_transcript(file, Hints(SourceType.YOUTUBE))
     assert extracted.markdown == "Hello there. Goodbye now."
     assert [(one.start, one.seconds) for one in extracted.moments] == [(0, 0.0), (13, 3.5)]
     about = extracted.metadata
@@ -127,12 +127,12 @@ def test_a_video_without_a_title_is_called_by_its_id(tmp_path: Path) -> None:
         json.dumps({"video_id": "x" * 11, "language": "de", "kind": "generated", "snippets": [
             {"text": "Ja.", "start": 0, "duration": 1}]})
     )  # fmt: skip
-    assert transcripts.extract(file, Hints(SourceType.YOUTUBE)).metadata.title == f"Video {'x' * 11}"
+    assert text.extract_transcript(file, Hints(SourceType.YOUTUBE)).metadata.title == f"Video {'x' * 11}"
 
 
 def test_a_transcript_of_sounds_only_is_empty() -> None:
     with pytest.raises(Empty):
-        transcripts.from_snippets([Snippet("[Music]", 0.0)], SourceType.YOUTUBE, META)
+        text.from_snippets([Snippet("[Music]", 0.0)], SourceType.YOUTUBE, META)
 
 
 GENERATED = (

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from octavo.core.errors import Empty, Paywalled
+from octavo.extract.detect import Hints
 from octavo.extract.extracted import BlockKind, SourceType
 from octavo.extract.formats import web
-from octavo.extract.registry import Hints
 
 SENTENCE = "The river rises in the hills and goes down to the sea in many turns. "
 ARTICLE = f"""<!doctype html>

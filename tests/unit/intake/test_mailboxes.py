@@ -10,9 +10,8 @@ import pytest
 
 from octavo.core.settings import Settings
 from octavo.intake.errors import BadSource, MailGone
-from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.mailboxes import MailboxReader
-from octavo.intake.sources.reading import SeenFile, Source
+from octavo.intake.sources.reading import Connections, SeenFile, Source
 
 MAIL = b"Subject: Ferry\r\n\r\nThe ferry was on time.\r\n"
 

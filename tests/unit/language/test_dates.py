@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.language.dates import find_spans
+from octavo.language.findings import find_spans
 
 
 @pytest.mark.parametrize(

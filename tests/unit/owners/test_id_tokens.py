@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import ECAlgorithm
 
 from octavo.core.settings import Settings
-from octavo.owners.errors import ProviderRefused
-from octavo.owners.id_tokens import Expected, UnknownSigningKey, read_id_token, read_identity, role_from_claims
+from octavo.owners.callers import ProviderRefused
+from octavo.owners.identities import Expected, UnknownSigningKey, read_id_token, read_identity, role_from_claims
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 ISSUER = "https://login.example.org"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from octavo.owners.second_factor import app_link, code_at, find_step, new_recovery_codes, new_secret
+from octavo.owners.sessions import app_link, code_at, find_step, new_recovery_codes, new_secret
 
 # The secret and the codes of RFC 6238, appendix B, which has two digits more.
 SECRET = b32encode(b"12345678901234567890").decode()

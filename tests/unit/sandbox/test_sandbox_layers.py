@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.sandbox import JSON
-from octavo.sandbox.landlock import describe
+from octavo.sandbox.kernel import describe
 from octavo.sandbox.layers import explain
 
 NAMES = ["limits", "environment", "capabilities", "no_new_privs", "mounts", "landlock", "seccomp"]

@@ -10,8 +10,8 @@ import pytest
 
 from octavo.core import errors
 from octavo.sandbox import ChildCrashed, Limits, OutOfMemory, OutOfTime, OutputTooLarge, TaskFailed
+from octavo.sandbox.link import Exit, FinishedTask, judge
 from octavo.sandbox.protocol import NOT_STARTED
-from octavo.sandbox.verdict import Exit, FinishedTask, judge
 
 LIMITS = Limits(memory_bytes=1000, cpu_seconds=10, wall_seconds=20, output_bytes=100)
 GOOD = FinishedTask(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.language import NAME
 from octavo.search.query_terms import TermCount, TermCountCache
 from octavo.search.ranking import MOST_CANDIDATES, MOST_TERMS, Term, fuse, plan_ranking, spread, vector_share

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.storage.bucket import check_key, check_prefix, segments
-from octavo.storage.errors import BadKey
+from octavo.storage.writing import BadKey
 
 HOSTILE = [
     "",

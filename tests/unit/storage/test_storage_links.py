@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from octavo.storage.errors import LinkRefused
-from octavo.storage.signed_links import PATH, Link, attachment_header, sign_link, verify_link
+from octavo.storage.s3_client import PATH, Link, attachment_header, sign_link, verify_link
+from octavo.storage.writing import LinkRefused
 
 SECRET = bytes(range(32))
 LINK = Link("GET", "sources/1/file.pdf", 1_000, "Größe & more.pdf", "application/pdf")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from octavo.storage.signed_links import AccessKeys, presign
+from octavo.storage.s3_client import AccessKeys, presign
 
 
 def test_amazons_own_example() -> None:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 from octavo.web.http.assets import FILES
-from octavo.web.shell.templates import FOLDERS
+from octavo.web.shell.frame import FOLDERS
 from tests.support.tree import SOURCE
 
 WEB = SOURCE / "octavo/web"

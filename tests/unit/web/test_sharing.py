@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from octavo.web.rooms.library.sharing import bookmarklet, shared_text
+from octavo.web.rooms.library.upload_api import bookmarklet, shared_text
 
 
 @pytest.mark.parametrize(

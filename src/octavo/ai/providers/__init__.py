@@ -6,9 +6,16 @@ money.
 
 from octavo.ai.providers.anthropic import Anthropic
 from octavo.ai.providers.gemini import Gemini, GeminiFiles
-from octavo.ai.providers.http_client import HttpClient
 from octavo.ai.providers.openai import Compatible, OpenAI
-from octavo.ai.providers.provider import Embedder, EmbeddingReply, ModelReply, OnText, Provider, VisionLimits
+from octavo.ai.providers.provider import (
+    Embedder,
+    EmbeddingReply,
+    HttpClient,
+    ModelReply,
+    OnText,
+    Provider,
+    VisionLimits,
+)
 
 __all__ = [
     "Anthropic",

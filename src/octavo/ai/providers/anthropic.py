@@ -12,8 +12,7 @@ from pydantic import BaseModel
 
 from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
-from octavo.ai.providers.http_client import HttpClient
-from octavo.ai.providers.provider import ModelReply, OnText, VisionLimits, follow_text
+from octavo.ai.providers.provider import HttpClient, ModelReply, OnText, VisionLimits, follow_text
 from octavo.core.http import ServerSentEvent
 
 FAMILY = "anthropic"

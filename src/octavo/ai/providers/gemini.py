@@ -16,8 +16,17 @@ from pydantic.alias_generators import to_camel
 
 from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
-from octavo.ai.providers.http_client import HttpClient, HttpReply, OnEvent
-from octavo.ai.providers.provider import EmbeddingReply, ModelReply, OnText, VisionLimits, follow_text, unit_vector
+from octavo.ai.providers.provider import (
+    EmbeddingReply,
+    HttpClient,
+    HttpReply,
+    ModelReply,
+    OnEvent,
+    OnText,
+    VisionLimits,
+    follow_text,
+    unit_vector,
+)
 from octavo.core.http import ServerSentEvent
 from octavo.database import Database, load_queries
 

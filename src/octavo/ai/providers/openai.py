@@ -21,8 +21,16 @@ from octavo.ai.calls import (
     QuotedText,
 )
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
-from octavo.ai.providers.http_client import END_OF_STREAM, HttpClient
-from octavo.ai.providers.provider import EmbeddingReply, ModelReply, OnText, VisionLimits, follow_text, unit_vector
+from octavo.ai.providers.provider import (
+    END_OF_STREAM,
+    EmbeddingReply,
+    HttpClient,
+    ModelReply,
+    OnText,
+    VisionLimits,
+    follow_text,
+    unit_vector,
+)
 from octavo.core.http import ServerSentEvent
 
 FAMILY = "openai"

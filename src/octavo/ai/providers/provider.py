@@ -1,19 +1,26 @@
-"""The interface that all model providers implement."""
+"""The interface that all model providers implement.
+
+HTTP requests to providers. Each request is sent once, with a time limit. Every failure becomes a `ProviderFault`.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
 
-from pydantic import ValidationError
+import httpx
+from pydantic import BaseModel, ValidationError
 
+from octavo import __version__
 from octavo.ai.calls import ModelRequest
-from octavo.ai.faults import TokenUsage
-from octavo.ai.providers.http_client import OnEvent
-from octavo.core.http import ServerSentEvent
+from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_error
+from octavo.core.http import EVENT_STREAM, ServerSentEvent, read_events, read_http_date, read_retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +104,131 @@ def unit_vector(vector: Sequence[float]) -> list[float]:
     """
     length = math.sqrt(math.fsum(one * one for one in vector))
     return [one / length for one in vector] if length else list(vector)
+
+
+CONNECT_SECONDS = 10.0
+CONNECTIONS = 100
+MAX_BYTES = 64 << 20
+MAX_ERROR_BYTES = 20_000
+MAX_RETRY_AFTER = 3600.0
+# Gemini reports the delay in the body.
+_RETRY_DELAY = re.compile(r'"retryDelay":\s*"([\d.]+)s"')
+
+# The last event of an OpenAI stream.
+END_OF_STREAM = "[DONE]"
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+OnEvent = Callable[[ServerSentEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """A provider's response. If the provider streamed it, `events` contains all events, and the body is empty."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    events: tuple[ServerSentEvent, ...] = ()
+
+    def read_events_as(self, form: type[Form]) -> list[Form]:
+        """Parse the data of all events, in the same way as `read_as`."""
+        return [HttpReply({}, one.data.encode()).read_as(form) for one in self.events if one.data != END_OF_STREAM]
+
+    def read_as(self, form: type[Form]) -> Form:
+        """Parse the body as JSON.
+
+        Raises a fault if the body does not match `form`. The `usage` of that fault is None (unknown), because the call
+        may have been billed although its answer is unusable.
+        """
+        try:
+            return form.model_validate_json(self.body)
+        except ValidationError:
+            raise ProviderFault(Fault.MALFORMED, usage=None) from None
+
+
+class HttpClient:
+    """Connections to all providers. Ignores proxies and credentials in the environment. Does not follow redirects."""
+
+    def __init__(self) -> None:
+        limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=5.0)
+        timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
+        self._client = httpx.AsyncClient(
+            limits=limits, timeout=timeout, trust_env=False, headers={"user-agent": f"Octavo/{__version__}"}
+        )
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def post(
+        self,
+        provider: str,
+        url: str,
+        body: object,
+        headers: Mapping[str, str],
+        seconds: float,
+        on_event: OnEvent | None = None,
+    ) -> HttpReply:
+        """Send a POST request with a JSON body. `provider` selects the patterns that classify an error response.
+
+        If the response is streamed, `on_event` is called with each event.
+        """
+        all_headers = {"content-type": "application/json", **headers}
+        return await self.send(provider, "POST", url, json.dumps(body).encode(), all_headers, seconds, on_event)
+
+    async def send(
+        self,
+        provider: str,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        seconds: float,
+        on_event: OnEvent | None = None,
+    ) -> HttpReply:
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream(method, url, content=body, headers=dict(headers)) as response,
+            ):
+                if on_event and response.is_success and EVENT_STREAM in response.headers.get("content-type", ""):
+                    return HttpReply(response.headers, b"", await _read_stream(response, on_event))
+                content = b"".join([part async for part in _read(response)])
+        except TimeoutError:
+            raise ProviderFault(Fault.TIMED_OUT, usage=None) from None
+        except (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError):
+            raise ProviderFault(Fault.CUT_OFF, usage=None) from None
+        except (httpx.TransportError, httpx.InvalidURL):  # the request was not sent, so nothing is billed
+            raise ProviderFault(Fault.UNREACHABLE) from None
+        if response.is_success:
+            return HttpReply(response.headers, content)
+        text = content[:MAX_ERROR_BYTES].decode(errors="replace")
+        fault = classify_error(provider, response.status_code, text)
+        raise ProviderFault(fault, retry_after=_retry_after(response.headers, text), status=response.status_code)
+
+
+async def _read(response: httpx.Response) -> AsyncGenerator[bytes]:
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > MAX_BYTES:
+            raise ProviderFault(Fault.MALFORMED, usage=None)
+        yield part
+
+
+async def _read_stream(response: httpx.Response, on_event: OnEvent) -> tuple[ServerSentEvent, ...]:
+    events: list[ServerSentEvent] = []
+    async for event in read_events(_read(response)):
+        events.append(event)
+        on_event(event)
+    return tuple(events)
+
+
+def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
+    """Return the number of seconds until the provider accepts requests again, from the header or the body.
+
+    If the provider sends a date, it is compared with the `Date` header of the same response.
+    """
+    in_body = _RETRY_DELAY.search(body)
+    header = headers.get("retry-after") or (in_body[1] if in_body else None)
+    return read_retry_after(header, read_http_date(headers.get("date", "")), longest=MAX_RETRY_AFTER)

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from octavo.ai.calls import LOCAL, InstructionText, Part, QuotedText
-from octavo.ai.tasks.rule_answers import list_findings
+from octavo.ai.tasks.answer_segment import list_findings
 from octavo.ai.tasks.task import Task
 from octavo.language.insights import LongText, Output, PageCitation
 

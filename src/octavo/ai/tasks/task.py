@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from octavo.ai.answer_schemas import Schema, clean_text, fit_to_schema, plain_schema, whole_schema
-from octavo.ai.calls import ModelRequest, Part
+from octavo.ai.calls import ModelRequest, Part, Schema, clean_text, fit_to_schema, plain_schema, whole_schema
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
 from octavo.language.insights import Output

@@ -23,7 +23,7 @@ from octavo.convert.mappings.shipped_mappings import (
     summarise,
 )
 from octavo.core.errors import NotFound
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, load_queries
 from octavo.records.conversions import MappingSummary
 

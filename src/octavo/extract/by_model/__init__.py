@@ -3,7 +3,6 @@
 Only `read_pages` calls a model, through the `PageReader` protocol.
 """
 
-from octavo.extract.by_model.page_calls import CallLimits, PageRange, estimate_tokens, plan_calls
 from octavo.extract.by_model.seams import (
     Answer,
     PageAnswer,
@@ -15,6 +14,7 @@ from octavo.extract.by_model.seams import (
     read_pages,
     stitch,
 )
+from octavo.extract.by_model.sections import CallLimits, PageRange, estimate_tokens, plan_calls
 
 __all__ = [
     "Answer",

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.by_model.seams import common_places, index_words
 from octavo.extract.by_model.sections import Section, sections_of
 from octavo.extract.extracted import (

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from octavo.extract.by_model.page_calls import CallLimits, PageRange, find_page_markers, halve_call, plan_calls
+from octavo.extract.by_model.sections import CallLimits, PageRange, find_page_markers, halve_call, plan_calls
 
 _RUNS = (6, 4)  # words; long sequences are more reliable, short ones find more in a poor answer
 _LEAST_CONFIDENCE = 0.12

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple, Protocol
 
-from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER
+from octavo.core.texts import FEW_CHARACTERS, ONE_CHARACTER
 
 _SIGNS = "\u3001-\u303f\uff01-\uff65"  # scripts without spaces; a chunk can end after each of their characters
 # Chunk sizes are counted in these units. Punctuation counts too, and text without spaces counts by its length.

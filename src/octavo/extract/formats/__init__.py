@@ -1,7 +1,7 @@
 """The registry of processors.
 
 A processor reads one or more file formats. To add a format, write a module with a `PROCESSOR` and list it here.
-Other packages can add formats, too: see `extension.py`.
+Other packages can add formats, too: see `text.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from octavo.core.errors import NotFound
+from octavo.extract.detect import Processors
 from octavo.extract.extracted import PAGED, SourceType
 from octavo.extract.formats import (
     archive,
@@ -17,7 +18,6 @@ from octavo.extract.formats import (
     docx,
     eml,
     epub,
-    extension,
     latex,
     mail_files,
     markup,
@@ -28,12 +28,10 @@ from octavo.extract.formats import (
     related_office,
     rtf,
     text,
-    transcripts,
     web,
     xlsx,
     xml_documents,
 )
-from octavo.extract.registry import Processors
 
 
 def known_processors() -> Processors:
@@ -44,7 +42,7 @@ def known_processors() -> Processors:
         docx,
         eml,
         epub,
-        extension,
+        text,
         latex,
         markup,
         odt,
@@ -53,7 +51,7 @@ def known_processors() -> Processors:
         related_office,
         rtf,
         text,
-        transcripts,
+        text,
         web,
         xlsx,
     ):
@@ -69,7 +67,7 @@ def known_processors() -> Processors:
         related_office.SLIDES,
         text.MARKDOWN,
         text.PASTE,
-        transcripts.CAPTIONS,
+        text.CAPTIONS,
         xml_documents.PROCESSOR,
     ):
         processors.add(processor)

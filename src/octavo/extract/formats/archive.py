@@ -22,12 +22,12 @@ from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 from octavo.core.errors import BadInput, Defect, Empty, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.formats.mail_files import attachments, is_mail
 from octavo.extract.markdown.block_writer import Paragraph, write_blocks
 from octavo.extract.markdown.table_grid import Grid
 from octavo.extract.office.assemble import to_extracted
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, MOST_TOTAL, Archive
 from octavo.sandbox import Task, sandboxed
 

@@ -18,12 +18,12 @@ from typing import Any, cast
 
 from octavo.core.errors import BadInput, Empty, NotFound
 from octavo.extract.decode import clean, decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import write_blocks, write_heading
 from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.markdown.table_grid import Grid
 from octavo.extract.office.assemble import Figures, clean_line, to_extracted
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, reject_deep_nesting
 
 _SEPARATORS = ",;\t|"

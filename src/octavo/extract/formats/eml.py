@@ -17,8 +17,9 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from octavo.core.errors import NotFound
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.decode import clean, decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import quoted, write_heading
 from octavo.extract.markdown.escape import escape
@@ -26,7 +27,6 @@ from octavo.extract.office.assemble import Figures, clean_language, clean_line, 
 from octavo.extract.office.html import Picture, body_of, read_html, to_markdown
 from octavo.extract.office.xml import Element, is_spacer
 from octavo.extract.plain_text import convert
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import reject_deep_nesting
 
 MOST_PARTS = 2000

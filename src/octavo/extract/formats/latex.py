@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from octavo.extract.decode import clean, decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
@@ -27,7 +28,6 @@ from octavo.extract.markdown.block_writer import (
 from octavo.extract.markdown.escape import fence
 from octavo.extract.markdown.inline import TextRun, inline, safe_link
 from octavo.extract.office.assemble import clean_date, clean_line, to_extracted
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import reject_deep_nesting
 
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%[^\n]*(?:\n[ \t]*)?")

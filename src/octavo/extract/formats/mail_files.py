@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from octavo.core.errors import BadInput
 from octavo.extract.decode import clean, decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.formats import eml
 from octavo.extract.office.assemble import clean_line, non_empty, to_extracted
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, reject_deep_nesting
 
 MOST_ATTACHMENTS = 2000

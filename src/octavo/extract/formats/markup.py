@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from octavo.extract.decode import decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
@@ -29,7 +30,6 @@ from octavo.extract.markdown.block_writer import (
 from octavo.extract.markdown.escape import fence
 from octavo.extract.markdown.inline import TextRun, inline, safe_link
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, to_extracted
-from octavo.extract.registry import Hints, Processor
 
 _DEEPEST = 6
 _INDENT = re.compile(r"[ \t]*")

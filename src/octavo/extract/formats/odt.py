@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
@@ -28,7 +29,7 @@ from octavo.extract.office.assemble import (
     to_extracted,
 )
 from octavo.extract.office.formulas import from_mathml, to_markup
-from octavo.extract.office.open_document import Styles, number, page_count, read_metadata, reject_encrypted
+from octavo.extract.office.ooxml import Styles, number, page_count, read_metadata, reject_encrypted
 from octavo.extract.office.xml import (
     Element,
     attribute,
@@ -39,7 +40,6 @@ from octavo.extract.office.xml import (
     parse,
     text_of,
 )
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _LEFT_OUT = frozenset(

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from octavo.extract.detect import Processor
 from octavo.extract.extracted import SourceType
 from octavo.extract.formats.markup import MarkupReader, extract_with, read_items, write_inline
 from octavo.extract.markdown.block_writer import Heading, Item, Paragraph, Quote, Table, write_blocks
-from octavo.extract.registry import Processor
 
 # Org ----------------------------------------------------------------------------------------------------------------
 

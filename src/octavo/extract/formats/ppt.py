@@ -14,6 +14,7 @@ from pathlib import Path
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Quality, SourceType
 from octavo.extract.formats.pptx import Area, in_order
 from octavo.extract.markdown.block_writer import (
@@ -29,7 +30,6 @@ from octavo.extract.markdown.block_writer import (
 )
 from octavo.extract.markdown.inline import TextRun, inline
 from octavo.extract.office.assemble import Figures, join_pages, to_extracted
-from octavo.extract.office.ole import open_container
 from octavo.extract.office.powerpoint_binary import (
     TAG,
     TAG_DATA,
@@ -48,8 +48,7 @@ from octavo.extract.office.powerpoint_binary import (
     read_styles,
     records,
 )
-from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import DAMAGED, reject_deep_nesting
+from octavo.extract.zips import DAMAGED, open_container, reject_deep_nesting
 
 _SLIDE, _NOTES_PAGE, _SLIDE_ABOUT, _DRAWING = 0x03EE, 0x03F0, 0x03EF, 0x040C
 _PLACEHOLDER, _OUTLINE_TEXT, _COMMENT, _STRING = 0x0BC3, 0x0F9E, 0x2EE0, 0x0FBA

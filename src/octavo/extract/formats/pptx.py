@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
@@ -23,7 +24,6 @@ from octavo.extract.office.assemble import Figures, join_pages, take_page_breaks
 from octavo.extract.office.formulas import from_office, to_markup
 from octavo.extract.office.ooxml import Package, read_chart
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, local_name, name_of, text_of
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 MAIN = "ppt/presentation.xml"

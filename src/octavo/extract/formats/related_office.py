@@ -9,17 +9,15 @@ from typing import Any
 
 from octavo.core.errors import Encrypted, TooLarge
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.formats import odt, xlsx
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
 from octavo.extract.markdown.escape import escape, escape_inside
 from octavo.extract.office.assemble import Figures, join_pages, to_extracted
-from octavo.extract.office.ole import open_container
-from octavo.extract.office.ooxml import Package
-from octavo.extract.office.open_document import number
+from octavo.extract.office.ooxml import Package, number
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
-from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
+from octavo.extract.zips import Archive, open_container, read_picture, reject_deep_nesting
 
 _DEEPEST = 8
 _DISPLAYED = frozenset({"percentage", "currency", "time", "float"})

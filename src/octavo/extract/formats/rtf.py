@@ -14,12 +14,12 @@ from pathlib import Path
 
 from octavo.core.errors import NotFound
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, write_blocks
 from octavo.extract.markdown.inline import inline, plain
 from octavo.extract.office.assemble import Figures, clean_date, clean_line, clean_title, non_empty, to_extracted
 from octavo.extract.office.rich_text import SYMBOLS, Line, Reader, finished
-from octavo.extract.registry import Hints, Processor
 
 # Pictures, written as hexadecimal digits. They can be most of a file.
 _HEXADECIMAL = re.compile(r"(?<=[\s}\d])[0-9a-fA-F]{200,}(?:\s+[0-9a-fA-F]+)*")

@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from octavo.core.errors import Empty, NotFound, NotSupported, Paywalled
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.decode import clean, decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown import outline_of, read_blocks
 from octavo.extract.markdown.escape import escape_inside
@@ -41,7 +42,6 @@ from octavo.extract.office.xml import (
     remove,
     text_of,
 )
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import reject_deep_nesting
 
 # A paywalled page shows a teaser, rarely longer than this.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from octavo.core.errors import BadInput, Encrypted, NotSupported, TooLarge
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, Quality, SourceType
 from octavo.extract.markdown.block_writer import (
     MOST_REPEATED,
@@ -27,7 +28,6 @@ from octavo.extract.markdown.table_grid import CellBudget, Grid, Repeated
 from octavo.extract.office.assemble import Figures, to_extracted
 from octavo.extract.office.ooxml import BUILT_IN_FORMATS, Package, format_number, read_chart
 from octavo.extract.office.xml import Element, attribute, local_name, text_of
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import DAMAGED, MEBIBYTE, Archive, read_picture, reject_deep_nesting
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from octavo.core.errors import BadInput, Empty
 from octavo.extract.decode import clean, decode
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, SourceType
 from octavo.extract.markdown.block_writer import Item, write_blocks
 from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, non_empty, to_extracted
 from octavo.extract.office.html import to_markdown
 from octavo.extract.office.xml import Element, attribute, etree, local_name, parse
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import MEBIBYTE, reject_deep_nesting
 
 MOST_BYTES = 64 * MEBIBYTE

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from octavo.extract.extracted import Block, BlockKind, Metadata, OutlineEntry
-from octavo.extract.markdown import line_syntax
+from octavo.extract.markdown import escape
 
 # Limits the memory used for a file that consists of very short lines.
 MOST_BLOCKS = 250_000
@@ -56,33 +56,33 @@ def _read_spans(text: str, position: int) -> Iterator[Span]:
     while found := _NOT_SPACE.search(text, position):
         # The indent of the first line belongs to the block; empty lines before it do not.
         start = text.rfind("\n", position, found.start()) + 1 or position
-        span = _READERS[line_syntax.begins(text, start)](text, start)
+        span = _READERS[escape.begins(text, start)](text, start)
         yield span
         position = span.end
 
 
 def _read_heading(text: str, start: int) -> Span:
-    end = line_syntax.line_end(text, start)
+    end = escape.line_end(text, start)
     marks = text[start:end].lstrip(" ")
     return Span(BlockKind.HEADING, start, end, len(marks) - len(marks.lstrip("#")))
 
 
 def _read_fence(text: str, start: int) -> Span:
-    opening = line_syntax.LINE.match(text, start)
+    opening = escape.LINE.match(text, start)
     mark = opening["fence"] if opening else ""
-    for closing in line_syntax.CLOSING_FENCE.finditer(text, line_syntax.line_end(text, start)):
+    for closing in escape.CLOSING_FENCE.finditer(text, escape.line_end(text, start)):
         if closing[1].startswith(mark):
             return Span(BlockKind.CODE, start, closing.end())
     return Span(BlockKind.CODE, start, len(text.rstrip()))
 
 
 def _read_indented(text: str, start: int) -> Span:
-    position = end = line_syntax.line_end(text, start)
+    position = end = escape.line_end(text, start)
     while position < len(text):
-        kind = line_syntax.begins(text, position + 1)
+        kind = escape.begins(text, position + 1)
         if kind not in {"indented", "blank"}:
             break
-        position = line_syntax.line_end(text, position + 1)
+        position = escape.line_end(text, position + 1)
         end = position if kind == "indented" else end
     return Span(BlockKind.CODE, start, end)
 
@@ -96,58 +96,58 @@ def _read_list(text: str, start: int) -> Span:
 
 
 def _read_rule(text: str, start: int) -> Span:
-    return Span(BlockKind.RULE, start, line_syntax.line_end(text, start))
+    return Span(BlockKind.RULE, start, escape.line_end(text, start))
 
 
 def _read_markup(text: str, start: int) -> Span:
-    markup = line_syntax.markup_at(text, start)
+    markup = escape.markup_at(text, start)
     closes = markup.end if markup else None
     closing = (closes or _BLANK_LINE).search(text, start)
     if not closing:
         return Span(BlockKind.HTML, start, len(text.rstrip()))
-    return Span(BlockKind.HTML, start, line_syntax.line_end(text, closing.end()) if closes else closing.start())
+    return Span(BlockKind.HTML, start, escape.line_end(text, closing.end()) if closes else closing.start())
 
 
 def _read_paragraph(text: str, start: int) -> Span:
     if _is_table(text, start):
         return _read_table(text, start)
-    end = line_syntax.line_end(text, start)
+    end = escape.line_end(text, start)
     while end < len(text):
-        underline = line_syntax.UNDERLINE.match(text, end + 1)
+        underline = escape.UNDERLINE.match(text, end + 1)
         if underline:
             return Span(BlockKind.HEADING, start, underline.end(), 1 if underline[1][0] == "=" else 2)
         if _ends_paragraph(text, end + 1):
             break
-        end = line_syntax.line_end(text, end + 1)
-    is_image = text.startswith("![", start) and line_syntax.IMAGE.fullmatch(text, start, end)
+        end = escape.line_end(text, end + 1)
+    is_image = text.startswith("![", start) and escape.IMAGE.fullmatch(text, start, end)
     return Span(BlockKind.IMAGE if is_image else BlockKind.PARAGRAPH, start, end)
 
 
 def _ends_paragraph(text: str, start: int) -> bool:
-    kind = line_syntax.begins(text, start)
+    kind = escape.begins(text, start)
     if kind == "list":
-        return line_syntax.INTERRUPTING_ITEM.match(text, start) is not None
+        return escape.INTERRUPTING_ITEM.match(text, start) is not None
     return kind in _ENDS_PARAGRAPH or (kind == "text" and _is_table(text, start))
 
 
 def _is_table(text: str, start: int) -> bool:
     """Whether a table starts here: a row followed by a delimiter row with the same number of cells."""
-    end = line_syntax.line_end(text, start)
-    delimiter = line_syntax.DELIMITER_ROW.match(text, end + 1) if "|" in text[start:end] else None
+    end = escape.line_end(text, start)
+    delimiter = escape.DELIMITER_ROW.match(text, end + 1) if "|" in text[start:end] else None
     return delimiter is not None and _cells(text[start:end]) == _cells(delimiter.group()) > 0
 
 
 def _cells(row: str) -> int:
-    cells = line_syntax.CELL_BORDER.split(row.strip())
+    cells = escape.CELL_BORDER.split(row.strip())
     return len(cells) - (not cells[0]) - (not cells[-1])
 
 
 def _read_table(text: str, start: int) -> Span:
-    end = line_syntax.line_end(text, line_syntax.line_end(text, start) + 1)
+    end = escape.line_end(text, escape.line_end(text, start) + 1)
     while end < len(text):
-        if line_syntax.begins(text, end + 1) in _ENDS_TABLE:
+        if escape.begins(text, end + 1) in _ENDS_TABLE:
             break
-        end = line_syntax.line_end(text, end + 1)
+        end = escape.line_end(text, end + 1)
     return Span(BlockKind.TABLE, start, end)
 
 
@@ -174,15 +174,15 @@ class OpenContent:
     def read(self, content: str) -> None:
         """Process one line inside a quote or list item. The markers of the quote or item are already removed."""
         if self.fence:
-            closing = line_syntax.CLOSING_FENCE.match(content)
+            closing = escape.CLOSING_FENCE.match(content)
             self.fence = None if closing and closing[1].startswith(self.fence) else self.fence
             return
-        start, kind = 0, line_syntax.begins(content)
+        start, kind = 0, escape.begins(content)
         if kind in {"quote", "list"}:
             start = _skip_marks(content)
-            kind = line_syntax.begins(content, start)
+            kind = escape.begins(content, start)
         if kind == "fence":
-            opening = line_syntax.LINE.match(content, start)
+            opening = escape.LINE.match(content, start)
             self.fence = opening["fence"] if opening else None
         self.paragraph = kind == "text" or (kind == "indented" and self.paragraph)
 
@@ -191,12 +191,12 @@ class OpenContent:
 
         Markdown calls this a lazy continuation line.
         """
-        return self.paragraph and line_syntax.begins(line) in {"text", "tag", "indented"}
+        return self.paragraph and escape.begins(line) in {"text", "tag", "indented"}
 
 
 def _skip_marks(content: str) -> int:
     """Return the offset after all quote and list markers at the start of a line."""
-    marks = line_syntax.CONTAINERS.match(content)
+    marks = escape.CONTAINERS.match(content)
     return marks.end() if marks else 0
 
 
@@ -204,7 +204,7 @@ def _quote_end(text: str, position: int) -> int:
     content = OpenContent()
     end = position
     while position <= len(text):
-        line_end = line_syntax.line_end(text, position)
+        line_end = escape.line_end(text, position)
         line = text[position:line_end]
         mark = _QUOTE_MARK.match(line)
         if mark:
@@ -236,19 +236,19 @@ class ListItem:
 
 
 def _list_end(text: str, position: int) -> int:
-    end = line_syntax.line_end(text, position)
+    end = escape.line_end(text, position)
     item = _read_item(text[position:end])
     after_blank = False
     position = end + 1
     while position <= len(text):
-        line_end = line_syntax.line_end(text, position)
+        line_end = escape.line_end(text, position)
         line = text[position:line_end]
         position = line_end + 1
         if not line or line.isspace():
             item.read_blank()
             after_blank = True
             continue
-        if line_syntax.indent_of(line) >= item.width:
+        if escape.indent_of(line) >= item.width:
             item.read(line)
         elif _has_mark(line, item.mark):
             item = _read_item(line)
@@ -265,16 +265,16 @@ def _has_mark(line: str, mark: str) -> bool:
     `mark` is the list's bullet, or the character after its numbers, such as "." or ")".
     """
     found = _ITEM_MARK.match(line)
-    return found is not None and found[1][-1] == mark and line_syntax.begins(line) == "list"
+    return found is not None and found[1][-1] == mark and escape.begins(line) == "list"
 
 
 def _read_item(line: str) -> ListItem:
     found = _ITEM_MARK.match(line)
     mark = found[1] if found else "-"
     rest = line[found.end() :] if found else line
-    spaces = line_syntax.indent_of(rest)
+    spaces = escape.indent_of(rest)
     is_empty = not rest.strip()
-    width = line_syntax.indent_of(line) + len(mark) + (1 if is_empty or spaces > _MOST_SPACES_AFTER_MARK else spaces)
+    width = escape.indent_of(line) + len(mark) + (1 if is_empty or spaces > _MOST_SPACES_AFTER_MARK else spaces)
     content = OpenContent()
     content.read(rest[1:] if spaces > _MOST_SPACES_AFTER_MARK else rest.lstrip())
     return ListItem(mark[-1], width, content, is_empty)

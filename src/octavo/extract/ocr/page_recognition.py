@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from PIL import Image
 
-from octavo.core.languages import ANY_LANGUAGE
+from octavo.core.texts import ANY_LANGUAGE
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.blocks import blocks_of
 from octavo.extract.ocr.grey_sheets import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from octavo.core.errors import BadInput, OctavoError
-from octavo.core.languages import ANY_LANGUAGE
+from octavo.core.texts import ANY_LANGUAGE
 from octavo.extract.extracted import SourceType
 from octavo.extract.pdf.page_batches import Batch, batch_to_json
 from octavo.sandbox import ENDED, Task, sandboxed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from PIL.Image import Image, Resampling, Transpose
 
-from octavo.core.languages import ANY_LANGUAGE, SCRIPTS, scripts_of_language
+from octavo.core.texts import ANY_LANGUAGE, SCRIPTS, scripts_of_language
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.grey_sheets import GreySheet
 from octavo.extract.ocr.order import Line

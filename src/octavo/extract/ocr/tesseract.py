@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PIL import ImageOps
 
-from octavo.core.languages import HAN_SCRIPTS
+from octavo.core.texts import HAN_SCRIPTS
 from octavo.extract.extracted import Box
 from octavo.extract.ocr.order import Line, around
 

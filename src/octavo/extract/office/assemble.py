@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from octavo.core.errors import Empty
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.decode import clean
 from octavo.extract.extracted import Block, Extracted, Figure, Metadata, OutlineEntry, Page, Quality, SourceType
 from octavo.extract.markdown import outline_of, read_blocks

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from octavo.core.languages import ONE_CHARACTER, count_words
+from octavo.core.texts import ONE_CHARACTER, count_words
 from octavo.extract.decode import clean
 from octavo.extract.markdown.block_writer import MOST_REPEATED
 from octavo.extract.markdown.escape import escape, escape_inline

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from octavo.core.errors import BadInput, Encrypted, NotSupported
-from octavo.extract.office.ole import Container, find_picture
-from octavo.extract.zips import DAMAGED
+from octavo.extract.zips import DAMAGED, Container, find_picture
 
 _DOCUMENT, _SLIDE_LIST, _SLIDE_PLACE, _DRAWING_GROUP = 0x03E8, 0x0FF0, 0x03F3, 0x040B
 _EDIT, _DIRECTORY = 0x0FF5, 0x1772

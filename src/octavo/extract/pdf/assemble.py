@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from octavo.core.errors import BadInput
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.extracted import (
     Block,
     BlockKind,

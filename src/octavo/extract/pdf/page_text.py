@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
-from octavo.core.languages import ANY_LANGUAGE
+from octavo.core.texts import ANY_LANGUAGE
 from octavo.extract.extracted import BlockKind, Box, Metadata, RegionKind
 from octavo.extract.markdown import read_blocks
 from octavo.extract.markdown.blocks import shorten

@@ -17,7 +17,7 @@ from pathlib import Path
 from PIL import Image, ImageFile, ImageOps
 
 from octavo.core.errors import BadInput, TooLarge
-from octavo.core.languages import ANY_LANGUAGE
+from octavo.core.texts import ANY_LANGUAGE
 from octavo.extract.extracted import Metadata
 from octavo.extract.ocr.grey_sheets import reading_scale
 from octavo.extract.pdf.letters import one_line

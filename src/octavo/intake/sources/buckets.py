@@ -15,12 +15,19 @@ from obstore.exceptions import BaseError, PreconditionError
 from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.fetch import parse_url
 from octavo.intake.errors import BadSource, SourceRefused
-from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import is_wanted
-from octavo.intake.sources.reading import MOST_FILES, FileChanged, Look, ReadFile, SeenFile, Source, nanoseconds
+from octavo.intake.sources.reading import (
+    MOST_FILES,
+    Connections,
+    FileChanged,
+    Look,
+    ReadFile,
+    SeenFile,
+    Source,
+    nanoseconds,
+)
 from octavo.intake.upload_rows import NewUpload
-from octavo.storage.s3_client import S3Address, error_code, is_missing_bucket, open_store
-from octavo.storage.signed_links import AccessKeys
+from octavo.storage.s3_client import AccessKeys, S3Address, error_code, is_missing_bucket, open_store
 
 if TYPE_CHECKING:
     from obstore import GetOptions

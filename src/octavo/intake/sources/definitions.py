@@ -10,12 +10,12 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import NotFound
-from octavo.core.ids import new_id
 from octavo.core.settings import Settings
+from octavo.core.types import new_id
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.intake.errors import BadSource
-from octavo.intake.sources.connections import SourceSecret, open_secret, seal_secret
 from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, check_move, check_options, check_plan
+from octavo.intake.sources.reading import SourceSecret, open_secret, seal_secret
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken
 from octavo.records.automation import FailedFile, SourceAccess, SourceCounts, SourceOptions, SourceState, SourceView

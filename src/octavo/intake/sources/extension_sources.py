@@ -14,8 +14,7 @@ from typing import Protocol, cast
 from octavo.core.errors import ExtensionFailed, OctavoError
 from octavo.core.extensions import ExtensionKind, extension_names, load_extension
 from octavo.intake.errors import BadSource
-from octavo.intake.sources.connections import Connections
-from octavo.intake.sources.reading import MOST_FILES, MOST_PATH_BYTES, Look, ReadFile, SeenFile, Source
+from octavo.intake.sources.reading import MOST_FILES, MOST_PATH_BYTES, Connections, Look, ReadFile, SeenFile, Source
 from octavo.intake.upload_rows import NewUpload
 
 

@@ -11,8 +11,7 @@ from octavo.extract.office.xml import Element, local_name, parse
 from octavo.fetch import BadUrl, FetchLimits
 from octavo.intake.errors import BadSource
 from octavo.intake.links import canonical_url, check_status, link_source
-from octavo.intake.sources.connections import Connections
-from octavo.intake.sources.reading import Look, ReadFile, SeenFile, Source
+from octavo.intake.sources.reading import Connections, Look, ReadFile, SeenFile, Source
 
 LIMITS = FetchLimits(bytes=8 << 20, seconds=30.0)
 MOST_ENTRIES = 1000

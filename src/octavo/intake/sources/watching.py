@@ -1,4 +1,7 @@
-"""Checks sources, records their files, and queues the jobs that add them."""
+"""Checks sources, records their files, and queues the jobs that add them.
+
+Opens the reader for each kind of source.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
+from functools import partial
 from uuid import UUID
 
 import psycopg
@@ -14,9 +18,15 @@ from psycopg.types.json import Jsonb
 
 from octavo.choreography import Cause, job_after
 from octavo.core.errors import OctavoError
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
-from octavo.intake.sources.reading import LOOK_SECONDS, MOST_PATH_BYTES, Look, Reader, SeenFile, Source
+from octavo.intake.sources.buckets import BucketReader
+from octavo.intake.sources.extension_sources import ExtensionReader
+from octavo.intake.sources.feeds import FeedReader
+from octavo.intake.sources.folders import FolderReader
+from octavo.intake.sources.mailboxes import MailboxReader
+from octavo.intake.sources.reading import LOOK_SECONDS, MOST_PATH_BYTES, Connections, Look, Reader, SeenFile, Source
+from octavo.intake.sources.webdav import DavReader
 from octavo.jobs.queue import enqueue
 from octavo.jobs.worker_state import DueIn
 from octavo.records.automation import SourceKind
@@ -137,3 +147,28 @@ async def _fail(database: Database, source: Source, error: str) -> None:
     values = {"source": source.id, "job": None, "error": error, "seconds": None}
     async with database.transaction() as connection:
         await connection.execute(QUERIES.finish_look, values)
+
+
+LOCAL: tuple[SourceKind, ...] = ("folder",)
+
+
+_REMOTE_READERS: dict[SourceKind, Callable[[Source, Connections], Reader]] = {
+    "imap": MailboxReader,
+    "s3": BucketReader,
+    "webdav": DavReader,
+    "rss": FeedReader,
+    "extension": ExtensionReader,
+}
+
+
+def open_reader(connections: Connections, source: Source) -> Reader:
+    """Return the reader of a source, without connecting yet."""
+    if source.kind == "folder":
+        return FolderReader(source)
+    return _REMOTE_READERS[source.kind](source, connections)
+
+
+def source_watches(connections: Connections) -> list[SourceWatch]:
+    """Return the background tasks that check sources. A slow server does not delay the checks of folders."""
+    opening = partial(open_reader, connections)
+    return [SourceWatch(LOCAL, opening), SourceWatch(tuple(_REMOTE_READERS), opening)]

@@ -14,11 +14,11 @@ from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.extract.office.xml import Element, parse
 from octavo.fetch import AddressRefused, FetchLimits, UnexpectedStatus
 from octavo.intake.errors import BadSource, SourceRefused
-from octavo.intake.sources.connections import Connections
 from octavo.intake.sources.folders import MOST_DEPTH, is_wanted
 from octavo.intake.sources.reading import (
     LOOK_SECONDS,
     MOST_FILES,
+    Connections,
     FileChanged,
     Look,
     ReadFile,

@@ -24,7 +24,7 @@ from pydantic_core import to_json
 from python_multipart.multipart import parse_options_header
 
 from octavo.core.errors import BadInput
-from octavo.core.ids import hash_token
+from octavo.core.types import hash_token
 from octavo.database import Connection, Row, fetch_rows, load_queries
 from octavo.owners import Caller
 from octavo.web.context.callers import OptionalCaller

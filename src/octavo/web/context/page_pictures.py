@@ -16,7 +16,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from octavo.core.errors import AlreadyStored, BadInput, NotFound, PageNotDrawn
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import Database
 from octavo.extract.extracted import Box, QuoteOnPage, SourceType
 from octavo.extract.pdf.placed_words import PlacedWord
@@ -29,7 +29,7 @@ from octavo.extract.pictures.page_images import (
 )
 from octavo.extract.pictures.quotes import quote_in_sandbox, words_in_sandbox
 from octavo.library.errors import NotReady
-from octavo.library.pictures import (
+from octavo.library.files import (
     FigureSource,
     PageSource,
     Picture,

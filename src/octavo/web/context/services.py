@@ -18,7 +18,7 @@ from octavo.sandbox import Sandbox
 from octavo.storage import Bucket
 from octavo.web.context.page_pictures import PagePictures
 from octavo.web.http.limits import Limits
-from octavo.web.live.hub import Hub
+from octavo.web.live import Hub
 
 Service = TypeVar("Service")
 

@@ -20,8 +20,8 @@ from uuid import UUID
 import psycopg
 
 from octavo.core.errors import DatabaseUnavailable, OctavoError, RateLimited
-from octavo.core.ids import hash_token, new_id
 from octavo.core.settings import Settings
+from octavo.core.types import hash_token, new_id
 from octavo.database import Connection, Database, fetch_rows, is_cancelled, load_queries
 from octavo.intake.errors import TooManyUploads
 from octavo.owners import Caller

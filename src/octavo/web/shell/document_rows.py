@@ -14,7 +14,7 @@ from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import find_jobs
 from octavo.library.facts import chosen_facts
-from octavo.library.pictures import first_figures, is_pictured
+from octavo.library.files import first_figures, is_pictured
 from octavo.records.documents import Document, FactView
 from octavo.web.shell.document_status import StatusText, describe, needs_person
 

@@ -17,8 +17,7 @@ from octavo.core.texts import mark
 from octavo.core.types import first_day
 from octavo.library.bulk import Chosen
 from octavo.library.documents import Filters
-from octavo.web.shell.frame import Frame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, back_to, render
 
 Model = TypeVar("Model", bound=BaseModel)
 LIBRARY = "/library"

@@ -1,27 +1,41 @@
-"""The frame around every page: the caller, the selected item of the navigation, and the list of running jobs (dock)."""
+"""The frame around every page: the caller, the selected item of the navigation, and the list of running jobs (dock).
+
+Renders pages on the server. They work without scripts; scripts add live updates.
+
+Renders error pages, which show the cause, the error code and one action.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Literal, cast
+from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import Depends, Request
+import psycopg
+from fastapi import Depends, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.templating import Jinja2Templates
 
+from octavo import __version__
 from octavo.ai.estimates import DocumentSize, estimate_size
 from octavo.analyse.details import list_running
-from octavo.analyse.estimates import describe_progress
-from octavo.connect.comparisons import KIND as COMPARISON
+from octavo.analyse.progress import describe_progress
+from octavo.connect.connections import KIND as COMPARISON
 from octavo.convert.conversions import KIND as CONVERSION
+from octavo.core import formatting
+from octavo.core.errors import OctavoError, Unauthenticated
 from octavo.core.formatting import format_ago, format_eta, format_number, format_span
 from octavo.core.settings import Settings
+from octavo.core.texts import Texts, current_catalogue, gettext, mark, ngettext, translate_sentences
 from octavo.core.texts import gettext as _
-from octavo.core.texts import mark
 from octavo.core.types import JobStatus, Lane
 from octavo.database import Connection, fetch_rows, load_queries
-from octavo.jobs.events import latest_cursor
-from octavo.jobs.views import find_jobs
+from octavo.jobs.views import find_jobs, latest_cursor
 from octavo.owners import Caller
 from octavo.owners.grants import writable_collections
 from octavo.records.account import DocumentEstimate
@@ -30,7 +44,10 @@ from octavo.records.documents import Document
 from octavo.records.jobs import DOCUMENT_JOB, STEPS, JobView, Progress, stage_of
 from octavo.web.context.callers import ReadCaller
 from octavo.web.context.intake import may_rewrite
-from octavo.web.context.services import ServicesOf
+from octavo.web.context.services import ServicesOf, services_of
+from octavo.web.http.assets import asset
+from octavo.web.http.languages import LANGUAGES
+from octavo.web.http.problems import Failure
 
 QUERIES = load_queries("pages")
 DOCK_ITEMS = 3
@@ -221,3 +238,140 @@ class FrameFor:
 
 
 LibraryFrame = Annotated[Frame, Depends(FrameFor("library"))]
+
+
+THEME_COOKIE = "octavo_theme"
+THEMES = ("light", "dark")
+
+
+def common_values(request: Request) -> dict[str, str | None]:
+    """Return the values that every template needs."""
+    theme = request.cookies.get(THEME_COOKIE)
+    catalogue = current_catalogue()
+    return {
+        "version": __version__,
+        "theme": theme if theme in THEMES else None,
+        "lang": catalogue.language,
+        "dir": catalogue.direction,
+    }
+
+
+WEB = Path(__file__).parents[1]
+FOLDERS = (WEB / "shell" / "html", *sorted(path for path in (WEB / "rooms").iterdir() if path.is_dir()))
+templates = Jinja2Templates(FOLDERS, context_processors=[common_values])
+templates.env.trim_blocks = templates.env.lstrip_blocks = True
+# Messages of `{% trans %}` may contain tags, so their values are escaped. Results of `_` are escaped as a whole.
+templates.env.add_extension("jinja2.ext.i18n")
+templates.env.policies["ext.i18n.trimmed"] = True
+cast("dict[str, object]", templates.env.globals).update(
+    {"asset": asset, "_": gettext, "gettext": gettext, "ngettext": ngettext, "languages": LANGUAGES}
+)
+cast("dict[str, object]", templates.env.filters).update(
+    ago=formatting.format_ago,
+    bytes=formatting.format_bytes,
+    date=formatting.format_short_date,
+    day=formatting.format_day,
+    dollars=formatting.format_dollars,
+    mid_sentence=formatting.mid_sentence,
+    moment=formatting.format_moment,
+    number=formatting.format_number,
+    sentences=translate_sentences,
+)
+
+
+def render(request: Request, template: str, frame: Frame | None, status: int = 200, **values: object) -> HTMLResponse:
+    """Render a whole page or a fragment of a page. Browsers must not cache it."""
+    headers = {"cache-control": "no-store", "vary": "accept-language, cookie"}
+    return templates.TemplateResponse(request, template, values | {"frame": frame}, status, headers=headers)
+
+
+def back_to(address: str) -> RedirectResponse:
+    """Redirect after a change, so that reloading the page does not repeat it."""
+    return RedirectResponse(address, 303)
+
+
+NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects", "/fragments/")
+# The way back, by the address that failed, because browsers send no referrer.
+PLACES = Texts(
+    {
+        "/operations": "Back to operations",
+        "/conversions": "Back to conversions",
+        "/settings/mappings": "Back to mappings",
+        "/settings/keys": "Back to API keys",
+        "/settings/webhooks": "Back to notification settings",
+        "/settings": "Back to settings",
+        "/notifications": "Back to notifications",
+    }
+)
+HEADINGS = Texts(
+    {
+        403: "Not allowed",
+        404: "Page not found",
+        405: "This link only accepts form submissions",
+        409: "This action is no longer possible",
+        413: "Too large",
+        422: "Invalid input",
+        429: "Too many requests",
+        503: "Octavo is unavailable",
+    }
+)
+CAUSES = Texts(
+    {
+        404: "This page does not exist, or you do not have access to it.",
+        405: "Open the page with the form instead.",
+    }
+)
+
+
+def is_for_people(request: Request) -> bool:
+    return "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(NOT_PAGES)
+
+
+async def as_page(request: Request, failure: Failure) -> Response | None:
+    """Render the error as a page. Returns None if the caller is a program.
+
+    Callers who must sign in are redirected to the sign-in page.
+    """
+    if not is_for_people(request):
+        return None
+    if failure.code == Unauthenticated.code:
+        asked = request.method in {"GET", "HEAD"}
+        path = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        return back_to(f"/sign-in?{urlencode({'next': path})}" if asked and path != "/" else "/sign-in")
+    caller: Caller | None = getattr(request.state, "caller", None)
+    frame = await _frame(request, caller) if caller and failure.status < HTTPStatus.INTERNAL_SERVER_ERROR else None
+    verb, address = _verb(request, failure, caller)
+    answer = render(
+        request,
+        "problem.html",
+        frame,
+        failure.status,
+        heading=HEADINGS.get(failure.status, _("Something went wrong")),
+        cause=translate_sentences(CAUSES.get(failure.status, failure.line) if failure.is_plain else failure.line),
+        code=failure.code,
+        verb=verb,
+        address=address,
+    )
+    answer.headers.update(failure.headers)
+    return answer
+
+
+async def _frame(request: Request, caller: Caller) -> Frame | None:
+    """Load the frame (navigation and running jobs) for the error page. Returns None if it cannot be loaded either."""
+    with contextlib.suppress(OctavoError, psycopg.Error):
+        services = await services_of(request)
+        async with services.database.connection() as connection:
+            return await load_frame(connection, caller, "", services.settings)
+    return None
+
+
+def _verb(request: Request, failure: Failure, caller: Caller | None) -> tuple[str, str]:
+    again = failure.status == HTTPStatus.TOO_MANY_REQUESTS or failure.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    if again and request.method == "GET":
+        return _("Try again"), f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+    if failure.status == HTTPStatus.FORBIDDEN and (caller is None or caller.is_anonymous):
+        return _("Sign in"), "/sign-in"
+    for place, words in PLACES.items():
+        if request.url.path.startswith(f"{place}/") and (place != "/operations" or (caller and caller.is_admin)):
+            return words, place
+    return _("Go to the library"), "/library"

@@ -10,8 +10,7 @@ from octavo.core.errors import NotAllowed
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
 from octavo.web.context.callers import SOME_COLLECTIONS
-from octavo.web.shell.frame import Frame, FrameFor
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, FrameFor, back_to, render
 
 router = APIRouter(include_in_schema=False)
 SettingsFrame = Annotated[Frame, Depends(FrameFor("settings"))]

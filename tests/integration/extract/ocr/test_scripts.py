@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
-from octavo.core.languages import FEW_CHARACTERS, ONE_CHARACTER, SCRIPTS
+from octavo.core.texts import FEW_CHARACTERS, ONE_CHARACTER, SCRIPTS
 from octavo.extract.extracted import Box
 from octavo.extract.ocr import scripts
 from octavo.extract.ocr.grey_sheets import grain_of

@@ -15,7 +15,7 @@ from PIL import Image
 
 from octavo.core.errors import BadInput
 from octavo.database import Database
-from octavo.library.pictures import forget_pictures
+from octavo.library.files import forget_pictures
 from octavo.sandbox import Call, Outcome
 from octavo.web.app import create_app
 from octavo.web.context.services import Services

@@ -6,7 +6,7 @@ import pytest
 
 from octavo.core.errors import TokenLimit
 from octavo.extract.by_model import Answer, CallLimits, PageRange, read_pages
-from octavo.extract.by_model.page_calls import find_page_markers, page_marker
+from octavo.extract.by_model.sections import find_page_markers, page_marker
 
 
 class Model:

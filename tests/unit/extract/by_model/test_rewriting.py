@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.by_model.rewriting import is_faithful, rewrite
 from octavo.extract.by_model.sections import (
     MOST_CHARACTERS,

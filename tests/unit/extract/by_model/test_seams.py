@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from octavo.extract.by_model import PageAnswer, PageRange, find_seam, plan_calls, stitch
-from octavo.extract.by_model.page_calls import CallLimits, page_marker
+from octavo.extract.by_model.sections import CallLimits, page_marker
 
 COMMON = ["the", "of", "and", "a", "page", "which", "library", "is", "to", "in", "every", "text", "not", "it"]
 patient = settings(deadline=None, max_examples=40)

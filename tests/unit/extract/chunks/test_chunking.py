@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from octavo.core.languages import count_words
+from octavo.core.texts import count_words
 from octavo.extract.chunks.chunking import Chunk, chunk
 from octavo.extract.extracted import Block, BlockKind, Page
 from octavo.extract.markdown import read_blocks

@@ -8,7 +8,7 @@ import pytest
 
 from octavo.core.errors import Defect
 from octavo.core.types import JSON
-from octavo.extract.chunks.from_document import read_chunks
+from octavo.extract.chunks.chunking import read_chunks
 
 TEXT = "Alpha beta gamma."
 GOOD: list[JSON] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image, ImageDraw
 
-from octavo.core.languages import RECOGNISED_LANGUAGES, scripts_of_language
+from octavo.core.texts import RECOGNISED_LANGUAGES, scripts_of_language
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.ocr.blocks import blocks_of
 from octavo.extract.ocr.grey_sheets import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.table_headers import rows_of
 from octavo.extract.pdf.table_rows import Cell, Table
+from octavo.extract.pdf.tables import rows_of
 
 AREA = Box(0, 0, 100, 100)
 

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from octavo.web.http.compression import LEAST_BYTES, THREAD_BYTES, Compression, accepts_gzip
+from octavo.web.http.assets import LEAST_BYTES, THREAD_BYTES, Compression, accepts_gzip
 
 PAGE = "<p>Rain falls on the bog.</p>" * 200
 LARGE = "rain " * THREAD_BYTES

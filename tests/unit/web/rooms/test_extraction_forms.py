@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from octavo.extract.extracted import Extracted, Figure, Page, Quality, SourceType
-from octavo.web.rooms.extraction.docling import Options, describe, describe_lacks
-from octavo.web.rooms.extraction.open_webui import as_entries
-from octavo.web.rooms.extraction.stateless import without_pictures
+from octavo.web.rooms.extraction.protocols import Options, as_entries, describe, describe_lacks, without_pictures
 
 MARKDOWN = "One ![A gull](figures/1.png) two.\n\n![](figures/2.png)\n"
 PICTURES = (

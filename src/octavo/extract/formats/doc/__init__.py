@@ -12,6 +12,7 @@ from pathlib import Path
 
 from octavo.core.errors import BadInput, NotFound
 from octavo.extract.decode import clean, symbols_of
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats.doc.formatting import CharacterFormat, ParagraphFormat, find_anchored, read_numbering
 from octavo.extract.formats.docx import shift_headings
@@ -30,9 +31,7 @@ from octavo.extract.markdown.block_writer import (
 from octavo.extract.markdown.inline import TextRun, inline, plain, safe_link
 from octavo.extract.office import word_binary as word
 from octavo.extract.office.assemble import Figures, to_extracted
-from octavo.extract.office.ole import Container, find_picture, open_container
-from octavo.extract.registry import Hints, Processor
-from octavo.extract.zips import DAMAGED, reject_deep_nesting
+from octavo.extract.zips import DAMAGED, Container, find_picture, open_container, reject_deep_nesting
 
 _PARAGRAPH_ENDS = re.compile("[\r\x07\x0c]")
 _FIELD_LINK = re.compile(r'\s*HYPERLINK\s+(?:\\[a-z]\s+)*"([^"]{1,2000})"')

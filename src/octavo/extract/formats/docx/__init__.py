@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, SourceType
 from octavo.extract.formats.docx.paragraphs import ParagraphReader
 from octavo.extract.formats.docx.styles import Numbering, Styles, numbering_of, outline_level
@@ -31,7 +32,6 @@ from octavo.extract.markdown.inline import PAGE_BREAK, TextRun, inline
 from octavo.extract.office.assemble import Figures, pages_between, take_page_breaks, to_extracted
 from octavo.extract.office.ooxml import Package, read_chart
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _MAIN = "word/document.xml"

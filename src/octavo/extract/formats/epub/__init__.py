@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from octavo.extract.decode import clean
+from octavo.extract.detect import Hints, Processor
 from octavo.extract.extracted import Extracted, Metadata, OutlineEntry, Page, SourceType
 from octavo.extract.formats.epub.package import Chapter, Contents, Entry, read_contents, read_package, resolve
 from octavo.extract.office.assemble import Figures, add_page_numbers, to_extracted
 from octavo.extract.office.html import Picture, body_of, read_page, to_markdown
 from octavo.extract.office.xml import Element, attribute, caption_of
-from octavo.extract.registry import Hints, Processor
 from octavo.extract.zips import Archive, read_picture, reject_deep_nesting
 
 _PAGES = frozenset(

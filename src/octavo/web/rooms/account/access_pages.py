@@ -1,33 +1,45 @@
-"""Settings pages for invitations, sessions and the second factor."""
+"""Settings pages for account_links, sessions and the second factor.
+
+Pages for one-time links: invitations and new passwords. Opening a link does not use it up.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import segno
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, BackgroundTasks, Form, Request
+from fastapi.responses import Response
 from markupsafe import Markup
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from octavo.ai.model_settings import KeySeal, NoSecretKey
-from octavo.core.errors import NotAllowed, WrongCredentials
+from octavo.core.errors import AlreadyMember, EmailTaken, NotAllowed, OctavoError, WeakPassword, WrongCredentials
 from octavo.core.texts import gettext as _
-from octavo.owners import invitations, second_factor
-from octavo.owners.accounts import read_account
-from octavo.owners.errors import OwnerSeesAll, WrongCode
-from octavo.owners.sessions import revoke_session
-from octavo.web.context.callers import KnownCaller, PersonId, address_of
+from octavo.owners import Caller, account_links, members, sessions
+from octavo.owners.accounts import LEAST_CHARACTERS, hash_password, open_for, read_account
+from octavo.owners.callers import LinkRefused, OwnerSeesAll, WrongCode
+from octavo.owners.sessions import is_required, revoke_session
+from octavo.web.context.callers import (
+    KnownCaller,
+    OptionalCaller,
+    PersonId,
+    address_of,
+    remember_session,
+    session_secret,
+)
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
-from octavo.web.rooms.account import people
+from octavo.web.http.parameters import Email
+from octavo.web.rooms.account import people_api
 from octavo.web.rooms.account.accounts import check_password, reveal_with
 from octavo.web.rooms.account.pages import Sees, show_account
-from octavo.web.rooms.account.people import NewInvitationRequest
+from octavo.web.rooms.account.people_api import NewInvitationRequest
 from octavo.web.shell.forms import read_form
-from octavo.web.shell.frame import Frame
+from octavo.web.shell.frame import Frame, back_to, render
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/account")
 Field = Annotated[str, Form(max_length=2000)]
@@ -54,7 +66,7 @@ async def invite(
         said = {"invite": _("Enter a valid email address.") if "email" in wrong else _("Choose a role.")}
         return await show_account(request, services, frame, 422, wrong=said, invite_email=email)
     try:
-        made = await people.invite(request, services, frame.caller, wanted)
+        made = await people_api.send_invitation(request, services, frame.caller, wanted)
     except (TooFast, OwnerSeesAll) as error:
         too_many = _("Too many invitations. %(detail)s", detail=error.detail)
         said = {"invite": too_many if isinstance(error, TooFast) else error.title}
@@ -65,7 +77,7 @@ async def invite(
 @router.post("/invitations/{invitation}/withdraw")
 async def withdraw(services: ServicesOf, caller: KnownCaller, invitation: UUID) -> Response:
     async with services.database.transaction() as connection:
-        await invitations.withdraw(connection, caller, invitation)
+        await account_links.withdraw(connection, caller, invitation)
     return back_to("/settings/account?said=withdrawn#members")
 
 
@@ -97,11 +109,11 @@ async def _show(
 ) -> Response:
     """Show the settings page. It contains the secret of an authenticator app until the secret is confirmed."""
     async with services.database.connection() as connection:
-        factor = await second_factor.read_second_factor(connection, person)
+        factor = await sessions.read_second_factor(connection, person)
         account = await read_account(connection, person)
     secret = reveal_with(services)(factor.secret) if factor and not factor.confirmed_at else None
     if secret and account:
-        link = second_factor.app_link(secret, account.email)
+        link = sessions.app_link(secret, account.email)
         drawn = segno.make(link).svg_inline(scale=QR_SCALE, border=QR_BORDER, dark="#000", light="#fff")
         values |= {"secret": secret, "link": link, "picture": Markup(drawn)}  # noqa: S704 - made here
     values["has_password"] = account is not None and account.password_hash is not None
@@ -123,11 +135,11 @@ async def begin(
         said = too_many if isinstance(error, TooFast) else _("Wrong password.")
         return await _show(request, services, frame, person, error.status, wrong={"password": said})
     try:
-        sealed = KeySeal(services.own_settings).seal(second_factor.new_secret()).token
+        sealed = KeySeal(services.own_settings).seal(sessions.new_secret()).token
     except NoSecretKey as error:
         return await _show(request, services, frame, person, error.status, wrong={"setup": error.line})
     async with services.database.transaction() as connection:
-        await second_factor.begin(connection, person, sealed)
+        await sessions.begin(connection, person, sealed)
     return back_to("/settings/account/second-factor")
 
 
@@ -155,9 +167,9 @@ async def _with_code(
         await services.limits.sign_ins.begin(name, address)
         async with services.database.transaction() as connection:
             if disabling:
-                await second_factor.disable(connection, person, owner_id, code, reveal)
+                await sessions.disable(connection, person, owner_id, code, reveal)
             else:
-                codes = await second_factor.confirm(connection, person, owner_id, code, reveal)
+                codes = await sessions.confirm(connection, person, owner_id, code, reveal)
     except (WrongCode, TooFast) as error:
         said = (
             error.title if isinstance(error, WrongCode) else _("Too many wrong codes. %(detail)s", detail=error.detail)
@@ -167,3 +179,141 @@ async def _with_code(
     if disabling:
         return back_to("/settings/account?said=second_factor_off#second-factor")
     return await _show(request, services, frame, person, codes=codes)
+
+
+links_router = APIRouter(include_in_schema=False)
+
+
+class EmailForm(BaseModel):
+    email: Email
+
+
+# Invitations -------------------------------------------------------------------------------------------------------
+
+
+@links_router.get("/invitation")
+async def invitation_page(request: Request, services: ServicesOf, caller: OptionalCaller, token: str = "") -> Response:
+    return await _show_invitation(request, services, caller, token)
+
+
+async def _show_invitation(
+    request: Request,
+    services: Services,
+    caller: Caller | None,
+    token: str,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    try:
+        async with services.database.connection() as connection:
+            found = await account_links.find_invitation(connection, token)
+    except LinkRefused as error:
+        return _refuse(request, error)
+    person = caller is not None and caller.user_id is not None
+    sign_in = f"/sign-in?{urlencode({'next': people_api.invitation_path(token)})}"
+    more = {"invitation": found, "person": person, "sign_in": sign_in, "token": token, "least": LEAST_CHARACTERS}
+    return render(request, "invitation.html", None, status, **more, **values)
+
+
+@links_router.post("/invitation")
+async def accept_invitation(
+    request: Request, services: ServicesOf, caller: OptionalCaller, token: Field = "", password: Field = ""
+) -> Response:
+    """Join the account: as the signed-in person, or with a new account and a password."""
+    try:
+        if caller and caller.user_id and caller.via == "session":
+            await _join(request, services, caller, token)
+        else:
+            await services.limits.admit_sign_up(address_of(request))
+            await _join_as_new_person(request, services, token, password)
+    except LinkRefused as error:
+        return _refuse(request, error)
+    except (WeakPassword, EmailTaken, AlreadyMember, TooFast) as error:
+        wrong = {"password": error.line}
+        return await _show_invitation(request, services, caller, token, error.status, wrong=wrong)
+    return back_to("/library")
+
+
+async def _join(request: Request, services: Services, caller: Caller, token: str) -> None:
+    async with services.database.transaction() as connection:
+        if caller.user_id:
+            owner_id = await account_links.accept(connection, token, caller.user_id)
+            await members.switch_owner(connection, caller.user_id, session_secret(request) or "", owner_id)
+    services.live.recheck(caller.owner_id)
+
+
+async def _join_as_new_person(request: Request, services: Services, token: str, password: str) -> None:
+    password_hash = await hash_password(password)
+    async with services.database.transaction() as connection:
+        replacing = session_secret(request)
+        secret = await account_links.accept_as_new_person(connection, token, password_hash, replacing=replacing)
+    remember_session(request, secret)
+
+
+# New passwords -----------------------------------------------------------------------------------------------------
+
+
+@links_router.get("/reset-password")
+async def reset_page(request: Request, services: ServicesOf, token: str | None = None) -> Response:
+    """Show the form that asks for a link or, with the token of a link, the form for a new password."""
+    if token is None:
+        return render(request, "reset_request.html", None, mail=people_api.mails_reset_links(services.settings))
+    return await _show_reset(request, services, token)
+
+
+async def _show_reset(
+    request: Request,
+    services: Services,
+    token: str,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    try:
+        async with services.database.connection() as connection:
+            person = await account_links.find_person(connection, "password", token)
+    except LinkRefused as error:
+        return _refuse(request, error)
+    more = {"email": person.email, "token": token, "least": LEAST_CHARACTERS}
+    return render(request, "reset_password.html", None, status, **more, **values)
+
+
+@links_router.post("/reset-password/link")
+async def ask_for_link(request: Request, services: ServicesOf, tasks: BackgroundTasks, email: Field = "") -> Response:
+    """Send a link by mail. The response is the same whether or not there is an account with this address."""
+    wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": _("Enter a valid email address.")})
+    status = 422
+    if wanted:
+        try:
+            await people_api.admit_reset(request, services, wanted.email)
+            tasks.add_task(people_api.mail_reset_link, services, wanted.email)
+            return render(
+                request, "reset_request.html", None, mail=people_api.mails_reset_links(services.settings), sent=True
+            )
+        except TooFast as error:
+            wrong, status = {"email": _("Too many requests. %(detail)s", detail=error.detail)}, error.status
+    return render(request, "reset_request.html", None, status, mail=True, wrong=wrong, email=email)
+
+
+@links_router.post("/reset-password")
+async def set_password(request: Request, services: ServicesOf, token: Field = "", password: Field = "") -> Response:
+    """Set a new password. All sessions of the person end, and this browser is signed in."""
+    try:
+        async with services.database.connection() as connection:
+            # Before the password is hashed, which is slow: anybody can send a wrong token.
+            await account_links.find_person(connection, "password", token)
+        password_hash = await hash_password(password)
+        async with services.database.transaction() as connection:
+            user_id = await account_links.set_password(connection, token, password_hash)
+            if await is_required(connection, user_id):
+                return back_to("/sign-in")
+            secret = await open_for(connection, user_id, by="reset link", replacing=session_secret(request))
+    except LinkRefused as error:
+        return _refuse(request, error)
+    except WeakPassword as error:
+        return await _show_reset(request, services, token, error.status, wrong={"password": error.line})
+    remember_session(request, secret)
+    return back_to("/")
+
+
+def _refuse(request: Request, error: OctavoError) -> Response:
+    return render(request, "link_refused.html", None, error.status, error=error)

@@ -17,10 +17,9 @@ from octavo.owners import Caller, accounts, read_session
 from octavo.owners.account_links import find_person, make_code_token, use_code_token
 from octavo.owners.accounts import Account, find_account, hash_password, read_account, verify_password
 from octavo.owners.audit import record
-from octavo.owners.errors import CodeRequired
+from octavo.owners.callers import CodeRequired
 from octavo.owners.members import list_owners, switch_owner
-from octavo.owners.second_factor import is_required, use_any_code
-from octavo.owners.sessions import end_session
+from octavo.owners.sessions import end_session, is_required, use_any_code
 from octavo.records.account import Me
 from octavo.web.context.callers import address_of, forget_session, remember_session, session_secret
 from octavo.web.context.services import Services

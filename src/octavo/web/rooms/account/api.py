@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Role, Scope, callers, members
 from octavo.owners.accounts import list_users

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from octavo.core.errors import NotAllowed
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.jobs.views import DEFAULT_LIMIT

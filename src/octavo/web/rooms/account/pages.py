@@ -14,13 +14,12 @@ from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.database import Connection
 from octavo.owners import Caller, Scope, callers, members
+from octavo.owners.account_links import list_invitations
 from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
-from octavo.owners.errors import OwnerSeesAll
+from octavo.owners.callers import OwnerSeesAll
 from octavo.owners.identities import list_identities
-from octavo.owners.invitations import list_invitations
 from octavo.owners.members import Member
-from octavo.owners.second_factor import read_second_factor
-from octavo.owners.sessions import list_sessions
+from octavo.owners.sessions import list_sessions, read_second_factor
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.languages import LANGUAGE_COOKIE, LANGUAGES, language_cookie
@@ -28,9 +27,8 @@ from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
 from octavo.web.rooms.account.api import MemberEdit, NewKeyRequest, NewMemberRequest, PasswordChange
 from octavo.web.shell.forms import Back, Question, ask, local_path, read_form
-from octavo.web.shell.frame import Frame
+from octavo.web.shell.frame import THEME_COOKIE, THEMES, Frame, back_to
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import THEME_COOKIE, THEMES, back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/account")
 Field = Annotated[str, Form(max_length=2000)]

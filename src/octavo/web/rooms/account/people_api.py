@@ -1,21 +1,138 @@
-"""The API for invitations, sessions and links that set a new password."""
+"""The API for account_links, sessions and links that set a new password.
+
+Invitations and forgotten passwords, for the pages and the API.
+
+Sends mails with one-time links.
+
+The mails are sent immediately and not by a job, because the links must not be stored.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import format_datetime, make_msgid
+from typing import Annotated
+from urllib.parse import urlencode
 from uuid import UUID
 
+import structlog
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.core.pagination import Page
-from octavo.owners import account_links, invitations, sessions
+from octavo.core.errors import OctavoError
+from octavo.core.http import Page
+from octavo.core.settings import Settings
+from octavo.database import read_clock
+from octavo.deliver.channels import MailServer, as_mail_header, send_mail
+from octavo.owners import Caller, Role, account_links, sessions
+from octavo.owners.account_links import DEFAULT_DAYS, MOST_DAYS
+from octavo.owners.accounts import find_account
 from octavo.records.account import Invitation, NewInvitation, ResetLink, SessionView
-from octavo.web.context.callers import AdminCaller, KnownCaller, session_secret
-from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import Email, problems
-from octavo.web.rooms.account import people
-from octavo.web.rooms.account.mail import public_address
-from octavo.web.rooms.account.people import NewInvitationRequest
+from octavo.web.context.callers import AdminCaller, KnownCaller, address_of, session_secret
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import WHOLE, Email, problems
+
+log = structlog.get_logger()
+
+
+def public_address(request: Request, services: Services, path: str) -> str:
+    """Return the public address of a path. The Host header was checked before."""
+    return f"{services.settings.public_url or str(request.base_url).rstrip('/')}{path}"
+
+
+async def mail_link(services: Services, address: str, subject: str, text: str, link: str) -> bool:
+    """Send a link by mail. Returns whether a mail server has accepted it."""
+    settings = services.settings
+    if settings.smtp_url is None:
+        return False
+    async with services.database.connection() as connection:
+        now = await read_clock(connection)
+    mail = EmailMessage(policy=SMTP)
+    mail["From"] = as_mail_header(settings.mail_from, "Octavo")
+    mail["Subject"], mail["Date"] = subject, format_datetime(now)
+    mail["Message-ID"] = make_msgid(domain=settings.mail_from.rpartition("@")[2])
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(f"{text}\n\n{link}\n")
+    server = MailServer.from_url(settings.smtp_url.get_secret_value())
+    try:
+        mail["To"] = as_mail_header(address)
+        await send_mail(server, mail, settings.mail_from, address, seconds=settings.delivery_seconds)
+    except OctavoError as error:
+        log.warning("a link could not be mailed", code=error.code)
+        return False
+    return True
+
+
+INVITED = "You are invited to a document library. Open this link to join. It works once, until {day}."
+FORGOTTEN = (
+    "Somebody asked for a new password for your account. Open this link within an hour to set one. If it was not you, "
+    "ignore this message."
+)
+
+
+def invitation_path(token: str) -> str:
+    return f"/invitation?{urlencode({'token': token})}"
+
+
+def reset_path(token: str) -> str:
+    return f"/reset-password?{urlencode({'token': token})}"
+
+
+class NewInvitationRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+    email: Email
+    role: Role = "member"
+    limited: bool = False
+    expires_in_days: Annotated[int, Field(ge=1, le=MOST_DAYS), WHOLE] = DEFAULT_DAYS
+
+
+async def send_invitation(
+    request: Request, services: Services, caller: Caller, wanted: NewInvitationRequest
+) -> NewInvitation:
+    """Create an invitation, and send it by mail if a mail server is set up."""
+    await services.limits.admit_invitation(caller)
+    async with services.database.transaction() as connection:
+        made, token = await account_links.invite(
+            connection, caller, wanted.email, wanted.role, wanted.expires_in_days, limited=wanted.limited
+        )
+    link = public_address(request, services, invitation_path(token))
+    text = INVITED.format(day=f"{made.expires_at:%-d %B %Y}")
+    mailed = await mail_link(services, made.email, "Invitation to Octavo", text, link)
+    return NewInvitation(**asdict(made), link=link, mailed=mailed)
+
+
+def mails_reset_links(settings: Settings) -> bool:
+    """Whether people can ask for a link by mail.
+
+    The link begins with the public URL from the settings. The Host header is not used, because anybody can request a
+    mail to somebody else with a Host header that leads to their own server, and would receive the token.
+    """
+    return settings.smtp_url is not None and settings.public_url is not None
+
+
+async def mail_reset_link(services: Services, email: str) -> None:
+    """Send a link for a new password if there is an account with this address.
+
+    Runs after the response, so that the response time does not reveal whether there is such an account.
+    """
+    if not mails_reset_links(services.settings):
+        return
+    async with services.database.transaction() as connection:
+        account = await find_account(connection, email)
+        if account is None:
+            return
+        token, _ = await account_links.make_reset_token(connection, account)
+    link = f"{services.settings.public_url}{reset_path(token)}"
+    await mail_link(services, account.email, "New password for Octavo", FORGOTTEN, link)
+
+
+async def admit_reset(request: Request, services: Services, email: str) -> None:
+    """Apply the rate limits for sign-ins to a request for a link."""
+    await services.limits.sign_ins.begin(f"new password of {email}", address_of(request))
+
 
 invitations_router = APIRouter(prefix="/api/v1/invitations", tags=["account"])
 sessions_router = APIRouter(prefix="/api/v1/sessions", tags=["account"])
@@ -33,7 +150,7 @@ class ResetLinkRequest(BaseModel):
 async def list_invitations(services: ServicesOf, caller: KnownCaller) -> Page[Invitation]:
     """List the open invitations to the current account, newest first."""
     async with services.database.connection() as connection:
-        return Page(await invitations.list_invitations(connection, caller), None)
+        return Page(await account_links.list_invitations(connection, caller), None)
 
 
 @invitations_router.post("", status_code=201, responses=problems(400, 401, 403, 422, 429))
@@ -44,14 +161,14 @@ async def invite(
 
     The link works once. It is sent by mail if a mail server is set up, and returned only in this response.
     """
-    return await people.invite(request, services, caller, wanted)
+    return await send_invitation(request, services, caller, wanted)
 
 
 @invitations_router.delete("/{invitation}", status_code=204, responses=problems(401, 403, 404, 422))
 async def withdraw_invitation(services: ServicesOf, caller: KnownCaller, invitation: UUID) -> None:
     """Withdraw an invitation. Its link stops working."""
     async with services.database.transaction() as connection:
-        await invitations.withdraw(connection, caller, invitation)
+        await account_links.withdraw(connection, caller, invitation)
 
 
 @sessions_router.get("", responses=problems(401, 403))
@@ -79,4 +196,4 @@ async def make_reset_link(
         token, expires_at = await account_links.make_reset_token_for(
             connection, wanted.email, clears=wanted.clear_second_factor
         )
-    return ResetLink(public_address(request, services, people.reset_path(token)), expires_at)
+    return ResetLink(public_address(request, services, reset_path(token)), expires_at)

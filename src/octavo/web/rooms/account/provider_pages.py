@@ -2,28 +2,47 @@
 
 Signing in begins with a link, not with a form, because the content security policy forbids forms that submit to another
 site. Connecting begins with a form, so that no other site can start it, and continues with a link.
+
+The client for the OpenID Connect provider: discovery, keys, codes and claims.
+
+The provider is contacted with the same guarded client as links of users. Its address comes from the settings, so it
+may be private; other private addresses that it names are refused.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import time
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated, Any, cast
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import structlog
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from octavo.core.errors import NotFound, OctavoError
+from octavo.core.settings import Settings, is_loopback
 from octavo.core.texts import gettext as _
+from octavo.fetch import FetchLimits, FetchResponse, GuardedClient, parse_url
 from octavo.owners import Caller
-from octavo.owners.errors import ProviderFailed, ProviderRefused
-from octavo.owners.id_tokens import Identity, read_identity
+from octavo.owners.callers import ProviderFailed, ProviderRefused
 from octavo.owners.identities import (
     SECONDS_AT_PROVIDER,
+    Claims,
+    Expected,
+    Identity,
     ProviderSignIn,
     ReturnedSignIn,
+    UnknownSigningKey,
     begin_sign_in,
     connect_identity,
     disconnect_identities,
+    read_id_token,
+    read_identity,
     require_same_person,
     sign_in_with_identity,
     take_sign_in,
@@ -37,10 +56,191 @@ from octavo.web.context.callers import (
 )
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
-from octavo.web.rooms.account.mail import public_address
-from octavo.web.rooms.account.provider import Provider, provider_of
+from octavo.web.rooms.account.people_api import public_address
 from octavo.web.shell.forms import local_path
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import back_to, render
+
+LIMITS = FetchLimits(bytes=1 << 19, seconds=10, redirects=0)
+CONFIGURATION_SECONDS = 3600.0
+# Keys are read again with the configuration, and if a token has an unknown one, but not more often than this.
+KEYS_SECONDS = 60.0
+OK = 200
+FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The published configuration of the provider."""
+
+    authorization: str
+    token: str
+    jwks: str
+    userinfo: str | None
+    end_session: str | None
+    algorithms: tuple[str, ...]
+    methods: tuple[str, ...]
+    names_issuer: bool
+
+
+class Provider:
+    """The provider from the settings. Its configuration and keys are cached in this process."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings = settings
+        self._issuer = settings.oidc_issuer or ""
+        self._clock = clock
+        self._configuration: tuple[float, Configuration] | None = None
+        self._keys: tuple[float, Json] | None = None
+
+    async def configuration(self) -> Configuration:
+        if self._configuration is None or self._clock() - self._configuration[0] > CONFIGURATION_SECONDS:
+            found = await self._get(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+            self._configuration = self._clock(), read_configuration(found, self._issuer)
+        return self._configuration[1]
+
+    async def authorization_url(self, begun: ProviderSignIn, redirect: str) -> str:
+        challenge = urlsafe_b64encode(sha256(begun.verifier.encode()).digest()).rstrip(b"=").decode()
+        query = {
+            "response_type": "code",
+            "client_id": self._settings.oidc_client_id or "",
+            "redirect_uri": redirect,
+            "scope": " ".join(self._settings.oidc_scopes),
+            "state": begun.state,
+            "nonce": begun.nonce,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return _with_query((await self.configuration()).authorization, query)
+
+    async def sign_out_url(self, back: str) -> str | None:
+        """Return the address at which people sign out from the provider, if it has one. They then return to `back`."""
+        end_session = (await self.configuration()).end_session
+        query = {"client_id": self._settings.oidc_client_id or "", "post_logout_redirect_uri": back}
+        return _with_query(end_session, query) if end_session else None
+
+    async def read_claims(self, code: str, returned: ReturnedSignIn, redirect: str) -> Claims:
+        """Exchange the code of the provider for verified claims about the person."""
+        tokens = await self._exchange(code, returned.verifier, redirect)
+        configuration = await self.configuration()
+        expected = Expected(
+            self._issuer,
+            self._settings.oidc_client_id or "",
+            returned.nonce,
+            returned.now,
+            configuration.algorithms,
+        )
+        claims = await self._verify(str(tokens.get("id_token", "")), expected)
+        access = tokens.get("access_token")
+        if configuration.userinfo is None or not isinstance(access, str):
+            return claims
+        more = await self._get(configuration.userinfo, {"authorization": f"Bearer {access}"})
+        if more.get("sub") != claims["sub"]:
+            raise ProviderRefused(_("The provider described another person."))
+        return {**more, **claims}
+
+    async def _verify(self, token: str, expected: Expected) -> Claims:
+        try:
+            return read_id_token(token, await self._read_keys(CONFIGURATION_SECONDS), expected)
+        except UnknownSigningKey:
+            pass
+        try:
+            return read_id_token(token, await self._read_keys(KEYS_SECONDS), expected)
+        except UnknownSigningKey as error:
+            raise ProviderRefused(error.title) from None
+
+    async def _read_keys(self, fresh_seconds: float) -> Json:
+        """Return the signing keys of the provider.
+
+        Cached keys are used only if they were read in the last `fresh_seconds`, so that a key that the provider has
+        withdrawn is not accepted for long.
+        """
+        if self._keys is None or fresh_seconds < self._clock() - self._keys[0]:
+            self._keys = self._clock(), await self._get((await self.configuration()).jwks)
+        return self._keys[1]
+
+    async def _exchange(self, code: str, verifier: str, redirect: str) -> Json:
+        configuration, client = await self.configuration(), self._settings.oidc_client_id or ""
+        form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect, "code_verifier": verifier}
+        headers, secret = dict(FORM), self._settings.oidc_client_secret
+        if secret is None:
+            form["client_id"] = client
+        elif "client_secret_basic" in configuration.methods:
+            pair = f"{quote_plus(client)}:{quote_plus(secret.get_secret_value())}"
+            headers["authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+        else:
+            form |= {"client_id": client, "client_secret": secret.get_secret_value()}
+        answer = await self._send(configuration.token, headers, urlencode(form).encode())
+        if answer.status != OK:
+            # Which of the two it was is in the log of the provider.
+            raise ProviderRefused(_("The provider rejected the code. It may have been used before, or it has expired."))
+        return _read_json(answer)
+
+    async def _get(self, url: str, headers: dict[str, str] | None = None) -> Json:
+        answer = await self._send(url, {"accept": "application/json", **(headers or {})})
+        if answer.status != OK:
+            raise ProviderFailed(_("It returned %(status)s.", status=answer.status))
+        return _read_json(answer)
+
+    async def _send(self, url: str, headers: dict[str, str], body: bytes | None = None) -> FetchResponse:
+        target = parse_url(self._issuer)
+        own = {f"{target.host}:{target.port}", f"[{target.host}]:{target.port}"}
+        async with GuardedClient(frozenset({*self._settings.fetch_allow, *own})) as client:
+            try:
+                if body is not None:
+                    return await client.post(url, body, headers, LIMITS)
+                return await client.get(url, LIMITS, headers)
+            except OctavoError as error:
+                raise ProviderFailed(error.line) from None
+
+
+def provider_of(services: Services) -> Provider:
+    return Provider(services.own_settings)
+
+
+def read_configuration(found: Json, issuer: str) -> Configuration:
+    """Check the published configuration. All addresses must use HTTPS, except those on this machine."""
+    if found.get("issuer") != issuer:
+        raise ProviderFailed(_("It has another issuer than OCTAVO_OIDC_ISSUER."))
+    return Configuration(
+        authorization=_address(found, "authorization_endpoint"),
+        token=_address(found, "token_endpoint"),
+        jwks=_address(found, "jwks_uri"),
+        userinfo=_address(found, "userinfo_endpoint") if found.get("userinfo_endpoint") else None,
+        end_session=_address(found, "end_session_endpoint") if found.get("end_session_endpoint") else None,
+        algorithms=_texts(found, "id_token_signing_alg_values_supported", ("RS256",)),
+        methods=_texts(found, "token_endpoint_auth_methods_supported", ("client_secret_basic",)),
+        names_issuer=found.get("authorization_response_iss_parameter_supported") is True,
+    )
+
+
+def _address(found: Json, name: str) -> str:
+    value = found.get(name)
+    parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
+    if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+        return str(value)
+    raise ProviderFailed(_("Its %(name)s is not an HTTPS address.", name=name))
+
+
+def _texts(found: Json, name: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    value = found.get(name)
+    listed = cast("list[object]", value) if isinstance(value, list) else list(otherwise)
+    return tuple(one for one in listed if isinstance(one, str))
+
+
+def _read_json(answer: FetchResponse) -> Json:
+    try:
+        found = json.loads(answer.body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ProviderFailed(_("Its response is not JSON."))
+    return cast("Json", found)
+
+
+def _with_query(address: str, query: dict[str, str]) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
+
 
 router = APIRouter(include_in_schema=False)
 log = structlog.get_logger()

@@ -13,14 +13,14 @@ from octavo.core.texts import gettext as _
 from octavo.database import fetch_rows, load_queries
 from octavo.owners import Caller, is_sign_in_link, use_sign_in_link
 from octavo.owners.accounts import LEAST_CHARACTERS
-from octavo.owners.errors import LinkRefused, WrongCode
+from octavo.owners.callers import LinkRefused, WrongCode
 from octavo.web.context.callers import OptionalCaller, remember_session, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
 from octavo.web.rooms.account import accounts
 from octavo.web.rooms.account.api import Credentials
 from octavo.web.shell.forms import Question, ask, local_path, read_form
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import back_to, render
 
 router = APIRouter(include_in_schema=False)
 Field = Annotated[str, Form(max_length=2000)]

@@ -13,7 +13,7 @@ from octavo.analyse import analyses, details, prompts
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import ENDINGS, MEDIA_TYPES, ExportFormat, SegmentView, as_csv, as_markdown
 from octavo.analyse.prompts import PromptFields, PromptVersion
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.deliver.subscribers import notify_requester
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.analyses import Analysis, ItemView, Prompt, ResultView

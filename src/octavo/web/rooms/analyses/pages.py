@@ -20,7 +20,7 @@ from octavo.ai.models import uses_remote_model
 from octavo.analyse import analyses, details
 from octavo.analyse.analyses import AT_ONCE, MOST_AT_ONCE, Mode
 from octavo.analyse.details import Cell, SegmentView
-from octavo.analyse.estimates import OFFLINE, describe_progress
+from octavo.analyse.progress import OFFLINE, describe_progress
 from octavo.analyse.prompts import PromptFields, add_prompt, list_prompts
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.formatting import count_of, format_eta, format_number, format_span
@@ -31,15 +31,14 @@ from octavo.deliver.subscribers import notify_requester
 from octavo.extract.extracted import QuoteOnPage
 from octavo.library.bulk import Act, BatchResult, BulkAction
 from octavo.library.documents import Filters, count_documents, list_documents, show_document
-from octavo.library.pictures import is_pictured
+from octavo.library.files import is_pictured
 from octavo.records.analyses import Analysis, CitationView, ItemView, Prompt, ResultView
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.render import render_window
 from octavo.web.shell.forms import Question as Confirmation
 from octavo.web.shell.forms import Selection, ask, done, read_selected
-from octavo.web.shell.frame import Frame, FrameFor
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, FrameFor, back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/analyses")
 AnalysesFrame = Annotated[Frame, Depends(FrameFor("analyses"))]

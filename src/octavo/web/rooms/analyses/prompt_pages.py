@@ -19,9 +19,8 @@ from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.analyses.api import NewPrompt
 from octavo.web.shell.forms import Question, ask, read_form
-from octavo.web.shell.frame import Frame
+from octavo.web.shell.frame import Frame, back_to
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/prompts")
 Line = Annotated[str, Field(max_length=2000)]

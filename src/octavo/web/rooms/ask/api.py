@@ -17,8 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from octavo.ai.tasks.answer_question import read_draft
 from octavo.core.errors import OctavoError
-from octavo.core.http import EVENT_STREAM, write_event
-from octavo.core.pagination import Page
+from octavo.core.http import EVENT_STREAM, Page, write_event
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.search import (
     AnswerSources,
@@ -44,7 +43,7 @@ from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import Cursor, Limit, problems
-from octavo.web.live.stream import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
+from octavo.web.live import HEADERS, HEARTBEAT, first_of, send_body, wait_for_leaving
 from octavo.web.rooms.ask.turns import OpenTurn, answer_turn, find_for_turn, give_up
 
 Out = TypeVar("Out")

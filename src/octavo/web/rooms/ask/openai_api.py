@@ -22,7 +22,7 @@ from starlette.responses import Response
 from octavo.ai.tasks.rewrite_question import EarlierTurn
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.http import write_event
-from octavo.core.ids import new_id
+from octavo.core.types import new_id
 from octavo.database import read_clock
 from octavo.library.collections import list_collections
 from octavo.records.search import AnswerSources, AskScope, Citation
@@ -33,7 +33,7 @@ from octavo.search.threads import MOST_EARLIER, place_citations
 from octavo.web.context.callers import KeyCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.problems import openai_error
-from octavo.web.live.stream import while_connected
+from octavo.web.live import while_connected
 from octavo.web.rooms.ask.api import MOST_CHARACTERS, AnswerStream, cancelled_at_the_end
 from octavo.web.rooms.ask.turns import FollowUp, address_of, answer_understood, find_for_turn
 

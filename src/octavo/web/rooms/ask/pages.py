@@ -39,8 +39,7 @@ from octavo.web.rooms.ask.api import (
 from octavo.web.rooms.ask.turns import address_of, answer_turn, find_for_turn, give_up
 from octavo.web.shell.forms import Question, read_id
 from octavo.web.shell.forms import ask as ask_first
-from octavo.web.shell.frame import Frame, FrameFor
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, FrameFor, back_to, render
 
 router = APIRouter(include_in_schema=False)
 AskFrame = Annotated[Frame, Depends(FrameFor("ask"))]

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.analyse.prompts import find_prompts
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.database import Connection
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import fields, rules

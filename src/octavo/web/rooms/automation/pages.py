@@ -21,9 +21,8 @@ from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, check_actions
 from octavo.web.shell.forms import Question, ask, read_form
-from octavo.web.shell.frame import Frame
+from octavo.web.shell.frame import Frame, back_to
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings")
 WRONG = 422

@@ -10,12 +10,11 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
-from octavo.ai.budgets import MAX_USD, Budgets, Scope, read_budgets, resume_paused_jobs, set_budgets
 from octavo.ai.calls import LOCAL
 from octavo.ai.calls import Caller as ModelCaller
 from octavo.ai.estimates import DocumentSize, estimate_document, estimate_size
 from octavo.ai.gateway_setup import check_models
-from octavo.ai.ledger import read_usage
+from octavo.ai.ledger import MAX_USD, Budgets, Scope, read_budgets, read_usage, resume_paused_jobs, set_budgets
 from octavo.ai.model_checks import check_address, find_servers, require_complete, test_model
 from octavo.ai.model_settings import (
     EMBEDDING,
@@ -33,7 +32,7 @@ from octavo.ai.model_settings import (
 )
 from octavo.ai.models import Model, Prices, model_chain, parse_model
 from octavo.core.errors import BadInput, BadSetting
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.settings import Settings
 from octavo.core.types import JSON
 from octavo.library.changes import read_document_budget, set_document_budget

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from octavo.ai.budgets import MAX_USD, Budgets
 from octavo.ai.calls import LOCAL
+from octavo.ai.ledger import MAX_USD, Budgets
 from octavo.ai.model_checks import find_servers
 from octavo.ai.model_settings import REMOTE, TASK_GROUPS, embedding_choices
 from octavo.core.errors import BadInput, BudgetTooHigh, NotFound, OctavoError
@@ -41,9 +41,8 @@ from octavo.web.rooms.budgets.api import (
     try_provider,
 )
 from octavo.web.shell.forms import Question, ask, read_form, read_id
-from octavo.web.shell.frame import Frame, LibraryFrame
+from octavo.web.shell.frame import Frame, LibraryFrame, back_to, render
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False)
 WRONG = 422

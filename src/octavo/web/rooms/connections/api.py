@@ -9,19 +9,21 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.connect.comparisons import coverage_of, rebuild, show_comparison
 from octavo.connect.connections import (
     ConnectionFilter,
     Decision,
     Weights,
+    coverage_of,
     decide,
     find_connections,
     list_connections,
     read_weights,
+    rebuild,
     set_weights,
+    show_comparison,
 )
 from octavo.connect.map import ConnectionMap, MapFilter, load_map
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.documents import show_document
 from octavo.owners import Caller

@@ -11,15 +11,18 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from octavo.connect.comparisons import count_unfinished, coverage_of, failed_comparisons, rebuild
 from octavo.connect.connections import (
     DEFAULT_WEIGHTS,
     ConnectionFilter,
     Decision,
     Weights,
+    count_unfinished,
+    coverage_of,
     decide,
+    failed_comparisons,
     list_connections,
     read_weights,
+    rebuild,
     set_weights,
 )
 from octavo.connect.map import HEIGHT, MOST_NODES, WIDTH, MapFilter, draw, load_map
@@ -32,9 +35,8 @@ from octavo.records.search import Connection, Engine
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.forms import Back, done
-from octavo.web.shell.frame import Frame, FrameFor
+from octavo.web.shell.frame import Frame, FrameFor, render
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import render
 
 router = APIRouter(include_in_schema=False)
 MapFrame = Annotated[Frame, Depends(FrameFor("connections"))]

@@ -16,7 +16,6 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from octavo.convert import conversions as library
-from octavo.convert.conversion_json import conversion_from_json, conversion_from_record
 from octavo.convert.conversions import StoredConversion, find_result, show_conversion
 from octavo.convert.corrections import Correction, Corrections, RowChange
 from octavo.convert.errors import UnknownMapping
@@ -29,11 +28,10 @@ from octavo.convert.mappings.stored_mappings import (
 )
 from octavo.convert.results import render_xml, store_result
 from octavo.convert.submissions import ConversionIntake, OnSubmitted, Submission, ignore_submission
-from octavo.convert.values import Conversion
+from octavo.convert.values import Conversion, conversion_from_json, conversion_from_record
 from octavo.core.errors import BadInput, Defect, NotFound
-from octavo.core.ids import new_id
-from octavo.core.pagination import Page
-from octavo.core.types import JSON, JobStatus
+from octavo.core.http import Page
+from octavo.core.types import JSON, JobStatus, new_id
 from octavo.database import Connection
 from octavo.facts.words import Box
 from octavo.intake import IntakeLimits

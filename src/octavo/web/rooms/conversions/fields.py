@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from octavo.convert.conversion_json import type_of
 from octavo.convert.conversions import ModelCost
 from octavo.convert.mappings.mapping import FIELD_TYPES, Column, Field, Mapping
-from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value
+from octavo.convert.values import Conversion, ModelAnswer, ModelLookup, Value, type_of
 from octavo.core.formatting import count_of, format_dollars
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _

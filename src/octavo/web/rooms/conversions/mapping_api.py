@@ -23,7 +23,7 @@ from octavo.convert.mappings.stored_mappings import (
 )
 from octavo.convert.values import Conversion
 from octavo.core.errors import NotFound
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.extract.ocr.recognition import Recognition
 from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.intake.upload_rows import clean_filename
@@ -34,7 +34,7 @@ from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import Allowance, ConcurrencyLimit
 from octavo.web.http.parameters import problems
-from octavo.web.live.stream import while_connected
+from octavo.web.live import while_connected
 
 Result = TypeVar("Result")
 router = APIRouter(prefix="/api/v1/mappings", tags=["mappings"])

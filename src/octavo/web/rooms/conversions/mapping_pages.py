@@ -36,9 +36,8 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.mapping_api import MappingTrials
 from octavo.web.shell.forms import NoFileSelected, Question, ask
-from octavo.web.shell.frame import Frame
+from octavo.web.shell.frame import Frame, back_to
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to
 
 router = APIRouter(include_in_schema=False, prefix="/settings/mappings")
 LABEL = "mapping.yaml"  # shown in error messages

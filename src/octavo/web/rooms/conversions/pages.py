@@ -37,8 +37,7 @@ from octavo.web.http.multipart import FormReader
 from octavo.web.rooms.conversions.api import conversion_intake
 from octavo.web.shell.document_status import StatusAction, StatusText, is_retried
 from octavo.web.shell.forms import NoFileSelected, Selection, read_selection
-from octavo.web.shell.frame import Frame, FrameFor
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, FrameFor, back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/conversions")
 ConversionsFrame = Annotated[Frame, Depends(FrameFor("conversions"))]

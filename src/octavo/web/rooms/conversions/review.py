@@ -12,7 +12,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
-from octavo.convert.conversion_json import conversion_from_json
 from octavo.convert.conversions import (
     Revision,
     StoredConversion,
@@ -29,7 +28,7 @@ from octavo.convert.errors import Expired
 from octavo.convert.mappings.mapping import Mapping
 from octavo.convert.mappings.stored_mappings import list_mappings, mapping_of_conversion
 from octavo.convert.results import render_xml
-from octavo.convert.values import Conversion, Value
+from octavo.convert.values import Conversion, Value, conversion_from_json
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.texts import gettext as _
 from octavo.core.types import JobStatus
@@ -56,8 +55,7 @@ from octavo.web.rooms.conversions.fields import (
 )
 from octavo.web.rooms.conversions.pages import ConversionsFrame, Selection, describe_conversion
 from octavo.web.shell.forms import Question, ask, read_number
-from octavo.web.shell.frame import Frame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/conversions")
 MOST_XML = 200_000

@@ -1,8 +1,8 @@
 """Extraction: returns the text of files to programs that use the protocols of docling-serve or Open WebUI."""
 
-from octavo.web.rooms.extraction import docling, open_webui
+from octavo.web.rooms.extraction import protocols
 
 ROUTERS = (
-    docling.router,
-    open_webui.router,
+    protocols.router,
+    protocols.open_webui_router,
 )

@@ -22,9 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, Valid
 
 from octavo.core.errors import BadInput, Empty, TooLarge
 from octavo.core.formatting import format_number
-from octavo.core.ids import new_id
 from octavo.core.texts import gettext as _
-from octavo.core.types import Extraction
+from octavo.core.types import Extraction, new_id
 from octavo.extract.pdf.pdf_file import unlock_in_sandbox
 from octavo.intake import Intake, IntakeLimits, NewUpload, Outcome, clean_filename
 from octavo.intake.links import NewSource, link_source, paste_source, video_source
@@ -54,8 +53,7 @@ from octavo.web.http.multipart import Form as Sent
 from octavo.web.http.parameters import ExtractionField
 from octavo.web.http.problems import describe_validation_errors
 from octavo.web.shell.forms import LIBRARY, NoFileSelected, local_path, wants_json
-from octavo.web.shell.frame import LibraryFrame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import LibraryFrame, back_to, render
 
 router = APIRouter(include_in_schema=False)
 SAMPLES = Path(__file__).with_name("samples")

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, StrictBool
 
 from octavo.core.errors import BadInput, NotAllowed
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.types import Extraction, first_day
 from octavo.database import read_clock
 from octavo.jobs.views import DEFAULT_LIMIT, EventView

@@ -13,10 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.analyse.analyses import start_analyses
 from octavo.core.errors import BadInput, NotAllowed, NotFound
-from octavo.core.ids import new_id
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
-from octavo.core.types import Lane
+from octavo.core.types import Lane, new_id
 from octavo.database import Connection
 from octavo.library import changes
 from octavo.library.bulk import (

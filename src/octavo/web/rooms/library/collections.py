@@ -10,7 +10,7 @@ from fastapi import APIRouter, Form, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.core.formatting import format_number
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.texts import gettext as _
 from octavo.library import collections, facts
 from octavo.library.collections import Collection, Tag
@@ -22,9 +22,8 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, problems
 from octavo.web.rooms.library.api import FilterRequest
 from octavo.web.shell.forms import read_form
-from octavo.web.shell.frame import Frame
+from octavo.web.shell.frame import Frame, back_to
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
 MOST_DAYS = 36_500

@@ -21,8 +21,7 @@ from octavo.web.context.callers import EditCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.library.api import EditRequest
 from octavo.web.shell.forms import read_form, read_id
-from octavo.web.shell.frame import Frame, LibraryFrame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, LibraryFrame, back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/documents/{document}/edit")
 WRONG = 422

@@ -1,4 +1,7 @@
-"""Exports a document as a JSON or ZIP file, or many files as one ZIP file, and makes temporary links to files."""
+"""Exports a document as a JSON or ZIP file, or many files as one ZIP file, and makes temporary links to files.
+
+The settings page from which a person exports the library or a collection, and which explains how to import it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import zipfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import IO, Annotated, Any, Literal, cast
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 from uuid import UUID
 
 import structlog
@@ -21,15 +24,15 @@ from pydantic_core import to_json
 from octavo.connect.connections import list_connections
 from octavo.convert.conversions import export_conversions
 from octavo.core.errors import NotFound, OctavoError, PageNotDrawn
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.bulk import in_batches
+from octavo.library.collections import list_collections
 from octavo.library.documents import list_chunks, show_document
 from octavo.library.errors import NotReady, StillProcessed
 from octavo.library.facts import list_facts
-from octavo.library.files import find_file, find_sources
+from octavo.library.files import find_file, find_sources, list_figures
 from octavo.library.highlights import list_highlights
-from octavo.library.pictures import list_figures
 from octavo.records.documents import Document
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller
@@ -39,8 +42,8 @@ from octavo.web.http.parameters import problems
 from octavo.web.http.protocol import DROP
 from octavo.web.rooms.library.api import LINK_SECONDS, link
 from octavo.web.shell.forms import read_id
-from octavo.web.shell.frame import Frame, LibraryFrame
-from octavo.web.shell.templates import render
+from octavo.web.shell.frame import Frame, LibraryFrame, render
+from octavo.web.shell.settings import SettingsFrame, show
 
 log = structlog.get_logger()
 router = APIRouter(prefix="/api/v1/documents", tags=["documents"])
@@ -284,3 +287,19 @@ async def _show_link(
     async with services.database.connection() as connection:
         found = await show_document(connection, frame.caller.owner_id, document)
     return render(request, "link.html", frame, d=found, link=url, minutes=LINK_SECONDS // 60)
+
+
+page_router = APIRouter(include_in_schema=False)
+EXPORT = "/api/v1/export"
+
+
+@page_router.get("/settings/export")
+async def export_page(request: Request, services: ServicesOf, frame: SettingsFrame) -> Response:
+    """Show the library and the collections that can be exported. Each export is a stream that the browser saves while
+    it is created.
+    """
+    async with services.database.connection() as connection:
+        found = await list_collections(connection, frame.caller.owner_id)
+    rows = [(one, f"{EXPORT}?{urlencode({'collection': one.name})}") for one in found]
+    base = (services.settings.public_url or str(request.base_url)).rstrip("/")
+    return show(request, "export", frame, library=EXPORT, rows=rows, base=base)

@@ -31,8 +31,7 @@ from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.rooms.library.api import LANGUAGE, MOST_BYTES, FilterRequest
 from octavo.web.shell.document_rows import kind_label, make_rows
-from octavo.web.shell.frame import LibraryFrame, load_frame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import LibraryFrame, back_to, load_frame, render
 
 router = APIRouter(include_in_schema=False)
 QUERIES = load_queries("pages")

@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from octavo.ai.vectors import Vectors
 from octavo.choreography import Cause, compare_documents, job_after
 from octavo.core.errors import BadInput, NotFound, OctavoError, PageNotDrawn, TooLarge
-from octavo.core.ids import new_id
-from octavo.core.types import Lane
+from octavo.core.types import Lane, new_id
 from octavo.database import Connection, fetch_rows
 from octavo.describe.embedding import embedding_model, save_chunk_vectors
 from octavo.extract.extracted import SourceType

@@ -1,21 +1,26 @@
-"""The API for adding files, either in three requests (create an upload, send the bytes, finalize) or in one."""
+"""The API for adding files, either in three requests (create an upload, send the bytes, finalize) or in one.
+
+Adds pages from the browser: a bookmarklet, and the share menu of devices on which Octavo is installed as an app.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from octavo.core.errors import BadInput
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.types import Extraction
 from octavo.database import Connection
 from octavo.intake import NewUpload, Outcome, clean_filename
+from octavo.intake.links import MOST_CHARACTERS
 from octavo.intake.upload_rows import AUTOMATIC, Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners.callers import Caller
@@ -33,11 +38,13 @@ from octavo.web.context.intake import (
     early_limited,
 )
 from octavo.web.context.services import ServicesOf
+from octavo.web.http.assets import asset
 from octavo.web.http.downloads import attachment
 from octavo.web.http.multipart import FormReader
 from octavo.web.http.parameters import RAW, Cursor, ExtractionField, Limit, problems, read_name
 from octavo.web.http.problems import describe_validation_errors
 from octavo.web.rooms.library.adding import SCHEMA, read_json_source
+from octavo.web.shell.frame import LibraryFrame, render
 
 router = APIRouter(prefix="/api/v1", tags=["uploads"])
 Plain = r"^[^\x00-\x1f\x7f]*$"
@@ -256,3 +263,46 @@ def _check_fields(fields: Mapping[str, str], filename: str, content_type: str) -
         return Announcement.model_validate(known | named, strict=False)  # form fields are strings
     except ValidationError as error:
         raise BadInput(describe_validation_errors(error.errors())) from None
+
+
+share_router = APIRouter(include_in_schema=False)
+MOST_TEXT = 20_000
+_LINK = re.compile(r"https?://\S+", re.IGNORECASE)
+Shared = Annotated[str, Query(max_length=MOST_TEXT)]
+MANIFEST_TYPE = "application/manifest+json"
+
+
+@share_router.get("/share")
+async def share(
+    request: Request, services: ServicesOf, frame: LibraryFrame, url: Shared = "", title: Shared = "", text: Shared = ""
+) -> Response:
+    """Show the content that another app or the bookmarklet wants to add. Nothing is added before the form is sent.
+
+    Without anything to add, the page explains how to set this up.
+    """
+    base = (services.settings.public_url or str(request.base_url)).rstrip("/")
+    shared, bookmark = shared_text(url, text), bookmarklet(base)
+    return render(request, "share.html", frame, shared=shared, title=title[:500], bookmarklet=bookmark)
+
+
+def shared_text(url: str, text: str) -> str:
+    """Return the link or the text to add. Many apps share a link only as a part of the text."""
+    if url.strip():
+        return url.strip()[:MOST_CHARACTERS]
+    links = _LINK.findall(text)
+    return links[0][:MOST_CHARACTERS] if len(links) == 1 else text.strip()
+
+
+def bookmarklet(base: str) -> str:
+    """Return a bookmark that opens the page above with the address and the title of the current page."""
+    here = "encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title)"
+    return f"javascript:void(window.open('{base}/share?url='+{here}))"
+
+
+@share_router.get("/manifest.webmanifest")
+async def manifest() -> Response:
+    """Describe the app, so that a device can install it and offer it in its share menu."""
+    icon = {"src": asset("shell/mark.svg"), "sizes": "any", "type": "image/svg+xml", "purpose": "any"}
+    target = {"action": "/share", "method": "GET", "params": {"title": "title", "text": "text", "url": "url"}}
+    about = {"id": "/", "name": "Octavo", "short_name": "Octavo", "start_url": "/library", "display": "standalone"}
+    return JSONResponse({**about, "icons": [icon], "share_target": target}, media_type=MANIFEST_TYPE)

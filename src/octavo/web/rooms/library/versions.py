@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.core.texts import Texts
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library.differences import Kind, shorten
@@ -22,8 +22,7 @@ from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
 from octavo.web.rooms.library.adding import ContentType, SameFile, added, as_upload, read_file
 from octavo.web.shell.forms import read_id, read_number
-from octavo.web.shell.frame import LibraryFrame
-from octavo.web.shell.templates import render
+from octavo.web.shell.frame import LibraryFrame, render
 
 router = APIRouter(include_in_schema=False)
 AROUND = 240

@@ -1,4 +1,4 @@
-"""The API for notifications, and for recipients of events outside Octavo."""
+"""The API for subscribers, and for recipients of events outside Octavo."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.errors import BadInput
-from octavo.core.pagination import Page
-from octavo.deliver import notifications, subscribers
+from octavo.core.http import Page
+from octavo.deliver import subscribers
 from octavo.deliver.deliveries import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
-from octavo.deliver.notifications import Notification, NotificationPage
-from octavo.deliver.subscribers import ChannelName, DeliveryAttempt, NewSubscriber, Subscriber
+from octavo.deliver.subscribers import (
+    ChannelName,
+    DeliveryAttempt,
+    NewSubscriber,
+    Notification,
+    NotificationPage,
+    Subscriber,
+)
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.records.deliveries import ReadCount, TestJob
 from octavo.web.context.callers import KnownCaller, ReadCaller, WriteCaller
@@ -33,9 +39,9 @@ async def list_notifications(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> NotificationPage:
-    """List your notifications, newest first. `unread`: only unread ones."""
+    """List your subscribers, newest first. `unread`: only unread ones."""
     async with services.database.connection() as connection:
-        return await notifications.list_notifications(
+        return await subscribers.list_notifications(
             connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
         )
 
@@ -44,21 +50,21 @@ async def list_notifications(
 async def mark_all_read(services: ServicesOf, caller: WriteCaller) -> ReadCount:
     """Mark all notifications as read."""
     async with services.database.transaction() as connection:
-        return ReadCount(await notifications.mark_all_read(connection, caller.owner_id))
+        return ReadCount(await subscribers.mark_all_read(connection, caller.owner_id))
 
 
 @router.post("/{notification}/read", responses=problems(401, 403, 404, 422))
 async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
     """Mark a notification as read."""
     async with services.database.transaction() as connection:
-        return await notifications.mark_read(connection, caller.owner_id, notification)
+        return await subscribers.mark_read(connection, caller.owner_id, notification)
 
 
 @router.post("/{notification}/resolve", responses=problems(401, 403, 404, 409, 422))
 async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
     """Mark an error as resolved. The user and the time are recorded."""
     async with services.database.transaction() as connection:
-        return await notifications.resolve(connection, caller.owner_id, caller.user_id, notification)
+        return await subscribers.resolve(connection, caller.owner_id, caller.user_id, notification)
 
 
 webhooks_router = APIRouter(prefix="/api/v1/webhooks", tags=["webhooks"])

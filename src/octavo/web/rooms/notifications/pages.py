@@ -13,21 +13,19 @@ from octavo.core.errors import BadInput, NotAllowed, NotFound
 from octavo.core.extensions import ExtensionKind, extension_names
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
-from octavo.deliver import notifications, subscribers
+from octavo.deliver import subscribers
 from octavo.deliver.channels import UnknownChannel
 from octavo.deliver.deliveries import known_channels
 from octavo.deliver.messages import DEFAULT_EVENTS, EventType
-from octavo.deliver.notifications import Notification
-from octavo.deliver.subscribers import Subscriber
+from octavo.deliver.subscribers import Notification, Subscriber
 from octavo.owners import Caller
 from octavo.owners.members import list_members
 from octavo.web.context.callers import KnownCaller, WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.notifications.api import WebhookEdit, WebhookRequest
 from octavo.web.shell.forms import Question, ask, local_path, read_form
-from octavo.web.shell.frame import LOCAL_OWNER, Frame, FrameFor
+from octavo.web.shell.frame import LOCAL_OWNER, Frame, FrameFor, back_to, render
 from octavo.web.shell.settings import SettingsFrame, show
-from octavo.web.shell.templates import back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/notifications")
 NotificationsFrame = Annotated[Frame, Depends(FrameFor("notifications"))]
@@ -86,7 +84,7 @@ async def list_notifications(
 ) -> Response:
     owner, unread = frame.caller.owner_id, show == "unread"
     async with services.database.connection() as connection:
-        page = await notifications.list_notifications(connection, owner, unread=unread, cursor=cursor, limit=ROWS)
+        page = await subscribers.list_notifications(connection, owner, unread=unread, cursor=cursor, limit=ROWS)
         people = {one.user_id: one.email for one in await list_members(connection, owner)}
     here = f"{HERE}?show=unread" if unread else HERE
     chosen = {"show": "unread"} if unread else {}
@@ -113,21 +111,21 @@ def _resolver(notification: Notification, people: dict[UUID, str]) -> str:
 @router.post("/read")
 async def mark_all_read(services: ServicesOf, caller: WriteCaller, back: Back = HERE) -> Response:
     async with services.database.transaction() as connection:
-        await notifications.mark_all_read(connection, caller.owner_id)
+        await subscribers.mark_all_read(connection, caller.owner_id)
     return back_to(local_path(back, HERE))
 
 
 @router.post("/{notification}/read")
 async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUID, back: Back = HERE) -> Response:
     async with services.database.transaction() as connection:
-        await notifications.mark_read(connection, caller.owner_id, notification)
+        await subscribers.mark_read(connection, caller.owner_id, notification)
     return back_to(local_path(back, HERE))
 
 
 @router.post("/{notification}/resolve")
 async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID, back: Back = HERE) -> Response:
     async with services.database.transaction() as connection:
-        await notifications.resolve(connection, caller.owner_id, caller.user_id, notification)
+        await subscribers.resolve(connection, caller.owner_id, caller.user_id, notification)
     return back_to(local_path(back, HERE))
 
 

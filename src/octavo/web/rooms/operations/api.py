@@ -8,9 +8,9 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.ai.budgets import Budgets
-from octavo.ai.circuits import Circuit, list_circuits, try_now
-from octavo.core.pagination import Page
+from octavo.ai.calls import Circuit, list_circuits, try_now
+from octavo.ai.ledger import Budgets
+from octavo.core.http import Page
 from octavo.core.types import JobStatus
 from octavo.jobs.queue import (
     cancel_jobs,
@@ -22,11 +22,9 @@ from octavo.jobs.queue import (
     retry_jobs,
 )
 from octavo.jobs.views import DEFAULT_LIMIT, WorkerView, count_jobs, dead_letters, list_jobs, list_workers, show_job
-from octavo.ops import dead_letters as dead_letter_jobs
-from octavo.ops.activity import read_activity
-from octavo.ops.dead_letters import AfterDiscard
-from octavo.records.activity import Activity
-from octavo.records.jobs import ChangeCount, ImportState, JobView, OperationsHealth
+from octavo.ops.activity import AfterDiscard, read_activity
+from octavo.ops.activity import discard as discard_jobs
+from octavo.records.jobs import Activity, ChangeCount, ImportState, JobView, OperationsHealth
 from octavo.web.context.callers import ReadCaller, WriteCaller, administer
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
@@ -85,7 +83,7 @@ async def discard_many(services: ServicesOf, wanted: DiscardManyRequest) -> Chan
     If one of the jobs is not a dead letter, none is discarded.
     """
     async with services.database.transaction() as connection:
-        return ChangeCount(await dead_letter_jobs.discard(connection, wanted.ids, wanted.then))
+        return ChangeCount(await discard_jobs(connection, wanted.ids, wanted.then))
 
 
 @router.post("/dead-letters/{job}/requeue", responses=problems(400, 404, 409))
@@ -102,7 +100,7 @@ async def requeue(
 async def discard(services: ServicesOf, job: UUID, wanted: DiscardRequest | None = None) -> JobView:
     """Discard one dead letter (a job that failed for good)."""
     async with services.database.transaction() as connection:
-        await dead_letter_jobs.discard(connection, [job], wanted.then if wanted else "nothing")
+        await discard_jobs(connection, [job], wanted.then if wanted else "nothing")
         return await show_job(connection, None, job)
 
 

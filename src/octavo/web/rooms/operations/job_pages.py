@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from octavo.core.pagination import Page, make_cursor, read_cursor
+from octavo.core.http import Page, make_cursor, read_cursor
 from octavo.core.texts import gettext as _
 from octavo.core.texts import mark
 from octavo.core.types import JobStatus
@@ -27,7 +27,7 @@ from octavo.web.rooms.operations.pages import (
     find_titles,
 )
 from octavo.web.shell.forms import Question, ask
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/operations/jobs")
 QUERIES = load_queries("operations")

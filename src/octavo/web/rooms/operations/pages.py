@@ -10,29 +10,26 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
-from octavo.ai.budgets import Budgets
-from octavo.ai.circuits import Circuit, list_circuits, try_now
+from octavo.ai.calls import Circuit, list_circuits, try_now
+from octavo.ai.ledger import Budgets
 from octavo.core.errors import BadInput, NotFound, Unauthenticated
 from octavo.core.formatting import count_of, format_number, format_span
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
 from octavo.core.types import JobStatus
 from octavo.database import Connection, Row, fetch_rows, load_queries
+from octavo.jobs.kinds import ScheduleState, list_schedules, run_now
 from octavo.jobs.queue import requeue_dead_letters
-from octavo.jobs.schedules import ScheduleState, list_schedules, run_now
 from octavo.jobs.views import WorkerView, dead_letters, list_workers
-from octavo.ops.activity import read_spending, read_stage_times
-from octavo.ops.dead_letters import AfterDiscard, discard
+from octavo.ops.activity import AfterDiscard, discard, read_spending, read_stage_times
 from octavo.ops.health import Check
 from octavo.owners import Caller
-from octavo.records.activity import Spending, StageTime
-from octavo.records.jobs import JobView, stage_words
+from octavo.records.jobs import JobView, Spending, StageTime, stage_words
 from octavo.web.context.callers import OptionalCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.shell.document_status import Tone
 from octavo.web.shell.forms import Question, ask
-from octavo.web.shell.frame import Frame, load_frame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, back_to, load_frame, render
 
 router = APIRouter(include_in_schema=False, prefix="/operations")
 QUERIES = load_queries("operations")

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from octavo.connect.comparisons import KIND as COMPARISON
+from octavo.connect.connections import KIND as COMPARISON
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries

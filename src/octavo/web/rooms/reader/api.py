@@ -12,12 +12,12 @@ from fastapi import APIRouter, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.extract.extracted import Box
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.library import highlights
 from octavo.library.documents import show_document
-from octavo.library.pictures import find_boxes, list_figures, list_pages, list_regions
+from octavo.library.files import find_boxes, list_figures, list_pages, list_regions
 from octavo.records.documents import (
     FigureView,
     Highlight,

@@ -21,8 +21,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.reader.pages import Position, language_tag, open_document
 from octavo.web.rooms.reader.text import ChunkPosition, OpenText, find_place, format_moment, moment_address
 from octavo.web.shell.forms import read_number
-from octavo.web.shell.frame import LibraryFrame
-from octavo.web.shell.templates import render
+from octavo.web.shell.frame import LibraryFrame, render
 
 router = APIRouter(include_in_schema=False)
 Short = Annotated[str, Field(max_length=100)]

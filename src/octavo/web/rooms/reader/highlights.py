@@ -27,8 +27,7 @@ from octavo.records.documents import Highlight, HighlightColour
 from octavo.web.context.callers import EditCaller, ReadCaller
 from octavo.web.context.services import ServicesOf
 from octavo.web.shell.forms import Back, done, read_id
-from octavo.web.shell.frame import Frame, FrameFor
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import Frame, FrameFor, back_to, render
 
 router = APIRouter(include_in_schema=False)
 HighlightsFrame = Annotated[Frame, Depends(FrameFor("highlights"))]

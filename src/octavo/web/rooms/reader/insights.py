@@ -13,7 +13,7 @@ from octavo.core.texts import gettext as _
 from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
 from octavo.facts.confidence import REVIEW
-from octavo.library.pictures import is_pictured
+from octavo.library.files import is_pictured
 from octavo.records.documents import Document, FactView
 from octavo.search.related import RelatedDocument, SimilarTag, close_tags, related_documents
 from octavo.web.shell.document_rows import kind_label

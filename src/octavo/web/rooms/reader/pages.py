@@ -11,13 +11,14 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Query, Request, Response
 
 from octavo.ai.estimates import estimate_document
-from octavo.connect.comparisons import coverage_of, show_comparison
 from octavo.connect.connections import (
     ConnectionFilter,
     count_by_chunk,
     count_connections,
+    coverage_of,
     list_connections,
     read_weights,
+    show_comparison,
 )
 from octavo.core.errors import BadInput
 from octavo.core.texts import gettext as _
@@ -27,8 +28,8 @@ from octavo.jobs.views import find_jobs, list_jobs
 from octavo.library.changes import Edit, edit_documents
 from octavo.library.documents import find_documents, list_parts, show_document
 from octavo.library.facts import list_facts
+from octavo.library.files import is_pictured
 from octavo.library.highlights import read_position
-from octavo.library.pictures import is_pictured
 from octavo.library.versions import list_versions
 from octavo.records.documents import Document
 from octavo.records.search import ComparisonStatus, Coverage, Engine, Status
@@ -61,8 +62,7 @@ from octavo.web.rooms.reader.text import (
 from octavo.web.shell.document_rows import Row, make_row
 from octavo.web.shell.document_status import describe
 from octavo.web.shell.forms import local_path, read_id, read_number
-from octavo.web.shell.frame import LibraryFrame
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import LibraryFrame, back_to, render
 
 router = APIRouter(include_in_schema=False, prefix="/documents/{document}")
 SIZE_COOKIE, PANEL_COOKIE, OUTLINE_COOKIE = "octavo_text_size", "octavo_panel", "octavo_outline"

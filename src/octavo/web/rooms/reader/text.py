@@ -17,7 +17,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.language.markdown_segments import blank_markup
 from octavo.language.text_positions import find_words
 from octavo.library.documents import moment_url
-from octavo.library.pictures import ShownFigure, known_figures
+from octavo.library.files import ShownFigure, known_figures
 from octavo.records.documents import Document, Span, TextMatch, TextMatches
 from octavo.storage import ObjectMissing
 from octavo.web.context.services import Services

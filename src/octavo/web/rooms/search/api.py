@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from octavo.core.pagination import Page
+from octavo.core.http import Page
 from octavo.describe.embedding import EmbeddingProgress, embedding_model, embedding_progress, reembed
 from octavo.library.documents import show_document
 from octavo.records.search import RelatedDocument

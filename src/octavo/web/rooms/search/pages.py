@@ -16,8 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, Field
 
 from octavo.core.errors import NotFound, OctavoError
-from octavo.core.languages import primary_language
-from octavo.core.texts import Texts, mark
+from octavo.core.texts import Texts, mark, primary_language
 from octavo.core.texts import gettext as _
 from octavo.core.types import first_day
 from octavo.database import Connection, fetch_rows, load_queries
@@ -30,8 +29,7 @@ from octavo.records.search import Why
 from octavo.search import Filters, Mode, SearchHit, SearchPage, find_page
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.shell.document_rows import KINDS
-from octavo.web.shell.frame import Frame, FrameFor
-from octavo.web.shell.templates import render
+from octavo.web.shell.frame import Frame, FrameFor, render
 
 router = APIRouter(include_in_schema=False)
 SearchFrame = Annotated[Frame, Depends(FrameFor("search"))]

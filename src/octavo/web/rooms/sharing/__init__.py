@@ -1,5 +1,5 @@
 """Sharing a document or a collection by a link: the API, the settings page, and the pages that a link opens."""
 
-from octavo.web.rooms.sharing import api, pages, shared_pages
+from octavo.web.rooms.sharing import links, shared_pages
 
-ROUTERS = (api.router, pages.router, shared_pages.router)
+ROUTERS = (links.router, links.pages_router, shared_pages.router)

@@ -18,8 +18,7 @@ from fastapi.responses import Response, StreamingResponse
 from octavo.core.errors import NotFound, OctavoError
 from octavo.database import Connection, see_everything
 from octavo.library.errors import NeverReady, NotReady
-from octavo.library.files import find_file
-from octavo.library.pictures import is_pictured, known_figures
+from octavo.library.files import find_file, is_pictured, known_figures
 from octavo.library.shares import OpenShare, open_share, shared_document, shared_documents
 from octavo.owners import Caller
 from octavo.records.documents import Document
@@ -29,7 +28,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import Cursor
 from octavo.web.markdown.render import Block, render_plain, render_window
 from octavo.web.markdown.windows import make_plan
-from octavo.web.shell.templates import back_to, render
+from octavo.web.shell.frame import back_to, render
 
 
 async def _show_to_everybody(caller: OptionalCaller) -> None:

@@ -15,14 +15,13 @@ from pydantic import BaseModel
 from starlette.types import Message, Receive, Scope, Send
 
 from octavo import __version__
-from octavo.ai.budgets import Budgets
+from octavo.ai.ledger import Budgets
 from octavo.client import Client
 from octavo.client.transport import RetryPolicy
 from octavo.core.errors import NotFound, Unauthenticated
 from octavo.core.types import Extraction
 from octavo.database import read_clock
-from octavo.jobs.events import BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
-from octavo.jobs.views import MOST_LIMIT
+from octavo.jobs.views import MOST_LIMIT, BadCursor, Cursor, is_known, latest_cursor, parse_cursor, read_owner_events
 from octavo.ops.metrics import COUNTS, MEDIA_TYPE, read_metrics, render_metrics
 from octavo.records.account import Limits, Published
 from octavo.records.jobs import LiveEvent
@@ -32,8 +31,7 @@ from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment
 from octavo.web.http.parameters import Limit, problems
 from octavo.web.http.security import bearer_key, may_monitor
-from octavo.web.live.hub import TooFarBehind
-from octavo.web.live.stream import EventStream, Follower, first_of, public_form, wait_for_leaving
+from octavo.web.live import EventStream, Follower, TooFarBehind, first_of, public_form, wait_for_leaving
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from octavo.core.errors import OctavoError
 from octavo.web.http.openapi import METHODS, REF
-from octavo.web.shell.templates import common_values, templates
+from octavo.web.shell.frame import common_values, templates
 
 router = APIRouter(include_in_schema=False)
 DEEPEST = 6

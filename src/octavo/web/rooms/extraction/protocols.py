@@ -1,33 +1,123 @@
 """The protocol of docling-serve: `POST /v1/convert/file` and `POST /v1/convert/source` return the text of a file.
 
 Octavo returns Markdown and plain text of one file in the response. Options that choose docling's models have no effect.
+
+Reads the text of a file for a program. Nothing is stored, and no model is called.
+
+The file is read in the sandbox, with the same limits as in a worker. The work stops if the program disconnects.
+
+The protocol of Open WebUI's external document loader: `PUT /process` with a file returns its text.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
-from pathlib import PurePosixPath
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from octavo.core.errors import BadInput
-from octavo.extract.extracted import Extracted, Quality
+from octavo.core.errors import BadInput, Empty, StorageFailed, TooLarge
+from octavo.core.formatting import format_bytes
+from octavo.extract.extracted import Extracted, Page, Quality
 from octavo.fetch import FetchLimits
 from octavo.intake.links import check_status
+from octavo.intake.upload_rows import clean_filename, intake_limits
 from octavo.ops.instance import fetch_client_of
+from octavo.owners import Caller
 from octavo.web.context.callers import KeyCaller
-from octavo.web.context.intake import read_body
+from octavo.web.context.intake import early_limited, read_body
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.limits import ConcurrencyLimit, TooFast
 from octavo.web.http.multipart import FormReader
+from octavo.web.http.parameters import read_name
 from octavo.web.http.problems import describe_validation_errors
-from octavo.web.rooms.extraction.stateless import page_markdown, read_text, take_slot, without_pictures
+from octavo.web.live import while_connected
+
+# In each web process: how many files are read in parallel, how many are read or wait, and when to retry.
+PARALLEL, MOST_WAITING, BUSY_SECONDS = 4, 40, 5.0
+# How many files of one account are received or read at the same time, in all web processes together.
+MOST_PER_OWNER = 8
+
+
+def take_slot(services: Services, caller: Caller) -> AbstractAsyncContextManager[None]:
+    """Count a request of this account while its file is received and read. Raises `TooFast` if there are too many."""
+    return services.limits.slots.hold(f"extractions {caller.owner_id}", MOST_PER_OWNER, TooFast(BUSY_SECONDS))
+
+
+async def read_text(
+    request: Request, services: Services, caller: Caller, filename: str, body: AsyncIterable[bytes]
+) -> Extracted:
+    """Receive a file of limited size and return its text. Raises the errors of `FileReader.read`.
+
+    The caller must hold a slot (see `take_slot`).
+    """
+    limits = intake_limits(services.settings, anonymous=caller.is_anonymous)
+    with tempfile.TemporaryDirectory(prefix="octavo-") as folder:
+        path = Path(folder, "file")
+        await _save(path, early_limited(request, limits, body), limits.upload_bytes)
+        return await while_connected(request, _read(services, path, clean_filename(filename)))
+
+
+async def _save(path: Path, body: AsyncIterable[bytes], most: int) -> None:
+    size = 0
+    try:
+        with path.open("wb") as file:
+            async for part in body:
+                size += len(part)
+                if size > most:
+                    raise TooLarge(f"The limit is {format_bytes(most)}.")
+                await asyncio.to_thread(file.write, part)
+    except OSError as error:
+        raise StorageFailed(error.strerror) from None
+
+
+async def _read(services: Services, path: Path, filename: str) -> Extracted:
+    async with services.shared(_make_limit).take():
+        return await services.reader.read(path, filename=filename)
+
+
+def _make_limit(services: Services) -> ConcurrencyLimit:
+    del services
+    return ConcurrencyLimit(PARALLEL, MOST_WAITING, BUSY_SECONDS)
+
+
+# Text ---------------------------------------------------------------------------------------------------------------
+
+
+def page_markdown(extracted: Extracted, pages: list[Page]) -> list[str]:
+    """Return the Markdown of each of these pages.
+
+    Pictures are not returned; each is replaced with its description or, if it has none, with a comment.
+    """
+    return [without_pictures(extracted, page.start, page.end).strip() for page in pages]
+
+
+def without_pictures(extracted: Extracted, start: int = 0, end: int | None = None) -> str:
+    """Return a part of the Markdown. Each picture is replaced with its description or a comment."""
+    end = len(extracted.markdown) if end is None else end
+    parts, place = list[str](), start
+    for figure in sorted(extracted.figures, key=lambda one: one.start):
+        address = f"](figures/{figure.number}.png)"
+        after = extracted.markdown.find(address, figure.start, end)
+        if figure.start < place or after < 0:
+            continue
+        parts += [extracted.markdown[place : figure.start], figure.alternative or PICTURE]
+        place = after + len(address)
+    return "".join([*parts, extracted.markdown[place:end]])
+
+
+# The placeholder that docling writes.
+PICTURE = "<!-- image -->"
+
 
 # Not in the API reference: the protocol belongs to another project.
 router = APIRouter(prefix="/v1/convert", include_in_schema=False)
@@ -201,3 +291,40 @@ def describe_lacks(extracted: Extracted) -> Sequence[str]:
         missing = len(extracted.pages) - extracted.pages_with_text
         return [f"{missing} of {len(extracted.pages)} pages have no text." if missing else "Text is missing.", *doubts]
     return []
+
+
+# Not in the API reference: the protocol belongs to another project.
+open_webui_router = APIRouter(include_in_schema=False)
+
+
+@open_webui_router.put("/process")
+async def process(
+    request: Request, services: ServicesOf, caller: KeyCaller, x_filename: Annotated[str, Header()] = ""
+) -> list[dict[str, Any]]:
+    """Return the text of a file: one entry for each page that has text, or one entry if the file has no pages."""
+    filename = clean_filename(read_name(x_filename))
+    async with take_slot(services, caller):
+        extracted = await read_text(request, services, caller, filename, request.stream())
+    entries = as_entries(extracted, filename)
+    if not entries:
+        raise Empty("No extractable text.")
+    return entries
+
+
+def as_entries(extracted: Extracted, filename: str) -> list[dict[str, Any]]:
+    """Return the text in the format of Open WebUI, in which page numbers start at 0."""
+    about = {"source": filename} | describe_for_open_webui(extracted)
+    texts = page_markdown(extracted, list(extracted.pages))
+    entries = [
+        {"page_content": text, "metadata": about | {"page": page.number - 1, "page_label": page.label}}
+        for page, text in zip(extracted.pages, texts, strict=True)
+    ] or [{"page_content": without_pictures(extracted).strip(), "metadata": about}]
+    return [one for one in entries if one["page_content"]]
+
+
+def describe_for_open_webui(extracted: Extracted) -> dict[str, str | int]:
+    """Return the metadata of a file without nested values, because Open WebUI stores it next to vectors."""
+    found = extracted.metadata
+    named = {"title": found.title, "author": found.author, "date": found.date, "language": found.language}
+    pages = {"total_pages": len(extracted.pages)} if extracted.pages else {}
+    return {name: value for name, value in named.items() if value} | pages

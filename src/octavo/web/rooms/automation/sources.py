@@ -1,0 +1,361 @@
+"""The API for sources of documents.
+
+The settings pages for sources of documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from octavo.core.errors import BadInput
+from octavo.core.extensions import ExtensionKind, extension_names
+from octavo.core.http import Page
+from octavo.core.texts import Texts, mark
+from octavo.core.texts import gettext as _
+from octavo.intake.sources import definitions as sources
+from octavo.intake.sources.places import SourcePlan
+from octavo.records.automation import (
+    AfterAdding,
+    FailedFile,
+    SourceAccess,
+    SourceKind,
+    SourceView,
+    Subfolders,
+    WhenChanged,
+)
+from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
+from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.parameters import WHOLE, problems
+from octavo.web.shell.forms import Question, ask, read_form
+from octavo.web.shell.frame import Frame, back_to
+from octavo.web.shell.settings import SettingsFrame, show
+
+router = APIRouter(prefix="/api/v1")
+PLAIN = r"^[^\x00-\x1f\x7f]*$"
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
+Secret = Annotated[str, Field(min_length=1, max_length=4000, pattern=PLAIN)]
+Address = Annotated[str, Field(min_length=1, max_length=2000, pattern=PLAIN)]
+Seconds = Annotated[int, Field(ge=sources.LEAST_SECONDS, le=sources.MOST_SECONDS), WHOLE]
+
+
+class OptionsRequest(BaseModel):
+    """The files that a source adds, and how it handles added files. Some options apply only to some kinds of
+    sources.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    subfolders: Subfolders = "plain"
+    after: AfterAdding = "keep"
+    changed: WhenChanged = "version"
+    move_to: Label | None = None
+    sender: Label | None = None
+    subject: Label | None = None
+    attachments: StrictBool = False
+
+    def given(self) -> dict[str, Any]:
+        return self.model_dump(include=self.model_fields_set)
+
+
+class SourceRequest(BaseModel):
+    """A source to add.
+
+    `path` is a folder on the server, or a URL: `imaps://host/mailbox`, `s3://bucket/prefix`, or `https://…` for WebDAV
+    and feeds. For S3, the user is the access key and the password is the secret key. With `token_url` and `client_id`,
+    the password is an OAuth refresh token.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: SourceKind
+    path: Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x1f\x7f]+$")]
+    name: Label | None = None
+    options: OptionsRequest = OptionsRequest()
+    every_seconds: Seconds | None = None
+    user: Label | None = None
+    password: Secret | None = None
+    token_url: Address | None = None
+    client_id: Label | None = None
+    client_secret: Secret | None = None
+    endpoint: Address | None = None
+    region: Label | None = None
+
+    def as_plan(self) -> SourcePlan:
+        access = SourceAccess(self.user, self.token_url, self.client_id, self.endpoint, self.region)
+        options = self.options.given()
+        more = (self.password, self.client_secret, self.every_seconds)
+        return SourcePlan(self.kind, self.path, self.name, options, access, *more)
+
+
+class SourceEdit(BaseModel):
+    """Changes to a source. Fields that are not sent stay unchanged."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Label | None = None
+    options: OptionsRequest | None = None
+    every_seconds: Seconds | None = None
+    paused: StrictBool | None = None
+    password: Secret | None = None
+    client_secret: Secret | None = None
+
+
+@router.get("/sources", tags=["sources"], responses=problems(401))
+async def list_sources(services: ServicesOf, caller: ReadCaller) -> Page[SourceView]:
+    """List your sources of documents, oldest first."""
+    async with services.database.connection() as connection:
+        return Page(await sources.list_sources(connection, caller.owner_id), None)
+
+
+@router.post("/sources", tags=["sources"], status_code=201, responses=problems(400, 401, 403, 409, 422))
+async def add_source(
+    services: ServicesOf, caller: AdminCaller, wanted: SourceRequest, idempotency: IdempotencyOf
+) -> SourceView:
+    """Add a source of documents: a folder, a mailbox, S3, WebDAV or a feed.
+
+    Requires an administrator, because a source reads files and servers that others cannot read.
+    """
+    async with services.database.transaction() as connection:
+        added = await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
+        return await idempotency.keep(connection, added)
+
+
+@router.get("/sources/{source}", tags=["sources"], responses=problems(401, 404, 422))
+async def show_source(services: ServicesOf, caller: ReadCaller, source: UUID) -> SourceView:
+    """Return one source."""
+    async with services.database.connection() as connection:
+        return await sources.show_source(connection, caller.owner_id, source)
+
+
+@router.patch("/sources/{source}", tags=["sources"], responses=problems(400, 401, 403, 404, 409, 422))
+async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, wanted: SourceEdit) -> SourceView:
+    """Change the name, the options, the interval or the password of a source, or pause it. Requires an administrator.
+
+    The address and the user cannot be changed, so that a password is never sent to another server.
+    """
+    async with services.database.transaction() as connection:
+        if wanted.paused is not None:
+            await sources.pause_source(connection, caller.owner_id, source, paused=wanted.paused)
+        return await sources.edit_source(
+            connection,
+            services.settings,
+            caller.owner_id,
+            source,
+            name=wanted.name,
+            options=wanted.options.given() if wanted.options else None,
+            every_seconds=wanted.every_seconds,
+            password=wanted.password,
+            client_secret=wanted.client_secret,
+        )
+
+
+@router.delete("/sources/{source}", tags=["sources"], status_code=204, responses=problems(401, 403, 404, 422))
+async def delete_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> None:
+    """Stop watching a source. Its documents and its files stay. Requires an administrator."""
+    async with services.database.transaction() as connection:
+        await sources.delete_source(connection, caller.owner_id, source)
+
+
+@router.get("/sources/{source}/failed", tags=["sources"], responses=problems(401, 404, 422))
+async def list_failed_files(services: ServicesOf, caller: ReadCaller, source: UUID) -> Page[FailedFile]:
+    """List the files of a source that could not be added, newest first, and the reasons."""
+    async with services.database.connection() as connection:
+        return Page(await sources.list_failed(connection, caller.owner_id, source), None)
+
+
+@router.post("/sources/{source}/run", tags=["sources"], responses=problems(401, 403, 404, 422))
+async def run_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
+    """Check a source for new files now. Files that could not be added are retried."""
+    async with services.database.transaction() as connection:
+        return await sources.run_source(connection, caller.owner_id, source)
+
+
+@router.post("/sources/{source}/pause", tags=["sources"], responses=problems(401, 403, 404, 422))
+async def pause_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
+    """Pause a source. Files that arrive meanwhile are added when it is resumed."""
+    async with services.database.transaction() as connection:
+        return await sources.pause_source(connection, caller.owner_id, source, paused=True)
+
+
+@router.post("/sources/{source}/resume", tags=["sources"], responses=problems(401, 403, 404, 422))
+async def resume_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
+    """Resume a paused source."""
+    async with services.database.transaction() as connection:
+        return await sources.pause_source(connection, caller.owner_id, source, paused=False)
+
+
+pages_router = APIRouter(include_in_schema=False, prefix="/settings")
+WRONG = 422
+SUBFOLDERS = Texts(
+    {
+        "plain": "Add their files",
+        "collections": "Become collections",
+        "tags": "Become tags",
+        "ignore": "Are ignored",
+    }
+)
+CHANGED = Texts({"version": "Become a new version", "new": "Become a new document"})
+AFTER_FILE = Texts({"keep": "Stay where they are", "move": "Are moved to the sub-folder “added”"})
+AFTER_MAIL = Texts({"keep": "Stay as they are", "seen": "Are marked as seen", "move": "Are moved to another mailbox"})
+
+
+@dataclass(frozen=True, slots=True)
+class KindWords:
+    """The texts for one kind of source: its name, its description, and the label and hint for its address."""
+
+    name: str
+    about: str
+    label: str
+    hint: str
+    verb: str
+
+
+KINDS: dict[SourceKind, KindWords] = {
+    "folder": KindWords(
+        mark("Folder"),
+        mark("Each file that is put into a folder on the server becomes a document."),
+        mark("Folder on the server"),
+        mark("The absolute path, such as /srv/scans."),
+        mark("Watch folder"),
+    ),
+    "imap": KindWords(
+        mark("Mailbox"),
+        mark("Each email becomes a document, and each attachment a document below it."),
+        mark("Mailbox"),
+        mark("The server and the mailbox, such as imaps://mail.example.org/INBOX."),
+        mark("Watch mailbox"),
+    ),
+    "s3": KindWords(
+        "S3",
+        mark("Each object under a prefix of a bucket becomes a document."),
+        mark("Bucket and prefix"),
+        "Such as s3://bucket/scans.",
+        mark("Watch bucket"),
+    ),
+    "webdav": KindWords(
+        "WebDAV",
+        mark("Each file in a folder on a WebDAV server, such as Nextcloud, becomes a document."),
+        mark("Address of the folder"),
+        mark("Such as https://cloud.example.org/remote.php/dav/files/ann/Scans."),
+        mark("Watch folder"),
+    ),
+    "rss": KindWords(
+        mark("Feed"),
+        mark("The page of each new entry of an RSS or Atom feed becomes a document."),
+        mark("Address of the feed"),
+        mark("Such as https://example.org/feed.xml."),
+        mark("Watch feed"),
+    ),
+    "lmtp": KindWords(
+        mark("Mail address"),
+        mark("Each email that your mail server delivers to Octavo becomes a document, with its attachments below it."),
+        mark("Name before the @"),
+        mark("Such as scans. Your mail server must deliver it by LMTP to octavo lmtp."),
+        mark("Add address"),
+    ),
+    "extension": KindWords(
+        mark("Extension"),
+        mark("An extension lists and reads the files. Each file becomes a document."),
+        mark("Address"),
+        mark("It begins with the name of an installed extension, such as notes://server/folder."),
+        mark("Watch source"),
+    ),
+}
+_OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
+_VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")
+_SECRETS = frozenset({"password", "client_secret"})
+SOURCE_WRONG = Texts({"path": "Enter the address of the source.", "kind": "Choose a kind."})
+
+
+@pages_router.get("/sources")
+async def sources_page(
+    request: Request, services: ServicesOf, frame: SettingsFrame, said: str = "", kind: str = "folder"
+) -> Response:
+    return await _show_sources(request, services, frame, said=said, kind=kind if kind in KINDS else "folder")
+
+
+async def _show_sources(
+    request: Request,
+    services: Services,
+    frame: Frame,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> Response:
+    owner = frame.caller.owner_id
+    async with services.database.connection() as connection:
+        found = await sources.list_sources(connection, owner)
+        failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
+    choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
+    offered = [kind for kind in KINDS if kind != "extension" or extension_names(ExtensionKind.SOURCE)]
+    known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
+    return show(request, "sources", frame, status, **known, **choices, **values)
+
+
+@pages_router.post("/sources")
+async def save_source(request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame) -> Response:
+    """Add a source from a form, in which empty fields are left out."""
+    form = await request.form()
+    chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
+    wanted, wrong = read_form(SourceRequest, read_source(chosen), SOURCE_WRONG)
+    if wanted is not None:
+        try:
+            async with services.database.transaction() as connection:
+                await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
+        except BadInput as error:
+            wrong = {"path": error.line}
+        else:
+            return back_to("/settings/sources?said=source")
+    kind = chosen.get("kind", "folder")
+    shown = {name: value for name, value in chosen.items() if name not in _SECRETS}
+    more = {"wrong": wrong, "chosen": shown, "kind": kind if kind in KINDS else "folder"}
+    return await _show_sources(request, services, frame, WRONG, **more)
+
+
+def read_source(chosen: dict[str, str]) -> dict[str, Any]:
+    """Convert the fields of the form to the format of the API."""
+    options: dict[str, Any] = {name: chosen[name] for name in _OPTIONS if name in chosen}
+    options |= {"attachments": True} if "attachments" in chosen else {}
+    given = {"kind": chosen.get("kind", "folder"), "path": chosen.get("path", ""), "options": options}
+    return given | {name: chosen[name] for name in _VALUES if name in chosen}
+
+
+@pages_router.post("/sources/{source}/delete")
+async def drop_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> Response:
+    async with services.database.transaction() as connection:
+        await sources.delete_source(connection, caller.owner_id, source)
+    return back_to("/settings/sources?said=source_delete")
+
+
+@pages_router.post("/sources/{source}/{action}")
+async def act_on_source(
+    services: ServicesOf, caller: WriteCaller, source: UUID, action: Literal["run", "pause", "resume"]
+) -> Response:
+    """Run, pause or resume a source."""
+    async with services.database.transaction() as connection:
+        if action == "run":
+            await sources.run_source(connection, caller.owner_id, source)
+        else:
+            await sources.pause_source(connection, caller.owner_id, source, paused=action == "pause")
+    return back_to(f"/settings/sources?said=source_{action}")
+
+
+@pages_router.get("/sources/{source}/delete")
+async def ask_to_delete_source(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await sources.show_source(connection, caller.owner_id, source)
+    question = Question(
+        title=_("Stop watching “%(name)s”?", name=found.name),
+        text=_("No more documents are added from this source. Its documents and files are kept."),
+        action=f"/settings/sources/{source}/delete",
+        verb=_("Stop watching"),
+        keep="/settings/sources",
+    )
+    return ask(request, question, frame)
