@@ -42,7 +42,6 @@ def known_processors() -> Processors:
         docx,
         eml,
         epub,
-        text,
         latex,
         markup,
         odt,
@@ -50,7 +49,6 @@ def known_processors() -> Processors:
         pptx,
         related_office,
         rtf,
-        text,
         text,
         web,
         xlsx,
@@ -68,6 +66,8 @@ def known_processors() -> Processors:
         text.MARKDOWN,
         text.PASTE,
         text.CAPTIONS,
+        text.EXTENSION,
+        text.TRANSCRIPT,
         xml_documents.PROCESSOR,
     ):
         processors.add(processor)

@@ -138,7 +138,7 @@ def _snippets(cues: Iterable[_Cue]) -> Iterator[Snippet]:
         yield Snippet(f"{named}: {words}" if is_new else words, cue.start, max(0.0, cue.end - cue.start), is_new)
 
 
-TRANSCRIPT_PROCESSOR = Processor((SourceType.YOUTUBE,), extract_transcript)
+TRANSCRIPT = Processor((SourceType.YOUTUBE,), extract_transcript)
 CAPTIONS = Processor((SourceType.VTT, SourceType.SRT), extract_captions)
 
 
@@ -288,4 +288,4 @@ def extract_by_extension(path: Path, hints: Hints) -> Extracted:
     return replace(from_markdown(markdown), source_type=SourceType.EXTENSION)
 
 
-EXTENSION_PROCESSOR = Processor((SourceType.EXTENSION,), extract_by_extension)
+EXTENSION = Processor((SourceType.EXTENSION,), extract_by_extension)

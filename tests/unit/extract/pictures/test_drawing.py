@@ -10,7 +10,7 @@ from PIL import Image
 
 from octavo.core.errors import Encrypted, PageMissing
 from octavo.extract.extracted import Box, SourceType
-from octavo.extract.pictures.page_images import draw_page, mark_boxes, to_png
+from octavo.extract.pictures.drawing import draw_page, mark_boxes, to_png
 from tests.support.pdf import Pdf, Words
 
 EXIF_ORIENTATION, TURNED_RIGHT = 0x0112, 6
