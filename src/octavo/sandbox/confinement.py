@@ -82,7 +82,7 @@ class Confinement:
     @classmethod
     def prepare(cls, readable: Sequence[Path]) -> Confinement:
         """Open the folders that child processes can read, and build the system call filter."""
-        landlock_abi = kernel.abi()
+        landlock_abi = kernel.landlock_abi()
         return cls(
             landlock_abi=landlock_abi,
             readable=_open_all(_readable_paths(readable)) if landlock_abi else (),

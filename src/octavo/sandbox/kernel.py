@@ -173,7 +173,7 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def abi() -> int:
+def landlock_abi() -> int:
     """Return the kernel's Landlock version, or 0 if Landlock is missing or disabled."""
     if not IS_LINUX:
         return 0
@@ -183,7 +183,7 @@ def abi() -> int:
         return 0
 
 
-def describe(version: int) -> str:
+def describe_landlock(version: int) -> str:
     """Describe what this version of Landlock protects, for the report about the sandbox layers."""
     covered = ["files"]
     if version >= _ABI_TCP:

@@ -57,7 +57,7 @@ _COVERS: dict[str, Callable[[], str]] = {
     "capabilities": lambda: "all dropped",
     "no_new_privs": lambda: "privileges cannot be gained",
     "mounts": lambda: "no paths but Python, libraries, fonts and the input",
-    "landlock": lambda: kernel.describe(kernel.abi()),
+    "landlock": lambda: kernel.describe_landlock(kernel.landlock_abi()),
     "seccomp": lambda: "no sockets, new processes, other programs, signals or opening files for writing",
 }
 

@@ -154,7 +154,7 @@ class Sandbox:
             await self._link.aclose()
             _log.warning("sandbox.warm_parent_died", last_log_line=self._link.last_log_line)
             self._link = None
-        if not kernel.abi():  # without Landlock, children could read /proc
+        if not kernel.landlock_abi():  # without Landlock, children could read /proc
             kernel.hide_from_others()
         self._link = await ParentLink.start(self._preload, self._later, self._readable, self._niceness)
         return self._link

@@ -1,4 +1,4 @@
-"""Settings pages for account_links, sessions and the second factor.
+"""Settings pages for invitations, sessions and the second factor.
 
 Pages for one-time links: invitations and new passwords. Opening a link does not use it up.
 """

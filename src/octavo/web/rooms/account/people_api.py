@@ -1,4 +1,4 @@
-"""The API for account_links, sessions and links that set a new password.
+"""The API for invitations, sessions and links that set a new password.
 
 Invitations and forgotten passwords, for the pages and the API.
 

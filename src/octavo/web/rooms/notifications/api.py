@@ -1,4 +1,4 @@
-"""The API for subscribers, and for recipients of events outside Octavo."""
+"""The API for notifications, and for recipients of events outside Octavo."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def list_notifications(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> NotificationPage:
-    """List your subscribers, newest first. `unread`: only unread ones."""
+    """List your notifications, newest first. `unread`: only unread ones."""
     async with services.database.connection() as connection:
         return await subscribers.list_notifications(
             connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
