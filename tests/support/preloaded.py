@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import faulthandler
 import fcntl
 import gc
 import importlib
@@ -50,6 +51,8 @@ SANDBOX = "octavo.sandbox.parent"
 NO_MODULES = "[]"
 # Names the socket of the process that all test processes share.
 SHARED = "TEST_PRELOADED_SOCKET"
+# At this signal a forked command writes the stacks of its threads to its standard error.
+WRITE_STACKS = signal.SIGRTMIN + 5
 STANDARD_FILES = 3
 MOST_FILES = 16
 # What commands import at their start or with their first document.
@@ -146,6 +149,16 @@ def send(order: Order, files: Sequence[int]) -> Process:
     preloaded().send(order, [told, *files])
     os.close(told)
     return Process(read_number(status), status)
+
+
+def request_stacks(pid: int) -> bool:
+    """Let a forked command write its stacks; returns whether it will. Another program would end at the signal."""
+    with contextlib.suppress(OSError):
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        if int(status["SigCgt"], 16) >> (WRITE_STACKS - 1) & 1:
+            os.kill(pid, WRITE_STACKS)
+            return True
+    return False
 
 
 def run(
@@ -468,6 +481,7 @@ def become_child(kept: Sequence[int]) -> None:
 
 def run_sandbox(arguments: Sequence[str], errors: int) -> int:
     """As `python -m octavo.sandbox.parent` does with these arguments."""
+    faulthandler.unregister(WRITE_STACKS)
     with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
         os.dup2(nowhere.fileno(), 1)
     os.dup2(errors, 2)
@@ -555,6 +569,7 @@ def main() -> None:
         if order.arguments[:1] == [SANDBOX]:
             end(run_sandbox_of_tests(*order.arguments[1:]))
         install_jumps()
+        faulthandler.register(WRITE_STACKS, file=STANDARD_FILES - 1)
         fork_children(of_up=order.arguments[:1] == ["up"])
         end(run_octavo(order.arguments))
 

@@ -48,6 +48,16 @@ def processes_mentioning(text: str) -> list[psutil.Process]:
     return [process for process in found if process.pid != os.getpid()]
 
 
+def describe(process: psutil.Process) -> str:
+    """One line: what it is, its state, and where in the kernel it waits."""
+    with contextlib.suppress(psutil.Error, OSError):
+        wait = Path(f"/proc/{process.pid}/wchan").read_text()
+        command = " ".join(process.cmdline())[:100]
+        threads, parent = process.num_threads(), process.ppid()
+        return f"{process.pid} of {parent}, {process.status()}, {threads} threads, waits in {wait}: {command}"
+    return f"{process.pid} has ended"
+
+
 def octavo_environment(data_dir: Path, **settings: object) -> dict[str, str]:
     """The environment of a command under test: nothing of the shell's own settings, nor of the person's profiles."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("OCTAVO_")}

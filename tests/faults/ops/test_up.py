@@ -17,6 +17,7 @@ import pytest
 
 from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
+from octavo.database.embedded.data_folder import FileLock
 from octavo.ops.processes import RecordFile
 from octavo.ops.work import NICENESS
 from tests.support.engine import engine_on
@@ -260,3 +261,18 @@ def test_four_parallel_supervisors_start_one_instance(instance: Instance) -> Non
             one.terminate()
             one.wait(PATIENCE_SECONDS)
     assert instance.everything() == []
+
+
+def test_a_test_whose_start_hangs_reports_where_each_process_waits(instance: Instance) -> None:
+    """For failures that nobody can repeat: here another process holds a lock that the start needs."""
+    folder = DataFolder(instance.data)
+    folder.prepare()
+    held = FileLock(folder.run / "postgres.start.lock")
+    assert held.try_lock()
+    with instance.log.open("ab") as log:
+        instance.process = start_octavo(["up"], instance.environment, log.fileno())
+    wait_until(lambda: "in lock" in instance.report(), "its stacks show the lock")
+    report = instance.report()
+    assert f"{instance.pid} of " in report
+    assert "threads, waits in " in report
+    held.close()
