@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import Any, TypeAlias
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.support.browser import Place, Program, Stage, Visitor
+from tests.support.browser import Place, Program, Stage, Visitor, Windows
 from tests.support.instance import instance_in
 from tests.support.postgres import open_folder
 from tests.support.processes import PATIENCE_SECONDS
@@ -42,18 +42,18 @@ def stage() -> Iterator[Stage]:
 
 
 @pytest.fixture
-def browser(stage: Stage) -> Iterator[Browser]:
-    with stage.shown() as browser:
-        yield browser
+def windows(stage: Stage) -> Iterator[Windows]:
+    with stage.shown() as windows:
+        yield windows
 
 
 @pytest.fixture
-def open_browser(place: Place, browser: Browser) -> Iterator[OpenBrowser]:
+def open_browser(place: Place, windows: Windows) -> Iterator[OpenBrowser]:
     """A browser with a session of the test's choice, or none; `size`, `scheme`, `scripts` as the test needs them."""
     with ExitStack() as stack:
 
         def open_one(session: str | None = None, **options: Any) -> Visitor:  # noqa: ANN401 - as for a context
-            opened = Visitor(place, browser, session, **options)
+            opened = Visitor(place, windows, session, **options)
             stack.callback(opened.end)
             return opened
 

@@ -71,8 +71,8 @@ def home(place: Place, stage: Stage, request: pytest.FixtureRequest) -> Home:
     """Somebody creates an account, signs in with it and drops so many files."""
     files: int = request.param
     email = f"reed{files}@example.org"
-    with stage.shown() as browser:
-        person = Visitor(place, browser)
+    with stage.shown() as windows:
+        person = Visitor(place, windows)
         page = person.page
         page.goto("/sign-up")
         fill_in(page, email, "Create account")

@@ -20,12 +20,12 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
-    Error,
     Page,
     Playwright,
     Request,
     Response,
     Route,
+    WebError,
     sync_playwright,
 )
 from psycopg.errors import CheckViolation
@@ -56,9 +56,14 @@ TERMINAL = ("completed", "failed")
 OPEN_TRANSACTIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"""
+STATUS_OF = "SELECT status FROM documents WHERE id = %s"
+COMPARISONS = """
+    SELECT count(*) FROM jobs
+    WHERE document_id = %s AND kind = 'detect_connections' AND status IN ('queued', 'processing')"""
 LEFT_BEHIND = """
     SELECT j.id FROM jobs j JOIN owners o ON o.id = j.owner_id JOIN sessions s ON s.owner_id = o.id
     WHERE s.token_hash = %s AND o.kind <> 'local' AND j.status IN ('queued', 'processing', 'paused')"""
+STORED = "local_storage,indexeddb,cache_storage,service_workers"
 DESKTOP, PHONE = (1440, 900), (390, 844)
 AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
@@ -96,13 +101,14 @@ class Stage:
         except BaseException:
             self._playwright.stop()
             raise
+        self._windows = Windows(self.browser)
         asyncio._set_running_loop(None)
 
     @contextmanager
-    def shown(self) -> Generator[Browser]:
+    def shown(self) -> Generator[Windows]:
         asyncio._set_running_loop(self._loop)
         try:
-            yield self.browser
+            yield self._windows
         finally:
             asyncio._set_running_loop(None)
 
@@ -110,6 +116,65 @@ class Stage:
         with self.shown():
             self.browser.close()
             self._playwright.stop()
+
+
+@dataclass(eq=False)  # without slots: playwright leaves notes on whose methods it calls
+class Window:
+    """A page in a profile of its own. `is_changed` if a test did something to it that cannot be undone."""
+
+    key: tuple[object, ...]
+    context: BrowserContext
+    page: Page
+    is_changed: bool = False
+
+    def empty(self, address: str) -> None:
+        """Leave nothing of who used it: no cookie, stored value, permission, route, other page or pointer."""
+        for other in self.context.pages:
+            if other is not self.page:
+                other.close()
+        self.page.unroute_all()
+        self.page.goto("/healthz")  # without scripts; for an empty page, Chromium would start another process
+        self.page.mouse.move(-1, -1)
+        self.context.clear_cookies()
+        self.context.clear_permissions()
+        session: Any = self.context.new_cdp_session(self.page)
+        session.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": STORED})
+        session.detach()
+
+
+class Windows:
+    """Windows of one browser. One that a test has used is emptied and given to the next that needs one like it.
+
+    Opening one takes a third of a second of processor time, and its pages would load every script and style again.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self._free: list[Window] = []
+
+    def take(self, address: str, size: tuple[int, int], scheme: str, **options: Any) -> Window:  # noqa: ANN401
+        key = (address, *sorted(options.items()))
+        window = next((one for one in self._free if one.key == key), None)
+        if window:
+            self._free.remove(window)
+        else:
+            window = self._open(key, address, **options)
+        window.page.set_viewport_size({"width": size[0], "height": size[1]})
+        window.page.emulate_media(color_scheme=cast("Any", scheme))
+        return window
+
+    def _open(self, key: tuple[object, ...], address: str, **options: Any) -> Window:  # noqa: ANN401
+        context = self.browser.new_context(base_url=address, reduced_motion="reduce", **options)
+        context.set_default_timeout(PATIENCE_SECONDS * 1000)
+        context.add_init_script(REPORT_REFUSALS)
+        return Window(key, context, context.new_page())
+
+    def give_back(self, window: Window, address: str) -> None:
+        if window.is_changed or window.page.is_closed():
+            window.context.close()
+            return
+        window.empty(address)
+        self._free.append(window)
 
 
 # The installation --------------------------------------------------------------------------------------------------
@@ -203,10 +268,20 @@ class Watch:
     expected: list[str] = field(default_factory=list[str])
     requests: list[Request] = field(default_factory=list[Request])
 
-    def follow(self, page: Page) -> None:
-        page.on("console", self._hear)
-        page.on("pageerror", self._fail)
-        page.on("request", self._send)
+    context: BrowserContext | None = None
+
+    def begin(self, context: BrowserContext) -> None:
+        """Watch all pages of a profile, also those that are opened later."""
+        self.context = context
+        context.on("console", self._hear)
+        context.on("weberror", self._fail)
+        context.on("request", self._send)
+
+    def end(self) -> None:
+        assert self.context
+        self.context.remove_listener("console", self._hear)
+        self.context.remove_listener("weberror", self._fail)
+        self.context.remove_listener("request", self._send)
 
     def expect(self, *parts: str) -> None:
         """Words of complaints that belong to the test."""
@@ -220,8 +295,8 @@ class Watch:
         if message.type == "error":
             self.wrong.append(f"console: {message.text} {message.location.get('url', '')}")
 
-    def _fail(self, error: Error) -> None:
-        self.wrong.append(f"script: {error.message} {error.stack or ''}")
+    def _fail(self, failure: WebError) -> None:
+        self.wrong.append(f"script: {failure.error.message} {failure.error.stack or ''}")
 
     def _send(self, request: Request) -> None:
         self.requests.append(request)
@@ -260,18 +335,17 @@ class Program:
         return self.ask("GET", "/documents", params={"limit": 200})["items"]
 
     def wait_for(self, document: str, *statuses: str, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
-        """Until it is in one of these states; without any, until it is done, well or badly."""
+        """Until it is in one of these states; without any, until it is done, well or badly.
+
+        The database is asked: a request takes ten times the processor time, and there are many.
+        """
         wanted = statuses or TERMINAL
-        found: dict[str, Any] = {}
-
-        def is_there() -> bool:
-            found.update(self.document(document))
-            return found["status"] in wanted
-
         wait_until(
-            is_there, f"document {document} is {' or '.join(wanted)}; it is {found.get('status')}", seconds=seconds
+            lambda: self.place.database.one(STATUS_OF, document) in wanted,
+            f"document {document} is {' or '.join(wanted)}",
+            seconds=seconds,
         )
-        return found
+        return self.document(document)
 
     def wait_for_all(self, documents: Iterable[str], seconds: float = PATIENCE_SECONDS) -> None:
         for document in documents:
@@ -281,36 +355,36 @@ class Program:
         """Upload, and wait until it is done, also the comparison that follows: pages show its events, too."""
         document = self.upload(filename, content, **fields)
         self.wait_for(document)
-        wait_until(lambda: self.is_compared(document), f"document {document} is compared")
+        running = self.place.database.one
+        wait_until(lambda: not running(COMPARISONS, document), f"document {document} is compared")
         return document
-
-    def is_compared(self, document: str) -> bool:
-        state = self.ask("GET", f"/documents/{document}/connections")["comparison"]["state"]
-        return state not in {"waiting", "running"}
 
 
 class Visitor(Program):
     """A browser with a fresh profile, the API of the same owner, and a watch over both."""
 
-    def __init__(self, place: Place, browser: Browser, session: str | None = None, **options: Any) -> None:  # noqa: ANN401
+    def __init__(self, place: Place, windows: Windows, session: str | None = None, **options: Any) -> None:  # noqa: ANN401
         super().__init__(place, session)
         self.watch = Watch(place.address)
-        size = options.pop("size", DESKTOP)
-        self.context: BrowserContext = browser.new_context(
-            base_url=place.address,
-            viewport={"width": size[0], "height": size[1]},
-            color_scheme=options.pop("scheme", "light"),
-            java_script_enabled=options.pop("scripts", True),
-            reduced_motion="reduce",
-            **options,
-        )
-        self.context.set_default_timeout(PATIENCE_SECONDS * 1000)
-        self.context.add_init_script(REPORT_REFUSALS)
-        self.context.on("page", self.watch.follow)
+        self._windows = windows
+        size, scheme = options.pop("size", DESKTOP), options.pop("scheme", "light")
+        scripts = options.pop("scripts", True)
+        self._window = windows.take(place.address, size, scheme, java_script_enabled=scripts, **options)
+        self.context, self.page = self._window.context, self._window.page
+        self.watch.begin(self.context)
         if session:
             self.context.add_cookies([{"name": SESSION_COOKIE, "value": session, "url": place.address}])
-        self.page: Page = self.context.new_page()
         self._others: list[Visitor] = []
+
+    def run_first(self, script: str) -> None:
+        """Run a script before those of each page. No other test gets this window, because this cannot be undone."""
+        self._window.is_changed = True
+        self.context.add_init_script(script)
+
+    def stop_clock(self) -> None:
+        """Let time pass on pages only when the test says so. No other test gets this window."""
+        self._window.is_changed = True
+        self.page.clock.install()
 
     @property
     def session(self) -> str:
@@ -339,16 +413,15 @@ class Visitor(Program):
 
     def twin(self, **options: Any) -> Visitor:  # noqa: ANN401 - as for a context
         """Another browser of the same owner."""
-        browser = self.context.browser
-        assert browser
-        other = Visitor(self.place, browser, self.session, **options)
+        other = Visitor(self.place, self._windows, self.session, **options)
         self._others.append(other)
         return other
 
     def end(self) -> None:
         for other in self._others:
             other.end()
-        self.context.close()
+        self._windows.give_back(self._window, self.place.address)
+        self.watch.end()
         super().end()
         self.watch.check()
 

@@ -136,14 +136,14 @@ def main(folder: Path) -> None:
         place, stage = Place(instance), Stage()
         owner = Program(place, place.admin())
         read = fill(owner)
-        with place.workers_held(), stage.shown() as browser:
+        with place.workers_held(), stage.shown() as windows:
             for name in ("field-notes-2019.pdf", "Annual report 2024.pdf"):
                 owner.upload(name, typeset(f"# {name}\n\n{(ROOT / 'docs/architecture.md').read_text()}"))
             taken = {
-                "library-light": photograph(browser, place, "/library"),
-                "library-dark": photograph(browser, place, "/library", scheme="dark"),
-                "library-phone": photograph(browser, place, "/library", phone=True),
-                "reader-light": photograph(browser, place, f"/documents/{read}?p=2#p-2"),
+                "library-light": photograph(windows.browser, place, "/library"),
+                "library-dark": photograph(windows.browser, place, "/library", scheme="dark"),
+                "library-phone": photograph(windows.browser, place, "/library", phone=True),
+                "reader-light": photograph(windows.browser, place, f"/documents/{read}?p=2#p-2"),
             }
         owner.end()
         stage.end()

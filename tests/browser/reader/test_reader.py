@@ -122,7 +122,7 @@ def test_scrolling_loads_the_next_pages(shelf: Shelf, open_browser: OpenBrowser,
 
 
 def test_a_busy_browser_that_reports_changes_together_loads_the_next_pages(shelf: Shelf, reader: Visitor) -> None:
-    reader.page.add_init_script(REPORT_TOGETHER)
+    reader.run_first(REPORT_TOGETHER)
     page = reader.open(f"/documents/{shelf.book}?at=0")
     scroll_to_end(page)
     expect(windows(page)).to_have_count(2)

@@ -75,7 +75,7 @@ def test_discarding_asks_on_a_page_without_scripts(
 
 
 def test_numbers_and_letters_come_by_themselves(place: Place, admin: Visitor, letters: list[UUID]) -> None:
-    admin.page.clock.install()
+    admin.stop_clock()
     page = admin.open("/operations")
     number = page.locator("#op-count-dead_letter")
     expect(number).to_have_text("2")
@@ -86,7 +86,7 @@ def test_numbers_and_letters_come_by_themselves(place: Place, admin: Visitor, le
 
 
 def test_selection_and_focus_stay_during_live_updates(place: Place, admin: Visitor, letters: list[UUID]) -> None:
-    admin.page.clock.install()
+    admin.stop_clock()
     page = admin.open("/operations")
     box = page.locator(f'input[value="{letters[0]}"]')
     box.focus()

@@ -79,7 +79,7 @@ def test_an_error_is_resolved_and_the_rest_marked_as_read(member: Visitor) -> No
 def test_jobs_that_end_in_the_background_are_announced_in_this_browser(member: Visitor) -> None:
     """The browser's own notifications are recorded by the page, because no screen shows them here."""
     member.context.grant_permissions(["notifications"])
-    member.context.add_init_script(
+    member.run_first(
         """
         window.told = [];
         window.Notification = class extends EventTarget {
