@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import time
@@ -429,17 +428,20 @@ class Visitor(Program):
 # What holds on every page ------------------------------------------------------------------------------------------
 
 
-def check_axe(page: Page, *, dark_too: bool = False) -> None:
-    """No violation of WCAG A and AA that can be found without a person."""
+def check_axe(page: Page, part: str | None = None, *, dark_too: bool = False) -> None:
+    """No violation of WCAG A and AA that can be found without a person.
+
+    With a `part`, only there: for what opens on a page whose rest has been checked.
+    """
     page.wait_for_load_state()
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)  # by the debugger, which the page's policy does not bind
     with _all_in_sight(page):
-        _run_axe(page, {"type": "tag", "values": AXE_RULES})
+        _run_axe(page, part, {"type": "tag", "values": AXE_RULES})
         if dark_too:  # where only colours differ
             page.emulate_media(color_scheme="dark")
             page.evaluate(COLOURS_ARE_THERE)
-            _run_axe(page, {"type": "rule", "values": COLOUR_RULES})
+            _run_axe(page, part, {"type": "rule", "values": COLOUR_RULES})
             page.emulate_media(color_scheme="light")
             page.evaluate(COLOURS_ARE_THERE)
 
@@ -454,10 +456,10 @@ def _all_in_sight(page: Page) -> Generator[None]:
     page.set_viewport_size(size)
 
 
-def _run_axe(page: Page, rules: dict[str, Any]) -> None:
-    options = json.dumps({"runOnly": rules, "resultTypes": ["violations"]})
+def _run_axe(page: Page, part: str | None, rules: dict[str, Any]) -> None:
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
     found: list[Mapping[str, Any]] = page.evaluate(
-        f"axe.run(document, {options}).then((results) => results.violations)"
+        "([part, options]) => axe.run(part ?? document, options).then((results) => results.violations)", [part, options]
     )
     said = [f"{one['id']}: {one['help']}\n    {node['html']}\n    {node['failureSummary']}"
             for one in found for node in one["nodes"]]  # fmt: skip

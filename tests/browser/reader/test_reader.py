@@ -68,7 +68,7 @@ window.IntersectionObserver = class extends Usual {
 
 
 def book(pages: int) -> str:
-    return "\f".join(f"Chapter {n}\n=========\n\nPage {n}. {PARAGRAPH * 6}" for n in range(1, pages + 1))
+    return "\f".join(f"Chapter {n}\n=========\n\nPage {n}. {PARAGRAPH * 4}" for n in range(1, pages + 1))
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def test_panels_are_drawers_on_narrow_screens(shelf: Shelf, open_browser: OpenBr
     opener.click()
     expect(page.locator("#outline")).to_be_visible()
     expect(page.get_by_label("Close outline")).to_be_focused()
-    check_axe(page)
+    check_axe(page, "#outline")
     page.keyboard.press("Escape")
     expect(page.locator("#outline")).to_be_hidden()
     expect(opener).to_be_focused()
@@ -238,7 +238,7 @@ def test_panels_are_drawers_on_narrow_screens(shelf: Shelf, open_browser: OpenBr
         expect(page.locator("#about")).to_be_hidden()
         page.locator("[data-open=about]").locator("visible=true").last.click()
         expect(page.locator("#about")).to_be_visible()
-        check_axe(page)
+        check_axe(page, "#about")
     if width < 720:
         page.keyboard.press("Escape")
         page.get_by_role("navigation", name="Reader").get_by_role("link", name="Connections").click()
@@ -345,7 +345,8 @@ def test_everybody_can_read(
         page = reader.open(f"/documents/{shelf.text}{path}")
         check_axe(page, dark_too=True)
         assert page.get_by_role("heading", level=1).count() == 1
-    check_axe(reader.open(f"/documents/{shelf.book}?p=2"), dark_too=True)
+    if paths != PAGES[:1]:
+        check_axe(reader.open(f"/documents/{shelf.book}?p=2"), dark_too=True)
 
 
 def test_nothing_is_wider_than_the_window(shelf: Shelf, reader: Visitor) -> None:

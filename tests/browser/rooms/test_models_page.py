@@ -8,15 +8,14 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.browser.rooms.test_prompts import look_at as look_at_in_light
-from tests.support.browser import Place, Visitor, check_axe
+from tests.support.browser import Place, Visitor
 
 SERVER = "http://127.0.0.1:11434/v1"  # nobody listens there
 
 
 def look_at(page: Page, name: str) -> None:
     """In light, on a phone, and in dark."""
-    look_at_in_light(page, name)
-    check_axe(page, dark_too=True)
+    look_at_in_light(page, name, dark_too=True)
     if folder := os.environ.get("SCREENSHOTS"):
         page.emulate_media(color_scheme="dark")
         page.screenshot(path=f"{folder}/{name}-dark.png", full_page=True)

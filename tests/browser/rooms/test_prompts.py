@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import PHONE, Visitor, check_axe, no_sideways_scroll, until
 
 
-def look_at(page: Page, name: str) -> None:
+def look_at(page: Page, name: str, *, dark_too: bool = False) -> None:
     """As everybody sees it, also on a phone."""
-    check_axe(page)
+    check_axe(page, dark_too=dark_too)
     if folder := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
     size = page.viewport_size

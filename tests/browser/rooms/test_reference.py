@@ -55,7 +55,7 @@ def test_everybody_can_read_it(open_browser: OpenBrowser) -> None:
 
 # The kinds of entries and of types are all in these; axe takes half a minute for the 28,000 elements of all groups.
 KEEP_SOME = """() => {
-  const kept = new Set(["group-prompts", "group-uploads"]);
+  const kept = new Set(["group-prompts"]);
   for (const one of document.querySelectorAll("[id^=group-]")) if (!kept.has(one.id)) one.remove();
   [...document.querySelectorAll("[id^=type-]")].slice(10).forEach((one) => one.remove());
 }"""
