@@ -545,10 +545,22 @@ def load_data() -> None:
     logging.disable(logging.NOTSET)
 
 
+def build_routes() -> None:
+    """A web process builds its routes with its first request, which takes it half a second of processor time."""
+    from fastapi.routing import iter_route_contexts
+
+    from octavo.core.settings import Settings
+    from octavo.web.app import create_app
+
+    for _ in iter_route_contexts(create_app(Settings(data_dir=Path("/nowhere"))).routes):
+        pass
+
+
 @cache
 def load() -> None:
     for name in MODULES:
         importlib.import_module(name)
+    build_routes()
     build_once()
     copy_clusters()
     typer.main.get_command(importlib.import_module("octavo.cli.app").app)
