@@ -30,11 +30,35 @@ COUNTED = (
     "SELECT (xact_commit + xact_rollback)::integer FROM pg_stat_database WHERE datname = current_database()",
     "SELECT count(*)::integer FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
 )
-SETTLE_SECONDS, SECONDS, GROWN_SECONDS = 6, 10, 8
+# Backends report what they counted with the next transaction, so the first poll ends the count of the start.
+POLL_SECONDS, SETTLE_SECONDS, SECONDS = 2, 3, 6
+
+
+class WatchedChore:
+    """A chore that records when it was called. The pauses after it double while nothing happens: 1, 2, 4 seconds."""
+
+    def __init__(self, chore: Chore) -> None:
+        self._chore = chore
+        self._calls: list[float] = []
+
+    async def __call__(self, database: Database) -> float:
+        pause = await self._chore(database)
+        self._calls.append(time.monotonic())
+        return pause
+
+    async def is_quiet(self) -> None:
+        """Wait for a call after a pause of two seconds, because the next pause takes four."""
+
+        def has_paused() -> bool:
+            return len(self._calls) > 1 and self._calls[-1] - self._calls[-2] >= 2
+
+        await asyncio.to_thread(wait_until, has_paused, "the pauses have grown")
 
 
 @asynccontextmanager
-async def working(info: str, started: list[float], chores: Sequence[Chore] = ()) -> AsyncGenerator[Database]:
+async def working(
+    info: str, started: list[float], chores: Sequence[Chore] = (), quiet_seconds: float = 4
+) -> AsyncGenerator[Database]:
     async def note(run: Run[None]) -> JSON:
         del run
         started.append(time.monotonic())
@@ -44,7 +68,7 @@ async def working(info: str, started: list[float], chores: Sequence[Chore] = ())
     kinds.add(JobKind("note", note, time_limit_seconds=60))
     stopping = asyncio.Event()
     async with Database(info, connections=4) as database:
-        limits = WorkerLimits(quiet_seconds=4)
+        limits = WorkerLimits(quiet_seconds=quiet_seconds)
         worker = Worker(database, kinds, None, limits, chores=chores)
         running = asyncio.create_task(worker.run(stopping))
         try:
@@ -61,7 +85,7 @@ def count(info: str) -> tuple[int, int]:
 
 
 async def test_a_worker_without_jobs_uses_two_connections_and_hardly_a_transaction(database_info: str) -> None:
-    async with working(database_info, []):
+    async with working(database_info, [], quiet_seconds=POLL_SECONDS):
         await asyncio.sleep(SETTLE_SECONDS)
         before, _ = await asyncio.to_thread(count, database_info)
         await asyncio.sleep(SECONDS)
@@ -86,15 +110,19 @@ async def test_a_quiet_worker_starts_new_and_delayed_jobs_when_they_are_due(data
 
 
 async def test_a_quiet_worker_relays_events_without_a_job_within_two_seconds(database_info: str) -> None:
+    chore, relayed = WatchedChore(relay), "SELECT (SELECT id FROM relay) = max(id) FROM events"
     with engine_on(database_info) as engine:
         owner = engine.add_owner()
-        async with working(database_info, [], [relay]):
-            await asyncio.sleep(GROWN_SECONDS)  # the pauses are longer than two seconds now
+
+        def insert_one() -> float:
             engine.run("INSERT INTO events (process_id, kind, owner_id) VALUES (%s, 'rejected', %s)", owner, owner)
             inserted = time.monotonic()
-            relayed = "SELECT (SELECT id FROM relay) = max(id) FROM events"
-            await asyncio.to_thread(wait_until, lambda: engine.one(relayed), "the event was relayed")
-    assert time.monotonic() - inserted < 2
+            wait_until(lambda: engine.one(relayed), "the event was relayed")
+            return time.monotonic() - inserted
+
+        async with working(database_info, [], [chore]):
+            await chore.is_quiet()
+            assert await asyncio.to_thread(insert_one) < 2
 
 
 async def test_a_quiet_worker_looks_at_a_source_when_it_is_added_and_when_it_is_due(
@@ -104,16 +132,15 @@ async def test_a_quiet_worker_looks_at_a_source_when_it_is_added_and_when_it_is_
         owner = engine.add_owner()
         settings, inbox = Settings(data_dir=tmp_path / "data"), tmp_path / "inbox"
         inbox.mkdir()
-        watch = SourceWatch(["folder"], FolderReader)
-        async with working(database_info, [], [watch]) as database:
-            await asyncio.sleep(GROWN_SECONDS)
+        chore = WatchedChore(SourceWatch(["folder"], FolderReader))
+        async with working(database_info, [], [chore]) as database:
+            await chore.is_quiet()
             async with database.transaction() as connection:
                 await add_source(connection, settings, owner, SourcePlan("folder", str(inbox), every_seconds=4))
-            added, looked = time.monotonic(), "SELECT count(*) FROM sources WHERE last_run_at > now() - interval '1 s'"
-            await asyncio.to_thread(wait_until, lambda: engine.one(looked) == 1, "the folder was looked at")
-            first = time.monotonic()
-            await asyncio.sleep(2)
-            await asyncio.to_thread(wait_until, lambda: engine.one(looked) == 1, "the folder was looked at again")
+            added, looked = time.monotonic(), "SELECT last_run_at FROM sources"
+            await asyncio.to_thread(wait_until, lambda: engine.one(looked), "the folder was looked at")
+            first, first_look = time.monotonic(), engine.one(looked)
+            await asyncio.to_thread(wait_until, lambda: engine.one(looked) != first_look, "it was looked at again")
             second = time.monotonic()
     assert first - added < 2
     assert second - added < 6.5
