@@ -97,14 +97,16 @@ class Engine:
         return [job for job, _ in self.enqueue(*(NewJob(kind, owner, **more) for _ in range(count)))]
 
     def advance(self, seconds: float) -> None:
-        """The engine's clock is the only time that tests wait for."""
+        """The engine's clock is the only time that tests wait for. Quiet workers are woken, to check it."""
         self.run("UPDATE engine_clock SET shift = shift + make_interval(secs => %s)", seconds)
+        self.connection.execute(QUERIES.notify)
 
     def bury(self, worker: Running) -> None:
         """The leases of a worker that was killed are over at once; those of the living are long enough to be kept."""
         worker.wait()
         held = "FROM workers WHERE workers.id = jobs.leased_by AND workers.pid = %s"
         self.run(f"UPDATE jobs SET lease_expires_at = engine_now() {held}", worker.pid)
+        self.connection.execute(QUERIES.notify)
 
     def clear(self) -> None:
         """As if just migrated, which takes a tenth of the time of a new database."""
