@@ -46,11 +46,17 @@ LINE = """
     WHERE o.subscriber_id = %s ORDER BY o.place"""
 
 UNREAD = "SELECT EXISTS (SELECT FROM events, relay WHERE (events.epoch, events.id) > (relay.epoch, relay.id))"
+# Quiet workers are woken, to check the clock.
 SKIP_WAITS = """
-    UPDATE engine_clock SET shift = shift + greatest(interval '0', due.at - engine_now())
-    FROM (SELECT min(run_after) AS at FROM jobs WHERE status = 'queued') AS due WHERE due.at IS NOT NULL"""
+    WITH due AS (SELECT min(run_after) AS at FROM jobs WHERE status = 'queued'),
+    moved AS (
+        UPDATE engine_clock SET shift = shift + due.at - engine_now() FROM due
+        WHERE due.at > engine_now() RETURNING 1)
+    SELECT pg_notify('octavo_jobs', '') FROM moved"""
 # Only while nobody works, who would lose a lease by it.
-SKIP_WAITS_AT_REST = f"{SKIP_WAITS} AND NOT EXISTS (SELECT FROM jobs WHERE status = 'processing')"
+SKIP_WAITS_AT_REST = SKIP_WAITS.replace(
+    "RETURNING", "AND NOT EXISTS (SELECT FROM jobs WHERE status = 'processing') RETURNING"
+)
 
 
 @dataclass(frozen=True, slots=True)
