@@ -106,11 +106,10 @@ class Study:
         async with self.desk.database.connection() as connection:
             return (await details.list_items(connection, self.owner, analysis, limit=500)).items
 
-    async def ended(self, analysis: UUID, seconds: float = 40) -> Analysis:
-        async with asyncio.timeout(seconds):
-            while (shown := await self.show(analysis)).status in OPEN:  # noqa: ASYNC110 - a worker makes it end
-                await asyncio.sleep(0.03)
-        return shown
+    async def ended(self, analysis: UUID) -> Analysis:
+        """The worker is in the same process, so polling has to be cheap."""
+        await self.wait("SELECT 1 FROM analyses WHERE id = %s AND status <> ALL (%s)", analysis, list(OPEN))
+        return await self.show(analysis)
 
     async def prepare(self) -> None:
         """The analysis is planned and in line, and nothing was asked yet."""

@@ -15,4 +15,4 @@ def build_once() -> None:
     """The tree of commands takes 45 ms of processor time, the list of trusted certificates 25 ms."""
     typer.main.get_command = cache(typer.main.get_command)
     transports = httpx._transports.default
-    transports.create_ssl_context = cache(transports.create_ssl_context)
+    httpx.create_ssl_context = transports.create_ssl_context = cache(transports.create_ssl_context)

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from octavo.database import connect
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.owners import make_sign_in_link
 from tests.support.instance import Instance, instance_in
+from tests.support.postgres import open_folder
 from tests.support.processes import PATIENCE_SECONDS, THE_USUAL_WAY, wait_until
 from tests.support.s3 import running_s3_server
 
@@ -69,12 +69,13 @@ class Canary:
             return cursor.fetchall() if cursor.description else []
 
 
-@pytest.fixture
-def canary(folder: Path) -> Generator[Canary]:
+@pytest.fixture(scope="module")
+def installation() -> Generator[tuple[Instance, dict[str, str]]]:
+    """It takes long to start. The secrets of its settings come with it."""
     s3_secret = f"s3{token_hex(12)}"
     names = ("mail password", "Gemini key", "OpenAI key", "Anthropic key", "metrics token")
     settings_secrets = {name: token_hex(12) for name in names}
-    with running_s3_server(s3_secret) as server:
+    with running_s3_server(s3_secret) as server, open_folder() as folder:
         settings: dict[str, object] = {
             "storage_url": f"s3://{server.bucket}/canary",
             "s3_endpoint": server.endpoint,
@@ -91,8 +92,14 @@ def canary(folder: Path) -> Generator[Canary]:
         }
         with instance_in(folder, **settings) as instance:
             instance.start(THE_USUAL_WAY)  # the storage client keeps threads, which a fork would lose
-            texts = {"text": f"text{token_hex(12)}", "file name": f"name{token_hex(12)}"}
-            yield Canary(instance, {"S3 secret": s3_secret, **settings_secrets}, texts)
+            yield instance, {"S3 secret": s3_secret, **settings_secrets}
+
+
+@pytest.fixture
+def canary(installation: tuple[Instance, dict[str, str]]) -> Canary:
+    """With texts that no other test has brought in."""
+    instance, secrets = installation
+    return Canary(instance, dict(secrets), {"text": f"text{token_hex(12)}", "file name": f"name{token_hex(12)}"})
 
 
 # What goes through -------------------------------------------------------------------------------------------------
@@ -302,6 +309,7 @@ def test_secrets_are_not_sent_to_another_host(canary: Canary) -> None:
 def test_a_row_that_the_database_refuses_is_shown_to_nobody(canary: Canary) -> None:
     """Any defect of ours that breaks a constraint: the error names the constraint, not what is in the row."""
     text, name = canary.texts["text"], canary.texts["file name"]
+    already = len(canary.instance.log.read_text())  # of the test before
     canary.rows(f"ALTER TABLE documents ADD CONSTRAINT no_such_name CHECK (filename <> '{name}.md')")
     canary.rows(f"ALTER TABLE chunks ADD CONSTRAINT no_such_text CHECK (content NOT LIKE '%{text}%')")
     with canary.browser() as browser:
@@ -309,6 +317,6 @@ def test_a_row_that_the_database_refuses_is_shown_to_nobody(canary: Canary) -> N
         assert add(browser, f"{name}.md", b"Something.").status_code == 500
     with canary.browser() as browser:
         assert add(browser, "a.md", f"The {text} of it.".encode()).status_code == 202
-    wait_until(lambda: "job crashed" in canary.instance.log.read_text(), "the job meets it")
+    wait_until(lambda: "job crashed" in canary.instance.log.read_text()[already:], "the job meets it")
     await_jobs(canary, "'processing'")
     assert hits(canary.texts, logs(canary) | records(canary)) == []

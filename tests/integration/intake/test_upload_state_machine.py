@@ -518,9 +518,11 @@ def run(server: Server, examples: int, steps: int, *, same: int | None = None) -
     assert Machine.seen <= ANSWERS
 
 
-@pytest.mark.parametrize("same", [5, pytest.param(1, marks=pytest.mark.long)])
-def test_random_actions_of_owners_match_the_model(newest_server: Server, same: int) -> None:
-    run(newest_server, 8, 50, same=same)
+@pytest.mark.parametrize(
+    ("examples", "same"), [(4, 5), *(pytest.param(8, same, marks=pytest.mark.long) for same in (1, 5))]
+)
+def test_random_actions_of_owners_match_the_model(newest_server: Server, examples: int, same: int) -> None:
+    run(newest_server, examples, 50, same=same)
     assert len(Machine.seen) > len(ANSWERS) * 2 / 3
 
 
