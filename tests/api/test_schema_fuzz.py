@@ -445,9 +445,13 @@ def constants_of(schema: OpenApiSchema) -> FeedbackSources:
 
 def choose_listed(route: str) -> list[Case[Any]]:
     """At most one case of each kind: the dangerous ones, and others that differ from route to route."""
+    from schemathesis.generation.meta import CoveragePhaseData, CoverageScenario
+
+    assert {kind.value for kind in CoverageScenario} >= DANGEROUS
     listed: dict[str, list[Case[Any]]] = defaultdict(list)
     for case in list_cases(route):
         assert case.meta
+        assert isinstance(case.meta.phase.data, CoveragePhaseData)
         listed[case.meta.phase.data.scenario.value].append(case)
     place = list_routes().index(route)
     others = sorted(listed.keys() - DANGEROUS)[place % EVERY :: EVERY]

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import cache
+from typing import Any
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
@@ -140,7 +141,7 @@ def create_app(
     app.add_middleware(Timing)
     app.mount("/static", Assets(), name="static")  # requested most often, so matched first
     app.router.routes.extend(_routes().routes)
-    app.openapi = describe_api(app, [*library.SOURCES, conversions.DocumentToConvert])
+    app.openapi = _description
     return app
 
 
@@ -153,6 +154,12 @@ def _routes() -> APIRouter:
     for router in (settings_pages.router, *(router for room in ROOMS for router in room.ROUTERS)):
         routes.include_router(router, dependencies=CREDENTIALS, responses=problems(429))
     return routes
+
+
+@cache
+def _description() -> dict[str, Any]:
+    """Build the description on its first request, because it takes even longer than the routes."""
+    return describe_api(_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
 
 
 class Server(uvicorn.Server):

@@ -9,17 +9,18 @@ code, or from `api_texts.toml`. The events that webhooks send are described as w
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any, cast
 
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.routing import BaseRoute
 
+from octavo import __version__
 from octavo.deliver.messages import EVENT_TYPES, TEST
 from octavo.web.http.parameters import Problem, problems
 
@@ -142,39 +143,32 @@ def _is_list(route: APIRoute) -> bool:
 # The whole description ---------------------------------------------------------------------------------------------
 
 
-def describe_api(app: FastAPI, extra: Iterable[type[BaseModel]]) -> Callable[[], Schema]:
-    """Return a function that builds the OpenAPI description on its first call and caches it. `extra`: types that routes
-    refer to by name.
-    """
-
-    @cache
-    def describe() -> Schema:
-        made = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=DESCRIPTION,
-            routes=app.routes,
-            license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-            servers=[{"url": "/", "description": "This server"}],
-        )
-        schemas: dict[str, Schema] = made["components"]["schemas"]
-        for model in (Problem, *extra):
-            schemas.update(_with_parts(model))
-        _shorten_names(made)
-        schemas = made["components"]["schemas"]
-        webhooks, events = describe_webhooks()
-        schemas.update(events)
-        for name, schema in schemas.items():
-            schema["title"] = name  # generators name classes by it, and it must be unique
-        made["webhooks"] = webhooks
-        for operation in operations_of(made):
-            _declare_refusals(operation)
-        for methods in made["paths"].values():
-            _declare_etags(methods)
-        _add_texts(made)
-        return made
-
-    return describe
+def describe_api(routes: Sequence[BaseRoute], extra: Iterable[type[BaseModel]]) -> Schema:
+    """Build the OpenAPI description of these routes. `extra`: types that routes refer to by name."""
+    made = get_openapi(
+        title="Octavo",
+        version=__version__,
+        description=DESCRIPTION,
+        routes=routes,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        servers=[{"url": "/", "description": "This server"}],
+    )
+    schemas: dict[str, Schema] = made["components"]["schemas"]
+    for model in (Problem, *extra):
+        schemas.update(_with_parts(model))
+    _shorten_names(made)
+    schemas = made["components"]["schemas"]
+    webhooks, events = describe_webhooks()
+    schemas.update(events)
+    for name, schema in schemas.items():
+        schema["title"] = name  # generators name classes by it, and it must be unique
+    made["webhooks"] = webhooks
+    for operation in operations_of(made):
+        _declare_refusals(operation)
+    for methods in made["paths"].values():
+        _declare_etags(methods)
+    _add_texts(made)
+    return made
 
 
 def operations_of(description: Schema) -> Iterator[Schema]:
