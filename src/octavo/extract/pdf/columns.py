@@ -40,6 +40,8 @@ _SHORT = 40  # letters
 _LONG_LINE = 0.6  # as a share of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FEW_LINES = 3
+_OTHER_STYLE = 0.5  # as a share of the pieces of text on one side
+_LEVEL = 0.35  # the most distance between the middles of two pieces of text on a line, as a share of the size
 _NARROW_GUTTER = 1.3  # as a multiple of the letter size
 _SAME_EDGE = 4.0  # points
 _FAR = 2.5  # in line heights; a heading with this much space around it separates columns
@@ -401,7 +403,7 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
     left, right = _split_at(segments, gap)
     if not left or not right or not (_are_facing_blocks if facing else _are_columns)(left, right):
         return None
-    if _are_amounts(right, left) or _are_stacked(left, right):
+    if _are_amounts(right, left) or _are_stacked(left, right) or _are_definitions(left, right):
         return None
     if all(one.mono for one in segments) and _are_aligned(left, right):
         return None  # The output of a program.
@@ -441,6 +443,27 @@ def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     if not amounts or len(amounts) < len(lines) - 1 or (len(amounts) < len(lines) and lines[0] in amounts):
         return False
     return all(any(one.top < (it.top + it.bottom) / 2 < one.bottom for it in main) for one in amounts)
+
+
+def _are_definitions(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether the two sides are terms and their definitions: each line is beside a line in another style.
+
+    Neither side has running text, because the columns of an article can also differ in style.
+    """
+    left, right = ([one for one in side if one.block is None] for side in (left, right))
+    if min(len(left), len(right)) < _FEW_LINES:
+        return False
+    shares = [sum(map(_has_style, side)) / len(side) for side in (left, right)]
+    if abs(shares[0] - shares[1]) < _OTHER_STYLE:
+        return False
+    small, large = sorted((left, right), key=_rows)
+    middles = [(one.top + one.bottom) / 2 for one in large]
+    level = sum(any(abs((one.top + one.bottom) / 2 - it) < _LEVEL * one.size for it in middles) for one in small)
+    return level > 0.8 * len(small) and not _is_running(left) and not _is_running(right)
+
+
+def _has_style(one: Segment) -> bool:
+    return one.mono or one.bold or one.italic
 
 
 def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:

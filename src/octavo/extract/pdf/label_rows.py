@@ -1,20 +1,31 @@
-"""Finds labels with their values, such as "Date:" and "3 May", so that they are read row by row."""
+"""Finds labels with their values, such as "Date:" and "3 May", and terms with their definitions beside them, so that
+they are read row by row.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent
-from octavo.extract.pdf.lines import is_inside_any
+from octavo.extract.pdf.lines import Segment, is_inside_any, rows_of
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
 _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
+_FEWEST_TERMS = 3
+_MOST_OF_MARKER = 6  # letters
+_TERM_GAP = 1.2  # between a term and its definition, as a share of the letter size
+_NEXT_TERM = 2.2  # the most distance between the lines of two terms, as a multiple of the letter size
+_MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
+_FIGURES = re.compile(r"[\d\s.,:;/%€$£()+-]+\Z")
+
+Row = list[Segment]  # the pieces of text of one line
 
 
 class LabelRows(NamedTuple):
@@ -100,3 +111,81 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
     if len(group) > 1:
         texts = tuple(" ".join(part.text for part in row) for row in group)
         yield LabelRows(box_of([part for row in group for part in row]), texts, group[0][0].height)
+
+
+class Terms(NamedTuple):
+    """Terms with their definitions beside them. Each entry has the pieces of text of its lines."""
+
+    entries: list[list[Row]]
+    second: float
+
+    @property
+    def segments(self) -> list[Segment]:
+        return [one for entry in self.entries for row in entry for one in row]
+
+
+def find_terms(segments: Sequence[Segment]) -> Iterator[Terms]:
+    """Find groups of terms with definitions in a column of text, as on a reference card.
+
+    All definitions of a group have the same left edge. A definition can have several lines.
+    """
+    group, waiting = Terms([], 0.0), list[Row]()
+    for row in rows_of(segments):
+        above = waiting[-1:] or group.entries[-1][-1:] if group.entries else []
+        if above and _is_near(above[0], row):
+            if _has_term(row, group.second):
+                group.entries.extend([[one] for one in (*waiting, row)])
+                waiting = []
+                continue
+            if not waiting and -_SAME_PLACE < row[0].left - group.second < row[0].size + _SAME_PLACE:
+                group.entries[-1].append(row)
+                continue
+            if not waiting and _may_have_long_term(row, group):
+                waiting = [row]
+                continue
+        if _are_terms(group):
+            yield group
+        second = _second_start(row)
+        group, waiting = Terms([[row]] if second else [], second), []
+    if _are_terms(group):
+        yield group
+
+
+def _is_near(above: Row, row: Row) -> bool:
+    return row[0].block is None and row[0].bottom - above[0].bottom < _NEXT_TERM * max(row[0].size, above[0].size)
+
+
+def _has_term(row: Row, second: float) -> bool:
+    """Whether a line has a term, and a definition that begins at `second`. A long term can end close to it."""
+    starts = [one for one in row[1:] if abs(one.left - second) < _SAME_PLACE]
+    return bool(starts) and row[0].left < second and all(one.right < second + 1 or one.left > second - 1 for one in row)
+
+
+def _may_have_long_term(row: Row, group: Terms) -> bool:
+    """Whether a line may have a term that leaves no space before its definition. If so, a line with a term follows."""
+    first = group.entries[0][0][0]
+    is_long = row[-1].right > group.second + first.size
+    return is_long and abs(row[0].left - first.left) < _SAME_PLACE and row[0].size == first.size
+
+
+def _second_start(row: Row) -> float:
+    """Return the left edge of the text after the only wide space of a line, or 0."""
+    if row[0].block is not None:
+        return 0.0
+    wide = [one.left for before, one in pairwise(row) if one.left - before.right > _TERM_GAP * one.size]
+    return wide[0] if len(wide) == 1 else 0.0
+
+
+def _are_terms(group: Terms) -> bool:
+    """Whether a group of lines has terms and definitions. Lists, tables of contents and code look similar."""
+    rows = [entry[0] for entry in group.entries]
+    if len(rows) < _FEWEST_TERMS or 2 * sum(all(one.mono for one in row) for row in rows) > len(rows):
+        return False
+    if 2 * sum(_second_start(row) > 0 for row in rows) < len(rows):
+        return False
+    lefts = [row[0].left for row in rows]
+    if max(lefts) - min(lefts) > _SAME_PLACE:
+        return False
+    markers = sum(_MARKER.fullmatch(row[0].text) is not None and len(row[0].text) < _MOST_OF_MARKER for row in rows)
+    figures = sum(_FIGURES.match(row[-1].text) is not None for row in rows)
+    return 2 * markers < len(rows) and 2 * figures < len(rows)

@@ -242,10 +242,10 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 
     `right_text` takes a box and returns the text in it in reading order. It is used for right-to-left lines.
     """
-    return [_line(group, right_text) for group in _rows(segments)]
+    return [_line(group, right_text) for group in rows_of(segments)]
 
 
-def _rows(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """Yield the pieces of text of each line, from left to right.
 
     Pieces that overlap vertically are on the same line.

@@ -19,8 +19,8 @@ from octavo.extract.pdf.diagrams import with_diagrams
 from octavo.extract.pdf.doubts import layout_doubts
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.item_tables import is_figure
-from octavo.extract.pdf.label_rows import LabelRows, find_label_rows
-from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left
+from octavo.extract.pdf.label_rows import LabelRows, Terms, find_label_rows, find_terms
+from octavo.extract.pdf.letters import clean_letters, has_right_to_left, is_right_to_left, join_lines
 from octavo.extract.pdf.lines import (
     Segment,
     box_around,
@@ -83,6 +83,7 @@ _RULED_TABLE = 0.8  # confidence of tables with drawn lines
 _PROMPT = re.compile(r">>> |[>$#] \w|\[1\] |In \[\d+\]:|.*\w<-|[{}]\Z")
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
 _LEAST_PROGRAM = 3  # lines
+_LEAST_TERMS = 5  # pieces of text
 _MOST_OF_LABEL = 30  # letters
 _FEW_LOST = 6  # letters
 _LOST_SHARE = 0.02  # of the letters of a page
@@ -400,7 +401,7 @@ class _PageMaker:
 
     def _build(self, layout: Layout) -> list[Part]:
         if isinstance(layout, Flow):
-            lines = lines_of(layout.segments, self._right_text)
+            lines = lines_of(self._with_terms(layout.segments), self._right_text)
             return parts_of(lines, self._leading, backwards=self._backwards)
         if not isinstance(layout, Columns):
             return [part for one in layout.parts for part in self._build(one)]
@@ -412,6 +413,16 @@ class _PageMaker:
         labels = [part for one in layout.beside for part in self._build(_as_text(one))]
         labelled, left = _with_labels(parts, labels)
         return _insert(labelled, left, before=True) if not left else _insert(parts, beside, before=True)
+
+    def _with_terms(self, segments: Sequence[Segment]) -> Sequence[Segment]:
+        """Replace terms with definitions beside them by placeholders, so that they are read row by row."""
+        found = list(find_terms(segments)) if len(segments) > _LEAST_TERMS and not self._backwards else []
+        if not found:
+            return segments
+        taken = {one for terms in found for one in terms.segments}
+        parts = [_term_parts(terms) for terms in found]
+        placed = (Segment(*box_around([part.block.box for part in one if part.block.box]), block=one) for one in parts)
+        return [*(one for one in segments if one not in taken), *placed]
 
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
         """Mark blocks as headers or footers.
@@ -572,6 +583,20 @@ def _label_part(rows: LabelRows) -> Part:
     text = "\n".join(markup.plain(clean_letters(text)) for text in rows.texts)
     box = Box(*(round(side, 1) for side in rows.box))
     return Part(PageBlock(BlockKind.PARAGRAPH, text, box, round(rows.height, 1), lines=len(rows.texts)))
+
+
+def _term_parts(terms: Terms) -> tuple[Part, ...]:
+    """Make a paragraph of each term with its definition, or one of all if most definitions have a single line."""
+    entries = [[lines_of(row)[0] for row in entry] for entry in terms.entries]
+    rows = sum(map(len, entries))
+    groups = [[entry] for entry in entries] if 2 * rows > 3 * len(entries) else [entries]
+    parts: list[Part] = []
+    for group in groups:
+        lines = [line for entry in group for line in entry]
+        text = "\n".join(markup.plain(join_lines([line.text for line in entry])) for entry in group)
+        block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), lines=len(lines))
+        parts.append(Part(block, tuple(mark for line in lines for mark in line.marks)))
+    return tuple(parts)
 
 
 def _right_cell(cell: Cell, right_text: RightText | None) -> Cell:

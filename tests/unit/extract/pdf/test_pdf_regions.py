@@ -803,3 +803,58 @@ def test_functions_with_what_they_do_are_separate_paragraphs() -> None:
     ]
     functions = [run(text, 60, 100 + 18 * at) for at, text in enumerate(rows)]
     assert texts([*functions, *lines(WIDE, 60, 300)])[:2] == rows
+
+
+TERMS = [
+    ("abs (x)", "absolute value of a number"),
+    ("ceil (x)", "smallest integer not below it"),
+    ("fix (x)", "drop the fraction of a number"),
+    ("max (x, y)", "larger of two numbers"),
+]
+
+
+def content_of(*runs: TextRun) -> PageContent:
+    return PageContent(1, 600.0, 800.0, runs, (), ())
+
+
+def terms(left: float, second: float, top: float, code: int = 0) -> list[TextRun]:
+    """Terms with definitions beside them. Of these two columns, the one with the index `code` is monospaced."""
+    return [
+        run(text, place, top + PITCH * row, font="Courier" if column == code else "Times")
+        for row, pair in enumerate(TERMS)
+        for column, (text, place) in enumerate(zip(pair, (left, second), strict=True))
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_each_term_is_read_with_its_definition(code: int) -> None:
+    page = content_of(run("Numbers", 50.0, 80.0, 14.0, bold=True), *terms(50.0, 160.0, 110.0, code))
+
+    texts = [block.text for block in lay_out(page).blocks]
+
+    assert texts == ["Numbers", "\n".join(f"{term} {text}" for term, text in TERMS)]
+
+
+def test_terms_in_two_columns_are_read_column_by_column() -> None:
+    page = content_of(*terms(50.0, 130.0, 110.0), *terms(330.0, 410.0, 110.0))
+
+    blocks = lay_out(page).blocks
+
+    assert [block.text for block in blocks] == 2 * ["\n".join(f"{term} {text}" for term, text in TERMS)]
+    assert [block.box.left for block in blocks if block.box] == [50.0, 330.0]
+
+
+def test_second_lines_of_definitions_stay_with_their_terms() -> None:
+    runs = [run("--depth", 50.0, 100.0, font="Courier"), run("how many levels are shown", 150.0, 100.0)]
+    runs += [run("below the first one", 150.0, 113.0), run("--force", 50.0, 126.0, font="Courier")]
+    runs += [run("write over files that exist", 150.0, 126.0), run("--quiet", 50.0, 139.0, font="Courier")]
+    runs += [run("no messages", 150.0, 139.0)]
+
+    texts = [block.text for block in lay_out(content_of(*runs)).blocks]
+
+    lines = "\n".join(texts).split("\n")
+    assert lines == [
+        "--depth how many levels are shown below the first one",
+        "--force write over files that exist",
+        "--quiet no messages",
+    ]
