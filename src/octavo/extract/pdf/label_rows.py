@@ -18,6 +18,8 @@ from octavo.extract.pdf.table_geometry import box_of, text_lines
 _MOST_WORDS = 8000
 _NEXT_LABEL = 3.0  # in line heights
 _SAME_PLACE = 4.0  # points
+_SAME_RIGHT = 2.0
+_LEAST_INDENT = 4.0  # as a multiple of the letter size
 _FEWEST_TERMS = 3
 _MOST_OF_MARKER = 6  # letters
 _TERM_GAP = 1.2  # between a term and its definition, as a share of the letter size
@@ -114,10 +116,14 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 
 
 class Terms(NamedTuple):
-    """Terms with their definitions beside them. Each entry has the pieces of text of its lines."""
+    """Terms with their definitions beside them. Each entry has the pieces of text of its lines.
+
+    `edge` is the left edge of the definitions, or their right edge if `at_right` is true.
+    """
 
     entries: list[list[Row]]
-    second: float
+    edge: float
+    at_right: bool
 
     @property
     def segments(self) -> list[Segment]:
@@ -127,17 +133,25 @@ class Terms(NamedTuple):
 def find_terms(segments: Sequence[Segment]) -> Iterator[Terms]:
     """Find groups of terms with definitions in a column of text, as on a reference card.
 
-    All definitions of a group have the same left edge. A definition can have several lines.
+    All definitions of a group have the same left edge or the same right edge. A definition can have several lines.
     """
-    group, waiting = Terms([], 0.0), list[Row]()
-    for row in rows_of(segments):
+    rows = list(rows_of(segments))
+    found = list(_groups(rows, at_right=False))
+    yield from found
+    taken = {id(row) for terms in found for entry in terms.entries for row in entry}
+    yield from _groups([row for row in rows if id(row) not in taken], at_right=True)
+
+
+def _groups(rows: Sequence[Row], *, at_right: bool) -> Iterator[Terms]:
+    group, waiting = Terms([], 0.0, at_right), list[Row]()
+    for row in rows:
         above = waiting[-1:] or group.entries[-1][-1:] if group.entries else []
         if above and _is_near(above[0], row):
-            if _has_term(row, group.second):
+            if _has_term(row, group):
                 group.entries.extend([[one] for one in (*waiting, row)])
                 waiting = []
                 continue
-            if not waiting and -_SAME_PLACE < row[0].left - group.second < row[0].size + _SAME_PLACE:
+            if not waiting and _continues_definition(row, group):
                 group.entries[-1].append(row)
                 continue
             if not waiting and _may_have_long_term(row, group):
@@ -146,7 +160,8 @@ def find_terms(segments: Sequence[Segment]) -> Iterator[Terms]:
         if _are_terms(group):
             yield group
         second = _second_start(row)
-        group, waiting = Terms([[row]] if second else [], second), []
+        edge = row[-1].right if at_right else second
+        group, waiting = Terms([[row]] if second else [], edge, at_right), []
     if _are_terms(group):
         yield group
 
@@ -155,17 +170,28 @@ def _is_near(above: Row, row: Row) -> bool:
     return row[0].block is None and row[0].bottom - above[0].bottom < _NEXT_TERM * max(row[0].size, above[0].size)
 
 
-def _has_term(row: Row, second: float) -> bool:
-    """Whether a line has a term, and a definition that begins at `second`. A long term can end close to it."""
-    starts = [one for one in row[1:] if abs(one.left - second) < _SAME_PLACE]
-    return bool(starts) and row[0].left < second and all(one.right < second + 1 or one.left > second - 1 for one in row)
+def _has_term(row: Row, group: Terms) -> bool:
+    """Whether a line has a term, and a definition at the edge of the group. A long term can end close to it."""
+    if group.at_right:
+        return _second_start(row) > 0 and abs(row[-1].right - group.edge) < _SAME_RIGHT
+    starts = [one for one in row[1:] if abs(one.left - group.edge) < _SAME_PLACE]
+    beside = (one.right < group.edge + 1 or one.left > group.edge - 1 for one in row)
+    return bool(starts) and row[0].left < group.edge and all(beside)
+
+
+def _continues_definition(row: Row, group: Terms) -> bool:
+    if group.at_right:
+        indent = row[0].left - group.entries[0][0][0].left
+        return abs(row[-1].right - group.edge) < _SAME_RIGHT and indent > _LEAST_INDENT * row[0].size
+    return -_SAME_PLACE < row[0].left - group.edge < row[0].size + _SAME_PLACE
 
 
 def _may_have_long_term(row: Row, group: Terms) -> bool:
     """Whether a line may have a term that leaves no space before its definition. If so, a line with a term follows."""
     first = group.entries[0][0][0]
-    is_long = row[-1].right > group.second + first.size
-    return is_long and abs(row[0].left - first.left) < _SAME_PLACE and row[0].size == first.size
+    if group.at_right or row[-1].right <= group.edge + first.size:
+        return False
+    return abs(row[0].left - first.left) < _SAME_PLACE and row[0].size == first.size
 
 
 def _second_start(row: Row) -> float:
