@@ -86,6 +86,8 @@ _LEAST_PROGRAM = 3  # lines
 _LEAST_TERMS = 5  # pieces of text
 _MOST_OF_LABEL = 30  # letters
 _FEW_LOST = 6  # letters
+_MAIL = re.compile(r"\S@\S+\.\w")
+_FEW_AUTHORS, _MOST_AUTHOR_ROWS = 2, 8
 _LOST_SHARE = 0.02  # of the letters of a page
 _INCOMPLETE = "Some text on this page may be missing."
 RightText = Callable[[Box], str]
@@ -128,7 +130,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
     maker = _PageMaker(page, right_text)
-    tables = maker.without_listings(maker.tables(areas))
+    tables = maker.without_authors(maker.without_listings(maker.tables(areas)))
     maker.read_typed_text(has_tables=bool(tables))
     boxes = [table.box for table in tables]
     areas = with_diagrams(page, areas, boxes)
@@ -207,6 +209,7 @@ class _PageMaker:
         self._backwards = is_right_to_left("".join(one.text for one in self._segments))
         self._body = size_of(self._segments)
         self._leading = usual_leading(self._segments)
+        self._authors: list[Segment] = []
 
     def tables(self, areas: Sequence[FigureArea]) -> list[Table]:
         if not self._may_have_tables():
@@ -229,6 +232,25 @@ class _PageMaker:
             return tables
         listings = [table for table in loose if self._is_typed(table.box)]
         return [table for table in tables if table not in listings]
+
+    def without_authors(self, tables: list[Table]) -> list[Table]:
+        """Remove tables that are authors side by side. They are read author by author."""
+        kept: list[Table] = []
+        for table in tables:
+            authors = [Box(*author) for author in _author_boxes(table)] if table.confidence < _RULED_TABLE else []
+            texts = [[one for one in self._segments if is_inside(one, box)] for box in authors]
+            if len(texts) > 1 and all(texts):
+                parts = tuple(part for text in texts for part in self._author(text))
+                self._authors.append(Segment(*table.box, size=self._body, block=parts))
+            else:
+                kept.append(table)
+        return kept
+
+    def _author(self, segments: Sequence[Segment]) -> Iterator[Part]:
+        lines = lines_of(segments)
+        text = "\n".join(markup.plain(line.text) for line in lines)
+        block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), lines=len(lines))
+        yield Part(block, tuple(mark for line in lines for mark in line.marks))
 
     def _is_typed(self, box: Box) -> bool:
         inside = [one for one in self._segments if is_inside(one, box)]
@@ -275,9 +297,11 @@ class _PageMaker:
 
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
-        labels = list(find_label_rows(self._page, taken)) if self._may_have_labels() else []
+        authors = [Box(*one[:4]) for one in self._authors]
+        labels = list(find_label_rows(self._page, [*taken, *authors])) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
-        free = [one for one in self._segments if not is_inside_any(one, [*taken, *(one.box for one in labels)])]
+        others = [*taken, *authors, *(one.box for one in labels)]
+        free = [one for one in self._segments if not is_inside_any(one, others)] + self._authors
         formulas = [area.box for area in areas if area.kind == "formula"]
         pictured = (one for part in inside[len(tables) :] for one in part if not is_inside_any(one, formulas))
         free += self._titles(list(pictured), free)
@@ -597,6 +621,27 @@ def _term_parts(terms: Terms) -> tuple[Part, ...]:
         block = PageBlock(BlockKind.PARAGRAPH, text, box_around(lines), size_of(lines), lines=len(lines))
         parts.append(Part(block, tuple(mark for line in lines for mark in line.marks)))
     return tuple(parts)
+
+
+def _author_boxes(table: Table) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the areas of the authors if the table is a row of authors with their addresses: several cells of a row have
+    an e-mail address, and no cell is a number.
+    """
+    columns: defaultdict[int, list[Cell]] = defaultdict(list)
+    for row in table.rows:
+        left = 0
+        for cell in row:
+            columns[left].append(cell)
+            left += cell.columns
+    mails = max(sum(_MAIL.search(cell.text) is not None for cell in row) for row in table.rows)
+    is_wide = any(cell.columns > 1 and cell.text for row in table.rows for cell in row)
+    if mails < max(_FEW_AUTHORS, len(columns) / 2) or len(table.rows) > _MOST_AUTHOR_ROWS or is_wide:
+        return
+    for cells in columns.values():
+        boxes = [cell.box for cell in cells if cell.box]
+        if boxes:
+            whole = box_around(boxes)
+            yield whole.left - _INSET, table.box.top - _INSET, whole.right + _INSET, table.box.bottom + _INSET
 
 
 def _right_cell(cell: Cell, right_text: RightText | None) -> Cell:

@@ -868,3 +868,22 @@ def test_definitions_at_the_right_edge_are_read_with_their_terms() -> None:
     texts = [block.text for block in lay_out(content_of(*runs, *lines(WIDE, 50, 300))).blocks]
 
     assert texts[0] == "\n".join(f"{term} {text}" for term, text in pairs)
+
+
+def test_authors_side_by_side_are_read_one_after_the_other() -> None:
+    authors = [
+        ["Ada Berg", "Harbour Office", "Quay 5", "Bergen 5003", "ada@harbour.example"],
+        ["Ben Dorn", "River Institute", "Mill Lane 2", "Graz 8010", "ben@river.example"],
+        ["Cleo Frey", "Lake School", "Shore Road 9", "Zug 6300", "cleo@lake.example"],
+    ]
+    side = [
+        run(text, 60.0 + 180.0 * column, 150.0 + PITCH * row)
+        for row, texts in enumerate(zip(*authors, strict=True))
+        for column, text in enumerate(texts)
+    ]
+    title = run("Boats on the river", 200.0, 100.0, 18.0, bold=True)
+
+    read = blocks([title, *side, *lines(WIDE, 60, 300)])
+
+    assert [block.text for block in read[1:4]] == ["\n".join(author) for author in authors]
+    assert not any(block.kind is BlockKind.TABLE for block in read)
