@@ -204,6 +204,7 @@ def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
 
 
 def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[Line]]:
+    start = _below_page_title(lines, start, end)
     while start <= end and (_TITLE.match(lines[start][0].text) or len(lines[start]) == 1):
         start += 1
     if end - start > 1:
@@ -211,6 +212,26 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
         while start > 0 and len(lines[start - 1]) == 1 and _is_heading(lines[start - 1][0], lines[start], left):
             start -= 1
         yield lines[start : end + 1]
+
+
+def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
+    """Return the index of the first line below the title of a page, which can have a page number beside it.
+
+    The title continues with centred lines. The table below it has more columns.
+    """
+    if len(lines[start]) > 2 or max(map(len, lines[start : end + 1])) <= _FEW:  # noqa: PLR2004
+        return start
+    left = min(line[0].left for line in lines[start : end + 1])
+    after = start + 1
+    while after < end and len(lines[after]) == 1 and _is_centred(lines[after][0], lines[start], left):
+        after += 1
+    return after if after > start + 1 else start
+
+
+def _is_centred(part: Segment, title: Line, left: float) -> bool:
+    """Whether a line of several words is below the middle of the title, and not above the first column of a table."""
+    is_indented = len(part.words) >= _FEW and part.left > left + 5 * part.height
+    return is_indented and any(abs(part.middle - one.middle) < part.height for one in title)
 
 
 def _is_heading(part: Segment, below: Line, left: float) -> bool:

@@ -179,6 +179,13 @@ def test_a_table_without_rulings_is_found_by_its_aligned_numbers() -> None:
     assert all(cell.box for row in table.rows for cell in row)
 
 
+def test_the_title_of_the_page_is_not_the_header_of_the_table_below_it() -> None:
+    title = [(160.0, 50.0, "Boats of the northern ports"), (440.0, 50.0, "Page 5")]
+    title += [(160.0, 64.0, "All boats on the first day")]
+    table = only(find_tables(page([*title, *rows_of(NUMBERS, XS, top=85)])))
+    assert table.grid == tuple(map(tuple, NUMBERS))
+
+
 def test_a_table_between_horizontal_rulings_has_a_header_of_two_levels() -> None:
     texts = [
         (225.0, 100.0, "Boats"),
