@@ -35,6 +35,7 @@ _TABLE_CAPTION = re.compile(
 )
 _NEAR_CAPTION = 2  # blocks
 _LONGEST_LABEL, _MANY_LABELS, _PLACE = 25, 8, 12.0  # letters; labels; points
+_LONGEST_BESIDE, _MANY_BESIDE = 100, 4  # letters; labels
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
 _RULED_AMOUNT = re.compile(r"\d\s+[-=_]{4,}|[-=_]{4,}\s+\d")
@@ -67,6 +68,7 @@ def layout_doubts(
     if (
         has_lone_cells(blocks)
         or _has_stray_labels(blocks)
+        or _has_code_beside_labels(blocks)
         or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT)
     ):
         yield _ORDER
@@ -101,6 +103,19 @@ def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
     labels = [block for block in texts if len(block.text) <= _LONGEST_LABEL and block.text[-1:].isalnum()]
     places = {round(block.box.left / _PLACE) for block in labels if block.box}
     return len(labels) >= _MANY_LABELS and 2 * len(labels) > len(texts) and 2 * len(places) > len(labels)
+
+
+def _has_code_beside_labels(blocks: Sequence[PageBlock]) -> bool:
+    """Whether short texts are beside code, as in a table with examples, but were read before or after all of it."""
+    code = [block.box for block in blocks if block.kind is BlockKind.CODE and block.box]
+    texts = (block for block in blocks if block.kind is BlockKind.PARAGRAPH and block.region in _TEXT) if code else ()
+    labels = [block.box for block in texts if block.box and len(block.text) <= _LONGEST_BESIDE]
+    return sum(any(_is_beside(label, box) for box in code) for label in labels) >= _MANY_BESIDE
+
+
+def _is_beside(label: Box, code: Box) -> bool:
+    middle = (label.top + label.bottom) / 2
+    return code.top <= middle <= code.bottom and (label.right <= code.left or label.left >= code.right)
 
 
 def _is_read_across(text: str) -> bool:

@@ -165,3 +165,14 @@ def test_many_short_labels_at_many_places_are_marked() -> None:
 def test_a_value_beside_the_heading_of_another_column_is_marked() -> None:
     assert doubts(table("Invoice Date | 11/03/2017 | Sales Contact", "Terms | 30 days | Ann Lee", "Ref. | C8 | 0472"))
     assert not doubts(table("Year | 1990 | 1992", "Coffee | 0.32 | 0.27", "Tea | 0.11 | 0.12"))
+
+
+@pytest.mark.parametrize(("count", "marked"), [(3, False), (4, True)])
+def test_short_texts_beside_code_that_was_read_apart_from_them_are_marked(count: int, marked: bool) -> None:  # noqa: FBT001
+    texts = [
+        PageBlock(BlockKind.PARAGRAPH, f"Open the {name} gate", Box(50.0, top, 180.0, top + 10.0), 10.0)
+        for name, top in zip(("first", "second", "third", "fourth")[:count], range(100, 300, 40), strict=False)
+    ]
+    code = PageBlock(BlockKind.CODE, "open(gate)", Box(220.0, 95.0, 400.0, 280.0), 10.0)
+
+    assert bool(doubts(blocks=(*texts, code))) is marked
