@@ -168,7 +168,7 @@ def test_a_value_beside_the_heading_of_another_column_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("count", "marked"), [(3, False), (4, True)])
-def test_short_texts_beside_code_that_was_read_apart_from_them_are_marked(count: int, marked: bool) -> None:  # noqa: FBT001
+def test_short_texts_beside_code_that_was_read_apart_from_them_are_marked(count: int, marked: bool) -> None:
     texts = [
         PageBlock(BlockKind.PARAGRAPH, f"Open the {name} gate", Box(50.0, top, 180.0, top + 10.0), 10.0)
         for name, top in zip(("first", "second", "third", "fourth")[:count], range(100, 300, 40), strict=False)
