@@ -257,7 +257,7 @@ def _is_term(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or block.size >= _LARGER * body:
         return False
-    if after.kind is not BlockKind.PARAGRAPH or _NUMBER.match(block.text) or block.text.isupper():
+    if after.kind is not BlockKind.PARAGRAPH or _NUMBER.match(block.text) or (block.bold and block.text.isupper()):
         return False
     indent, gap = after.box.left - block.box.left, after.box.top - block.box.bottom
     return _LEAST_INDENT * body < indent < _MOST_INDENT * body and -body < gap < body

@@ -67,6 +67,7 @@ _HANGUL_START = re.compile(_HANGUL)
 _BROKEN_HANGUL = re.compile(f"(\\S+) {_LINE_BREAK}([^\\s{_LINE_BREAK}]+)")
 _OWN_BREAK = re.compile(f"(\\S*{_HANGUL})( ?)\r?\n({_HANGUL}\\S*)")
 _DIVIDED = re.compile(f"([^\\W\\d_]+){HYPHEN}([^\\W\\d_]+)")
+_CONTINUED = "\u2190-"  # drawn by Doxygen where it divides a name at the end of a line
 _BROKEN_END = re.compile("[^\\W\\d_]-\\Z")
 _NUMBER_END = re.compile(r"(?<![\w.])\d{1,4}-\Z")
 _ADDRESS_END = re.compile(r"(?:@|://|www\.)\S*-\Z")
@@ -150,6 +151,8 @@ def join_lines(texts: Sequence[str]) -> str:
 
 
 def _with_line(above: str, below: str) -> str:
+    if above.endswith(_CONTINUED):
+        return above.removesuffix(_CONTINUED).rstrip() + below
     if above.endswith("-") and below[:1].isalnum() and not _SUSPENDED.match(below):
         if _NUMBER_END.search(above, max(len(above) - 6, 0)) or _ADDRESS_END.search(above.rpartition(" ")[2]):
             return above + below

@@ -26,6 +26,7 @@ from octavo.extract.pdf.letters import (
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
 _MOST_AROUND = 0.8  # as a share of the width of a letter
+_LEAST_SPACE = 0.7  # as a share of the width of a letter in a monospaced font
 _TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
@@ -46,7 +47,7 @@ _SHORT_WORD = 4  # letters
 _LEAST_CODE_RUNS = 4
 _MARK = re.compile(r"[\d*†‡§¶a-z]{1,3}\Z")
 _MONOSPACED = re.compile(
-    r"mono|nimbusmon|cour|consol|typewriter|cm(?:sl|i)?tt|ectt|sf(?:tt|it|st)\d|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
+    r"mono|nimbusmon|mplus1m|m\+1m|cour|consol|typewriter|cm(?:sl|i)?tt|ectt|sf(?:tt|it|st)\d|menlo|fixed|inconsolata|lucidacons|sourcecode|firacode"
     r"|(?:\A|\+)(?:t1x|tx|px|lm|eb|rm|ul|pc)\w?tt(?:\W|\d|_|\Z)"
 )
 _VALUE = re.compile(r"\W{0,3}(?:[A-Z]{3}\s)?\d[\d.,\s\u2013-]*\W{0,3}(?:[A-Z]{3})?")
@@ -196,8 +197,11 @@ def _has_equal_letters(words: Sequence[Word]) -> bool:
     if widths and max(widths) >= _EQUAL * min(widths):
         return False
     # The box of a word ends at its ink, so a word can be narrower than its letters by a part of one letter.
-    letter = max(widths, default=0.0)
-    return not any(len(word.text) * letter - (word.right - word.left) > _MOST_AROUND * letter for word in words)
+    letter = max(((word.right - word.left) / len(word.text) for word in words if word.text), default=0.0)
+    if any(len(word.text) * letter - (word.right - word.left) > _MOST_AROUND * letter for word in words):
+        return False
+    # A space is as wide as a letter.
+    return not any(0 < other.left - one.right < _LEAST_SPACE * letter for one, other in pairwise(words))
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
@@ -352,6 +356,9 @@ def _style(row: Sequence[Segment]) -> tuple[float, bool, bool, bool]:
         mono += length * one.mono
         italic += length * one.italic
     size = max(sizes, key=lambda one: (sizes[one], one))
+    if row[0].text.isdecimal() and not row[0].mono and mono:  # the number of a line of code
+        letters -= len(row[0].text)
+        size = size if len(row) > 2 else row[1].size  # noqa: PLR2004
     return size, bold > 0.9 * letters, mono > 0.7 * letters, italic > 0.7 * letters
 
 

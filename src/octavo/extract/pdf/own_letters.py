@@ -480,7 +480,7 @@ def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
         near = index
         while near in lost and 0 <= near + step < len(text) and abs(near - index) < _LONGEST:
             near += step
-        if near not in lost and not text[near].isspace():
+        if near not in lost and not text[near].isspace() and not (near < index and text[near] in _LINE_END_HYPHENS):
             return near
     return None
 
@@ -493,10 +493,10 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
     wanted, start, old = word.translate(_FOLDED), anchor, edits.old(text, anchor)
     if old not in wanted:
         return None
-    while start > 0 and not text[start - 1].isspace() and anchor - start < _LONGEST:
+    while start > 0 and not _is_word_end(text, start) and anchor - start < _LONGEST:
         start -= 1
     end = anchor + 1
-    while end < len(text) and not text[end].isspace() and end - anchor < _LONGEST:
+    while end < len(text) and not text[end].isspace() and not _is_word_end(text, end) and end - anchor < _LONGEST:
         end += 1
     for first in range(start, anchor + 1):
         last, rest = first, wanted
@@ -505,6 +505,11 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
         if not rest and last > anchor:
             return range(first, last)
     return None
+
+
+def _is_word_end(text: str, index: int) -> bool:
+    """Whether a word ends before this character: at a space, or at the end of a line that divides a word."""
+    return text[index - 1].isspace() or text[index - 1] in _LINE_END_HYPHENS
 
 
 def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
@@ -560,7 +565,7 @@ def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
 
     `lost` contains the indexes of missing characters.
     """
-    starts = (index for index in sorted(lost) if index == 0 or text[index - 1].isspace())
+    starts = (index for index in sorted(lost) if index == 0 or _is_word_end(text, index))
     for start in islice(starts, _MOST_ROWS):
         end = start
         while end in lost:

@@ -59,6 +59,8 @@ _DEFINITION = re.compile(r"[\w.]+\([^)]*\)\s?:")  # a function, and what it does
 _LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
 _LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
+_INDEX_LINE = re.compile(r"[^\W\d_]\S*,(?:\s\d{1,4}(?:[\u2013-]\d{1,4})?,?)+\Z")
+_LEAST_INDEX, _MOSTLY_INDEX = 8, 0.7  # lines; share of the lines
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
 _CONTACT_WORD = re.compile(r"www\.|https?:|\S+@\S|(?:tel|fon|fax|phone)\b", re.IGNORECASE)
@@ -108,6 +110,8 @@ def usual_leading(segments: Iterable[Segment]) -> dict[float, float]:
 
 def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards: bool = False) -> list[Part]:
     """Group the lines of one column into blocks: paragraphs, list items, headings and code."""
+    if _are_index(lines):
+        lines = [replace(line, mono=False) for line in lines]
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -119,6 +123,13 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
         else:
             groups.append([index])
     return list(_parts(column, groups))
+
+
+def _are_index(lines: Sequence[Line]) -> bool:
+    """Whether monospaced lines belong to an index: most lines end with a comma and page numbers."""
+    if len(lines) < _LEAST_INDEX or not any(line.mono for line in lines):
+        return False
+    return sum(_INDEX_LINE.search(line.text) is not None for line in lines) > _MOSTLY_INDEX * len(lines)
 
 
 def _items(column: _Column) -> dict[int, tuple[str, str]]:
@@ -187,7 +198,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         return True
     is_code = column.lines[group[0]].mono and group[0] not in column.items
     if is_code or line.mono:
-        return _begins_beside_code(column, index, is_code=is_code)
+        return _begins_beside_code(column, group, index, is_code=is_code)
     if (
         _has_other_style(column, group, index)
         or _begins_by_text(before, line)
@@ -202,16 +213,18 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         _begins_by_indent(column, group, index)
         or _begins_after_short_line(column, group, index)
         or _is_indented_again(column, group, index)
+        or _is_after_item(column, group, index)
     )
 
 
-def _begins_beside_code(column: _Column, index: int, *, is_code: bool) -> bool:
+def _begins_beside_code(column: _Column, group: Sequence[int], index: int, *, is_code: bool) -> bool:
     """Whether a new block begins with a line of code, or after one. `is_code`: whether the preceding block is code."""
     before, line = column.lines[index - 1], column.lines[index]
     if is_code and line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
-    # A sentence can continue in several monospaced lines.
-    return is_code or not (before.mono or _continues_in_code(column, index))
+    if before.mono and line.mono:  # A sentence can continue in several monospaced lines.
+        return _is_apart_from_typed(column, index)
+    return is_code or not (before.mono or _continues_in_code(column, group, index))
 
 
 def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
@@ -226,19 +239,38 @@ def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
     return alike and is_level and is_full and _runs_on(column, index)
 
 
-def _continues_in_code(column: _Column, index: int) -> bool:
+def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a sentence continues in a few lines in a monospaced font, for example with file names."""
     before, line = column.lines[index - 1], column.lines[index]
-    end = next((at for at in range(index, len(column.lines)) if not column.lines[at].mono), len(column.lines))
+    end = _end_of_typed(column, index)
     is_long = column.ends[index - 1] - column.starts[index - 1] > _LONG_LINE * before.size
     if before.mono or not is_long or end - index > _MOST_TYPED_LINES or _SENTENCE_END.search(before.text):
         return False
-    if _ends_early(column, index - 1) or (end - index > 1 and not _runs_on(column, end)):
+    if _ends_early(column, index - 1) and not before.text.endswith("-"):
         return False
-    step = line.bottom - before.bottom
-    return abs(column.starts[index] - column.starts[index - 1]) < 1 and step <= _USUAL_LEADING * _leading(
-        column, before
-    )
+    if end - index > 1 and not _runs_on(column, end):
+        return False
+    if line.bottom - before.bottom > _USUAL_LEADING * _leading(column, before):
+        return False
+    shift = column.starts[index] - column.starts[index - 1]
+    if len(group) == 1:  # The first line of a paragraph can be indented, and the others of a list item.
+        hangs = group[0] in column.items
+        return -1 < (shift if hangs else -shift) < _MOST_FIRST_INDENT * before.size
+    return abs(shift) < 1
+
+
+def _end_of_typed(column: _Column, index: int) -> int:
+    """Return the end of the monospaced lines that follow each other without a larger gap or another indent."""
+    end = index + 1
+    while end < len(column.lines) and column.lines[end].mono and not _is_apart_from_typed(column, end):
+        end += 1
+    return end
+
+
+def _is_apart_from_typed(column: _Column, index: int) -> bool:
+    line, step = column.lines[index], column.lines[index].bottom - column.lines[index - 1].bottom
+    is_level = abs(column.starts[index] - column.starts[index - 1]) <= 1
+    return not is_level or step > _LARGER_GAP * _leading(column, line)
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
@@ -335,8 +367,27 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
         return True
     following = column.starts[index + 1] if index + 1 < len(column.starts) else None
     if following is not None and abs(following - column.starts[index]) < least:
-        return False
+        return _is_term(column, index - 1)
     return following is not None or _SENTENCE_END.search(before.text) is not None
+
+
+def _is_term(column: _Column, index: int) -> bool:
+    """Whether a line is the term of a definition: the next line is indented, begins a sentence and ends further right,
+    although its first word would have fitted on this line.
+    """
+    line, after = column.lines[index], column.lines[index + 1]
+    if line.text[-1:] in ",;-" or not _NEW_START.match(after.text) or line.has_value or after.size > line.size + 1:
+        return False
+    need = (len(after.first_word) + 2) * (after.letter or 0.5 * after.size)
+    return column.ends[index] + need < column.ends[index + 1]
+
+
+def _is_after_item(column: _Column, group: Sequence[int], index: int) -> bool:
+    """Whether a line below a list item is a paragraph: it starts where the bullet starts, and the item ends early."""
+    is_flush = group[0] in column.items and abs(column.starts[index] - column.starts[group[0]]) < 1
+    if not is_flush or len(group) > 1 or not _NEW_START.match(column.lines[index].text):
+        return False
+    return _ends_early(column, index - 1) and column.lines[index - 1].text[-1:] not in ",;-"
 
 
 def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> bool:
@@ -360,6 +411,7 @@ def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> b
         return False
     is_open = before.text[-1:] not in ".!?:" or _REFERENCE.match(before.text) is not None
     is_second = len(group) == 1 and shift > 0 and is_open and not _ends_early(column, index - 1)
+    is_second = is_second and not _is_term(column, index - 1)
     return is_second or _runs_on(column, index)
 
 

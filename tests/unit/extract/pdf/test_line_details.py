@@ -78,3 +78,57 @@ def test_an_adverb_keeps_its_hyphen_at_the_end_of_a_line() -> None:
     words = Vocabulary(["the city is populated"])
     assert words.undivided(f"densely{HYPHEN}populated") == "densely-populated"
     assert words.undivided(f"apply{HYPHEN}ing") == "applying"
+
+
+LONG = "A sentence that is as wide as its column continues after the"
+
+
+def test_a_sentence_that_ends_in_typed_words_stays_one_paragraph() -> None:
+    first, last = run(LONG, 72, 200), run("tool_name setting.", 60, 212, font="Courier", letter=6.0)
+    code = run("call tool_name", 84, 240, font="Courier", letter=6.0)
+    sentence, block = blocks(first, last, code)
+    assert (sentence.kind, sentence.text) == (BlockKind.PARAGRAPH, f"{LONG} tool_name setting.")
+    assert block.kind is BlockKind.CODE
+
+
+def test_the_second_line_of_a_list_item_can_be_typed() -> None:
+    lines = run("• one", 60, 188), run(f"• {LONG}", 60, 200), run("tool.", 70, 212, font="Courier", letter=6.0)
+    (block,) = blocks(*lines)
+    assert block.text == f"- one\n- {LONG} tool."
+
+
+def test_a_line_in_several_fonts_is_not_code_if_its_spaces_are_narrow() -> None:
+    words = Word(60, 200, 72, 210, "pe"), Word(74.6, 200, 124, 210, "(pending)")
+    term = TextRun(Box(60, 200, 124, 210), "pe (pending)", 10.0, "mplus1mn", False, False, 0.0, None, words)
+    assert [block.kind for block in blocks(term)] == [BlockKind.PARAGRAPH]
+    assert [block.kind for block in blocks(run("ls -l file", 60, 200, font="mplus1mn", letter=5.0))] == [BlockKind.CODE]
+
+
+def test_short_lines_of_numbered_code_are_code() -> None:
+    lines = [
+        run(text, left, 200 + 12 * row, size, font, letter)
+        for row, code in enumerate(("}", "}", "\\end:"))
+        for left, text, size, font, letter in ((60, f"45{row}", 6.0, "Times", 3.0), (80, code, 10.0, "Courier", 6.0))
+    ]
+    assert [block.kind for block in blocks(*lines)] == [BlockKind.CODE]
+
+
+def test_a_term_above_its_indented_definition_is_a_separate_line() -> None:
+    lines = run("Lime", 60, 200), run(LONG, 90, 212), run("wall is built and dried.", 90, 224)
+    assert texts(*lines) == ["Lime", f"{LONG} wall is built and dried."]
+
+
+def test_a_paragraph_below_a_list_is_not_part_of_its_last_item() -> None:
+    lines = run(f"• {LONG}.", 60, 188), run("• sand", 60, 200), run("Mortar is mixed in a box", 60, 212)
+    assert texts(*lines) == [f"- {LONG}.\n- sand", "Mortar is mixed in a box"]
+
+
+def test_the_lines_of_an_index_in_typed_letters_are_not_code() -> None:
+    entries = [
+        run(f"find-lime{row}, {row}, 2{row}", 60, 200 + 12 * row, font="Courier", letter=6.0) for row in range(9)
+    ]
+    assert [block.kind for block in blocks(*entries)] == [BlockKind.PARAGRAPH]
+
+
+def test_a_name_that_is_divided_with_an_arrow_is_joined() -> None:
+    assert texts(run(f"{LONG} col\u2190-", 60, 200), run("Unit of a row", 60, 212)) == [f"{LONG} colUnit of a row"]

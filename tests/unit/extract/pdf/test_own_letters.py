@@ -125,6 +125,15 @@ def test_a_page_number_that_was_left_out_becomes_a_run() -> None:
     assert not found.misses_digits
 
 
+def test_a_page_number_does_not_join_the_divided_word_before_it() -> None:
+    text, number = "in a comput\ufffe", "10"
+    places = [Box(50 + at * WIDE, 100, 55 + at * WIDE, 110) for at in range(len(text))]
+    places += [Box(290 + at * WIDE, 760, 295 + at * WIDE, 770) for at in range(len(number))]
+    own = Characters(text + number, places.__getitem__)  # PDFium writes no line end after a hyphen
+    found = with_own_letters(PageContent(1, 600, 800, (run("in a comput-"),), (), ()), own.text, lambda: own)
+    assert texts(found) == ["in a comput-", "10"]
+
+
 def test_a_digit_without_a_clear_place_makes_the_page_unsure() -> None:
     found = restored([run("abcdef ghi")], Drawn("abcdef ghi"), Drawn("7", left=60))
     assert texts(found) == ["abcdef ghi"]
