@@ -336,7 +336,7 @@ class OpenPage:
 
     def placed(self) -> Callable[[float, float, float, float], Box]:
         """Return a function that converts PDF coordinates (left, bottom, right, top) to a box on the displayed page."""
-        left, bottom, right, top = self._page.get_cropbox()
+        left, bottom, right, top = self._visible_area()
         match self._page.get_rotation():
             case 90:
                 return lambda x0, y0, x1, y1: Box(y0 - bottom, x0 - left, y1 - bottom, x1 - left)
@@ -346,6 +346,13 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(top - y1, right - x1, top - y0, right - x0)
             case _:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
+
+    def _visible_area(self) -> tuple[float, float, float, float]:
+        """Return the left, bottom, right and top of the visible page, also if the page inherits its size."""
+        area = _raw.FS_RECTF()
+        if not _raw.FPDF_GetPageBoundingBox(self._page, area):
+            return self._page.get_cropbox()
+        return area.left, area.bottom, area.right, area.top
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
         """For each box, return whether the rendered page is completely white there, so that its text cannot be seen."""

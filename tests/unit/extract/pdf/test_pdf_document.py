@@ -9,6 +9,7 @@ import pytest
 
 from octavo.core.errors import BadInput, Defect, Empty, Encrypted
 from octavo.extract.extracted import BlockKind, Extracted
+from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.page_batches import (
     batch_from_json,
     batch_ranges,
@@ -132,6 +133,17 @@ def long_document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     pages = [page(number) for number in range(1, 301)]
     return write(tmp_path_factory.mktemp("long"), Pdf(pages, labels=[(0, "<</S/r>>"), (8, "<</S/D>>")]))
+
+
+def test_letters_are_at_their_place_on_pages_that_inherit_their_size(tmp_path: Path) -> None:
+    document = Pdf([[Words("brick", left=100, top=200)]]).write()
+    area = b"/MediaBox[0 0 612 792]"
+    document = document.replace(area, b"").replace(b"<</Type/Pages", b"<</Type/Pages/MediaBox[0 0 595 842]")
+    document = document.replace(b"startxref", b"lost")  # the places of the objects have changed
+    with open_document(write(tmp_path, document)) as opened, opened.page(1) as page:
+        first = page.characters().box(0)
+        assert page.size == (595, 842)
+    assert first and (round(first.left), round(first.bottom)) == (100, 252)  # the page is 50 points higher
 
 
 @pytest.mark.parametrize("size", [64, *(pytest.param(size, marks=pytest.mark.long) for size in (7, 300))])
