@@ -28,7 +28,7 @@ from octavo.extract.pdf.headings import body_size, heading_levels, join_headings
 from octavo.extract.pdf.letters import HYPHEN, Vocabulary
 from octavo.extract.pdf.markup import plain
 from octavo.extract.pdf.page_batches import Batch, PageBlock, PageText, PdfFacts, write_ranges
-from octavo.extract.pdf.running_headers import Place, running_blocks
+from octavo.extract.pdf.running_headers import Place, running_blocks, without_joined_headers
 
 _BETWEEN = "\n\n"
 _LINE_END = "\n"
@@ -48,6 +48,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
     body = body_size(pages)
     pages = join_headings(pages, body)
     skipped = running_blocks(pages, body)
+    pages = without_joined_headers(pages, skipped)
     places = {match.bookmark: match.place for match in match_bookmarks(pages, facts.bookmarks, skipped)}
     marked = {place: facts.bookmarks[number].level for number, place in places.items()}
     levels = heading_levels(pages, body, marked, skipped)

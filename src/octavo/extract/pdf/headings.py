@@ -74,13 +74,19 @@ _TITLE_WORD = re.compile(
     r"\W*(?:\Z|[#(/]|(?:no|nr|n°|nº|num[a-z]*|des|der|of|vom)\b|\S*\d)",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?:[.;,:]\W*|[^\W\d_]-)\Z")
+_SENTENCE_END = re.compile("(?:[.;,:\u3002\uff0e\uff0c\uff1a\uff1b]\\W*|[^\\W\\d_]-)\\Z")
 _CAPTION_LABEL = re.compile(r"[^\W\d_]{3,12}\.?\s*[A-Z]?[\d.-]{1,6}[.:]?")
 _NAME = r"(?:[^\W\d_a-z][\w.'\u2019-]*|and|und|et|y|van|von|de|der|di|la)[\d\u2217*†‡§,]*"
 _NAMES = re.compile(rf"{_NAME}(?:[\s,;&\n]+{_NAME})+")
+_CHAPTER = re.compile(
+    r"(?:chapter|part|appendix|kapitel|teil|anhang|chapitre|partie|annexe|cap[íi]tulo|parte|ap[ée]ndice|capitolo|appendice"
+    r"|hoofdstuk|bijlage|rozdział|глава|часть|приложение)\s+(?:\d{1,3}|[A-Z]|[IVX]{1,5})[.:]?",
+    re.IGNORECASE,
+)
+_FAR_BELOW = 4.0  # the largest gap between "Chapter 3" and its title, as a multiple of the letter size
 _PARAGRAPH_SIGN = re.compile(r"§+\s*\d")
 _ONE_SENTENCE = re.compile(r"[^.;]*[^.;,:-]\.")
-_CLAUSE_END = re.compile(r"(?:[;,:]\W*|[^\W\d_]-)\Z")
+_CLAUSE_END = re.compile("(?:[;,:\uff0c\uff1a\uff1b]\\W*|[^\\W\\d_]-)\\Z")
 _SECTION = re.compile(
     r"(?:(?:article|section|chapter|part|annex|appendix|schedule|artikel|abschnitt|kapitel|teil|anlage|anhang|chapitre|titre"
     r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
@@ -364,6 +370,8 @@ def _joined(blocks: Sequence[PageBlock], body: float) -> list[PageBlock]:
     for block in blocks:
         if made and _continues(made[-1], block, body):
             made[-1] = _join(made[-1], block)
+        elif made and _is_chapter_number(made[-1], block, body):
+            made[-1] = replace(_join(made[-1], block), size=block.size, bold=block.bold)
         else:
             made.append(block)
     return made
@@ -389,6 +397,20 @@ def _continues(one: PageBlock, other: PageBlock, body: float) -> bool:
     wrapped = other.box.right < one.box.right + one.size and other.box.left > one.box.left - one.size
     gap = abs(other.box.top - one.box.bottom) / one.size
     return gap < (1 if runs_on or hangs else 1 / 2) and (wrapped or centred or runs_on)
+
+
+def _is_chapter_number(one: PageBlock, other: PageBlock, body: float) -> bool:
+    """Whether `one` is "Chapter 3" or a large number above or beside the title `other` of the chapter."""
+    if {one.kind, other.kind} - _TEXTS or {one.region, other.region} != {RegionKind.BODY} or one.lines > 1:
+        return False
+    if one.box is None or other.box is None or min(one.size, other.size) < _CENTRED_LARGER * body:
+        return False
+    if not is_likely(other, body) or _CHAPTER.fullmatch(other.text):
+        return False
+    if _CHAPTER.fullmatch(one.text):
+        return one.size <= _LARGER * other.size and -one.size < other.box.top - one.box.bottom < _FAR_BELOW * one.size
+    is_beside = one.box.top < (other.box.top + other.box.bottom) / 2 < one.box.bottom and one.box.right < other.box.left
+    return is_beside and one.size > _LARGER * other.size and one.text.isdecimal()
 
 
 def _join(one: PageBlock, other: PageBlock) -> PageBlock:

@@ -194,6 +194,7 @@ def clean_letters(text: str) -> str:
         return text
     text = clean(_BROKEN_WORD.sub("", text))
     if not text.isascii():
+        text = _STAR_QUOTE.sub("'", text)
         text = _LOOSE_ACCENT.sub(_with_accent, text)
         text = _NOT_CHARACTERS.sub("", _STRANGE.sub(_usual_form, text))
         text = text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
@@ -214,6 +215,8 @@ ACCENTS = {
     "\u02dd": "\u030b",
     "\u00b8": "\u0327",
 }
+# A font without names that TeX uses for straight quotes. PDFium reads the quote as a star.
+_STAR_QUOTE = re.compile("(?<=\\w)\u272c|\u272c(?=\\w)")
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 _LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])")
 

@@ -26,7 +26,8 @@ from octavo.extract.pdf.letters import (
 _WIDE_GAP = 0.75  # as a share of the letter size; a wider gap between words may be a gutter between columns
 _EQUAL = 1.15
 _MOST_AROUND = 0.8  # as a share of the width of a letter
-_LEAST_SPACE = 0.7  # as a share of the width of a letter in a monospaced font
+_TOUCHING, _LEAST_SPACE = 0.25, 0.6  # as a share of the width of a letter in a monospaced font
+_FEW_WORDS = 3
 _TERM_GAP = 1.2
 _CELL_GAP = 2.0  # as a share of the letter size
 _FAR_CELL = 12.0
@@ -37,6 +38,7 @@ _SMALL = 0.8  # as a share of the size of the line; smaller letters that are rai
 _LONE_BULLET = re.compile("[•◦▪▫‣●○■□▶►➢➤✓✔∙·❑❖☐☑☒\u2043\uf0a7\uf0b7\uf0d8\uf0fc\uf06e]\\Z")
 _LONE_BRACE = re.compile(r"[{}][;)]{0,2}\Z")
 _PAGE_LEADER = re.compile(r"(?:\s?\.){5,}\s*(?=(?:\d{1,4}|[ivxlc]{1,6})\Z)")
+_NUMBER_OF_TITLE = re.compile(r"(\d{1,2}(?:\.\d{1,2}){1,4}\.?)(?=[^\W\da-z_][a-z]{2})")
 _MOST_TO_BULLET = 4.0  # as a share of the letter size
 _RAISED = 0.1  # as a share of the letter size
 _EXPONENT = re.compile(r"[-+\u2212\u2013]?\d{1,3}[,;]?|n")
@@ -197,11 +199,13 @@ def _has_equal_letters(words: Sequence[Word]) -> bool:
     if widths and max(widths) >= _EQUAL * min(widths):
         return False
     # The box of a word ends at its ink, so a word can be narrower than its letters by a part of one letter.
-    letter = max(((word.right - word.left) / len(word.text) for word in words if word.text), default=0.0)
+    letter = max(widths, default=0.0)
     if any(len(word.text) * letter - (word.right - word.left) > _MOST_AROUND * letter for word in words):
         return False
-    # A space is as wide as a letter.
-    return not any(0 < other.left - one.right < _LEAST_SPACE * letter for one, other in pairwise(words))
+    # A space is as wide as a letter. In a few words, narrow spaces mean that only the first word is monospaced.
+    gaps = [other.left - one.right for one, other in pairwise(words)]
+    is_narrow = gaps and _TOUCHING * letter < min(gaps) and max(gaps) < _LEAST_SPACE * letter
+    return not is_narrow or len(words) > _FEW_WORDS
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
@@ -256,7 +260,7 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """
     rows: list[tuple[float, float, list[Segment]]] = []
     apart = _beside_several(segments)
-    for one in sorted(segments, key=lambda one: 2 * one.bottom if apart and one in apart else one.top + one.bottom):
+    for one in sorted(segments, key=lambda one: _height_of(one) if apart and one in apart else one.top + one.bottom):
         if one.block is not None or (apart and one in apart):
             rows.append((one.top, one.top, [one]))
             continue
@@ -268,6 +272,11 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         else:
             rows.append((*inner(one), [one]))
     yield from (sorted(row[2]) for row in rows)
+
+
+def _height_of(large: Segment) -> float:
+    """Return twice the height at which large text is written: a chapter number before its title, others after it."""
+    return 2 * (large.top if large.text.isdecimal() else large.bottom)
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
@@ -286,14 +295,16 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
     usual = size_of([one for one in segments if one.block is None])
     found: set[Segment] = set()
     for large in segments:
-        if large.block is not None or large.size <= _LARGE_INITIAL * usual or len(large.text) < 2:  # noqa: PLR2004
+        is_number = large.text.isdecimal()
+        if large.block is not None or large.size <= _LARGE_INITIAL * usual or (len(large.text) < 2 and not is_number):  # noqa: PLR2004
             continue
+        gap = 0.0 if is_number else 2 * large.size
         level = {
             round(one.bottom)
             for one in segments
             if one.size * _LARGE_INITIAL < large.size
             and large.top < (one.top + one.bottom) / 2 < large.bottom
-            and max(one.left - large.right, large.left - one.right) > 2 * large.size
+            and max(one.left - large.right, large.left - one.right) > gap
         }
         if len(level) > 1:
             found.add(large)
@@ -321,6 +332,8 @@ def _line(row: Sequence[Segment], right_text: Callable[[Box], str] | None) -> Li
         text = without_wide_spaces(clean_letters(_joined(row)))
     if has_right_to_left(text):
         text = _right_to_left(text, row, box, right_text)
+    if text[:1].isdecimal() and (found := _NUMBER_OF_TITLE.match(text)) and (bold or found[1].count(".") > 1):
+        text = f"{found[1]} {text[found.end() :]}"
     if "...." in text or ". . ." in text:
         text = _PAGE_LEADER.sub(" ", text)
     letters = sum(len(one.text) for one in row)
@@ -394,7 +407,7 @@ def _marks(row: Sequence[Segment], size: float) -> tuple[tuple[str, ...], bool]:
 def _joined(row: Sequence[Segment]) -> str:
     text, end = row[0].text, row[0].right
     for before, one in pairwise(row):
-        initial = before.size > _LARGE_INITIAL * one.size and len(before.text) == 1
+        initial = before.size > _LARGE_INITIAL * one.size and len(before.text) == 1 and before.text.isalpha()
         apart = one.left - end > _SPACE * max(one.size, before.size) and not initial
         if not apart and (raised := _raised(before, one)):
             text += raised

@@ -59,6 +59,7 @@ _DEFINITION = re.compile(r"[\w.]+\([^)]*\)\s?:")  # a function, and what it does
 _LABELLED = re.compile(r"[^\W\d_][^:.]{0,30}:\s+\S")
 _LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
+_TYPED_END, _TYPED_START = re.compile(r"[\w)\"'][.,:]\Z"), re.compile(r"\w{0,4}[>$#%+]")  # of a sentence; of a program
 _INDEX_LINE = re.compile(r"[^\W\d_]\S*,(?:\s\d{1,4}(?:[\u2013-]\d{1,4})?,?)+\Z")
 _LEAST_INDEX, _MOSTLY_INDEX = 8, 0.7  # lines; share of the lines
 _SHORT = 40  # letters
@@ -242,29 +243,31 @@ def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
 def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a sentence continues in a few lines in a monospaced font, for example with file names."""
     before, line = column.lines[index - 1], column.lines[index]
-    end = _end_of_typed(column, index)
     is_long = column.ends[index - 1] - column.starts[index - 1] > _LONG_LINE * before.size
-    if before.mono or not is_long or end - index > _MOST_TYPED_LINES or _SENTENCE_END.search(before.text):
+    if before.mono or not is_long or _SENTENCE_END.search(before.text):
         return False
     if _ends_early(column, index - 1) and not before.text.endswith("-"):
         return False
-    if end - index > 1 and not _runs_on(column, end):
-        return False
     if line.bottom - before.bottom > _USUAL_LEADING * _leading(column, before):
         return False
+    end = next((at for at in range(index, len(column.lines)) if not column.lines[at].mono), len(column.lines))
+    if abs(column.starts[index] - column.starts[index - 1]) < 1 and end - index <= _MOST_TYPED_LINES:
+        return end - index == 1 or _runs_on(column, end)
+    return _ends_in_code(column, group, index)
+
+
+def _ends_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
+    """Whether a sentence ends in one monospaced line. The first line of a paragraph can have another indent."""
+    line = column.lines[index]
+    if not _TYPED_END.search(line.text) or _TYPED_START.match(line.text):
+        return False
+    after = index + 1
+    if after < len(column.lines) and column.lines[after].mono and not _is_apart_from_typed(column, after):
+        return False
     shift = column.starts[index] - column.starts[index - 1]
-    if len(group) == 1:  # The first line of a paragraph can be indented, and the others of a list item.
-        hangs = group[0] in column.items
-        return -1 < (shift if hangs else -shift) < _MOST_FIRST_INDENT * before.size
-    return abs(shift) < 1
-
-
-def _end_of_typed(column: _Column, index: int) -> int:
-    """Return the end of the monospaced lines that follow each other without a larger gap or another indent."""
-    end = index + 1
-    while end < len(column.lines) and column.lines[end].mono and not _is_apart_from_typed(column, end):
-        end += 1
-    return end
+    if len(group) > 1:
+        return abs(shift) < 1
+    return -1 < (shift if group[0] in column.items else -shift) < _MOST_FIRST_INDENT * line.size
 
 
 def _is_apart_from_typed(column: _Column, index: int) -> bool:

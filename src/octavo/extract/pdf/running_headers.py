@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -40,6 +40,8 @@ PAGE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 TYPED_RULE = re.compile(r"_{15,}")
+_NUMBER_AT_END = re.compile(r"\A\s*(\d{1,4})\s+(?=\D)|(?<=\D)\s(\d{1,4})\s*\Z")
+_LEAST_JOINED = 8  # letters of a header that was joined with the text below it
 _SMALL_LETTERS = 0.93  # as a multiple of the size of the body text
 _NO_WORDS = re.compile(r"[^\w#]+")
 
@@ -64,7 +66,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     if len(pages) == _TWO:
         running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
-    running |= _at_same_height(pages, body_size) | _repeated_pictures(pages)
+    running |= _at_same_height(pages, body_size) | _repeated_pictures(pages) | _with_page_numbers(pages, body_size)
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
 
 
@@ -92,6 +94,54 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
                 found[round(top)].append(Place(index, number))
     least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
     return {place for places in found.values() if len(places) >= least for place in places}
+
+
+def _with_page_numbers(pages: Sequence[PageText], body_size: float) -> set[Place]:
+    """Find lines that contain the number of their page: the outermost lines of several pages, at the same height, whose
+    numbers grow with the pages. The other words can differ, such as the titles of sections.
+    """
+    found: defaultdict[tuple[int, int], list[Place]] = defaultdict(list)
+    for index, page in enumerate(pages):
+        placed = sorted((_top(block), number) for number, block in enumerate(page.blocks) if block.box)
+        for top, number in (placed[0], placed[-1]) if len(placed) > _TWO else ():
+            block = page.blocks[number]
+            shown = _NUMBER_AT_END.search(block.text) if block.lines == 1 and block.size <= _LARGE * body_size else None
+            if shown and (_is_above(block, _MARGIN * _height(page)) or _is_below(block, (1 - _MARGIN) * _height(page))):
+                found[round(top), int(shown[1] or shown[2]) - page.number].append(Place(index, number))
+    return {place for places in found.values() if len(places) >= _LEAST_PAGES for place in places}
+
+
+def without_joined_headers(pages: Sequence[PageText], running: Collection[Place]) -> Sequence[PageText]:
+    """Remove a running header that was joined with the paragraph below it.
+
+    The same words must be a running header on other pages.
+    """
+    texts = {_NUMBER_AT_END.sub("", pages[place.page].blocks[place.block].text).strip() for place in running}
+    texts = {text for text in texts if len(text) >= _LEAST_JOINED and "\n" not in text}
+    if not texts:
+        return pages
+    words = "|".join(sorted(map(re.escape, texts), key=len, reverse=True))
+    joined = re.compile(rf"(?:\d{{1,4}}\s+(?:{words})|(?:{words})\s+\d{{1,4}}|(?:{words})(?=\n))\s+(?=\S)")
+    return [_without_joined_header(page, joined) for page in pages]
+
+
+def _without_joined_header(page: PageText, joined: re.Pattern[str]) -> PageText:
+    first = min(
+        (index for index, block in enumerate(page.blocks) if block.box),
+        key=lambda i: _top(page.blocks[i]),
+        default=None,
+    )
+    found = joined.match(page.blocks[first].text) if first is not None else None
+    if first is None or found is None or page.blocks[first].kind not in _TEXTS:
+        return page
+    if _top(page.blocks[first]) > _MARGIN * _height(page):
+        return page
+    block = replace(page.blocks[first], text=page.blocks[first].text[found.end() :])
+    return replace(page, blocks=(*page.blocks[:first], block, *page.blocks[first + 1 :]))
+
+
+def _height(page: PageText) -> float:
+    return page.height or 0.0
 
 
 def _repeated_pictures(pages: Sequence[PageText]) -> set[Place]:

@@ -35,6 +35,7 @@ _MAY_BE_WRONG = re.compile(
 _CODED = re.compile("[\x0f\x1b\x88]")
 _CODED_FF = re.compile("(?<=[A-Za-z])\x1b")
 _CODED_BULLET = re.compile(r"(?:(?<=\A)|(?<=[\r\n]))[\x0f\x88](?=\s)")
+_LATE_ACCENT = re.compile(f"[^\\W\\d_],? ?([{''.join(ACCENTS)}])(?=\\s|\\Z)")
 _MOST_CHECKED = 500
 _MOST_LETTERS = 2000
 _MOST_ACCENTS = 50
@@ -58,7 +59,8 @@ def with_right_symbols(
     if _CODED.search(own):
         page, _ = replace_letters(page, read(), {found.start(): "ff" for found in _CODED_FF.finditer(read().text)})
         page = replace(page, runs=(*page.runs, *_coded_bullets(page, read())))
-    return _with_accents(page, read()) if any(map(_is_accent, page.runs)) else page
+    page = _with_accents(page, read()) if any(map(_is_accent, page.runs)) else page
+    return _with_late_accents(page, read()) if not own.isascii() and _LATE_ACCENT.search(own) else page
 
 
 def _wrong_symbols(text: str, font_of: Callable[[int], bytes]) -> dict[int, str]:
@@ -127,6 +129,40 @@ def _with_accents(page: PageContent, characters: Characters) -> PageContent:
             word = _word_around(characters.text, below[run], letters[below[run]])
             runs.append(run._replace(text=word, words=(Word(*run.box, word),)))
     return replace(page, runs=tuple(runs))
+
+
+def _with_late_accents(page: PageContent, characters: Characters) -> PageContent:
+    """Join accents that are written after the word above one of whose letters they are drawn."""
+    runs = list(page.runs)
+    for found in islice(_LATE_ACCENT.finditer(characters.text), _MOST_ACCENTS):
+        box = characters.box(found.end() - 1)
+        place = next((at for at, run in enumerate(runs) if box and _holds(run.box, box)), None)
+        if box and place is not None:
+            runs[place] = _with_late_accent(runs[place], found[1], box, characters)
+    return replace(page, runs=tuple(runs))
+
+
+def _with_late_accent(run: TextRun, accent: str, box: Box, characters: Characters) -> TextRun:
+    words = [word for word in run.words if word.text != accent or not _holds(Box(*word[:4]), box)]
+    at = next((at for at, word in enumerate(words) if _holds(Box(*word[:4]), box)), None)
+    below = next(_letters_below(run._replace(box=box, text=accent), characters), None)
+    whole = with_accent(accent, below[1]) if below else ""
+    if at is None or below is None or not whole:
+        return run
+    index, letter = below
+    start = _WORD_START.search(characters.text, max(index - _LONGEST, 0), index)
+    skipped = start[0].count(letter) if start else 0
+    parts = words[at].text.replace(accent, "", 1).split(letter)
+    if len(parts) <= skipped + 1:
+        return run
+    text = letter.join(parts[: skipped + 1]) + whole + letter.join(parts[skipped + 1 :])
+    words[at] = words[at]._replace(text=text)
+    return run._replace(text=" ".join(word.text for word in words), words=tuple(words))
+
+
+def _holds(one: Box, other: Box) -> bool:
+    across, down = (other.left + other.right) / 2, (other.top + other.bottom) / 2
+    return one.left <= across <= one.right and one.top <= down <= one.bottom
 
 
 def _word_around(text: str, index: int, letter: str) -> str:

@@ -132,3 +132,17 @@ def test_the_lines_of_an_index_in_typed_letters_are_not_code() -> None:
 
 def test_a_name_that_is_divided_with_an_arrow_is_joined() -> None:
     assert texts(run(f"{LONG} col\u2190-", 60, 200), run("Unit of a row", 60, 212)) == [f"{LONG} colUnit of a row"]
+
+
+def test_a_chapter_number_beside_two_lines_comes_before_them() -> None:
+    title = run("Installing and loading", 150, 62, 24.0, letter=12.0), run("the package", 230, 92, 24.0, letter=12.0)
+    number = run("3", 60, 60, 60.0, letter=30.0)
+    prose_lines = [run(LONG, 60, 200 + 12 * row) for row in range(6)]
+    assert texts(number, *title, *prose_lines)[:2] == ["3", "Installing and loading the package"]
+
+
+def test_a_section_number_is_separated_from_its_title() -> None:
+    assert texts(run("3.3.5Application output", 60, 100), run("2.4Ghz radio", 60, 140)) == [
+        "3.3.5 Application output",
+        "2.4Ghz radio",
+    ]

@@ -143,7 +143,8 @@ def test_letters_are_at_their_place_on_pages_that_inherit_their_size(tmp_path: P
     with open_document(write(tmp_path, document)) as opened, opened.page(1) as page:
         first = page.characters().box(0)
         assert page.size == (595, 842)
-    assert first and (round(first.left), round(first.bottom)) == (100, 252)  # the page is 50 points higher
+    assert first
+    assert (round(first.left), round(first.bottom)) == (100, 252)  # the page is 50 points higher
 
 
 @pytest.mark.parametrize("size", [64, *(pytest.param(size, marks=pytest.mark.long) for size in (7, 300))])

@@ -9,7 +9,7 @@ import pytest
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf.headings import body_size, heading_levels, is_form, is_likely, join_headings
 from octavo.extract.pdf.page_batches import PageBlock, PageText
-from octavo.extract.pdf.running_headers import Place, running_blocks
+from octavo.extract.pdf.running_headers import Place, running_blocks, without_joined_headers
 
 PROSE = (
     "Lime is slaked in a pit that is dug one year before the wall is begun, because fresh lime cracks. " * 3
@@ -280,3 +280,37 @@ def test_bookmarks_of_one_level_for_headings_of_three_sizes_do_not_set_levels() 
 def test_names_below_a_centred_title_are_not_a_heading() -> None:
     title = line("Simulating mutations", 40, 17.0, left=200)
     assert found(title, line("Julian Zhou and Ann Lee", 70, 12.0, left=216), prose(130)) == ["Simulating mutations"]
+
+
+def test_a_chapter_and_its_title_are_one_heading() -> None:
+    chapter, title = line("Chapter 3", 60, 20, bold=True), line("Global Variables", 110, 24, bold=True)
+    assert found(chapter, title, prose(200), prose(300)) == ["Chapter 3 Global Variables"]
+    beside = line("3", 60, 60, bold=True), line("Installing the package", 70, 24, bold=True, left=120)
+    assert found(*beside, prose(200), prose(300)) == ["3 Installing the package"]
+
+
+def test_a_sentence_in_japanese_is_not_a_heading() -> None:
+    assert found(line("この節では品詞を定義した．", 60, 12, bold=True), prose(100), prose(200)) == []  # noqa: RUF001
+
+
+def headed_pages(*texts: str) -> list[PageText]:
+    return [
+        PageText(number, str(number), 595.0, 842.0, (line(text, 120, 9), prose(200), prose(300)))
+        for number, text in enumerate(texts, 4)
+    ]
+
+
+def test_lines_with_the_numbers_of_their_pages_are_running_headers() -> None:
+    pages = headed_pages("4 MASONRY AND LIME", "THE PIT 5", "6 MASONRY AND LIME", "THE WALL 7")
+    assert running_blocks(pages, 10.0) == {Place(index, 0) for index in range(4)}
+    others = headed_pages("Figure 9 has a note", "In 1904", "6 bricks are used", "A wall of 3")
+    assert running_blocks(others, 10.0) == set()
+
+
+def test_a_running_header_is_removed_from_the_paragraph_it_was_joined_with() -> None:
+    pages = headed_pages("4 MASONRY AND LIME", "5 MASONRY AND LIME", "6 MASONRY AND LIME", "7 MASONRY AND LIME")
+    joined = replace(prose(120), text=f"8 MASONRY AND LIME {PROSE}")
+    pages.append(PageText(8, "8", 595.0, 842.0, (joined, prose(200), prose(300))))
+    cleaned = without_joined_headers(pages, running_blocks(pages, 10.0))
+    assert cleaned[-1].blocks[0].text == PROSE
+    assert cleaned[:-1] == pages[:-1]

@@ -9,7 +9,7 @@ import pytest
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, is_phonetic
+from octavo.extract.pdf.letters import Characters, clean_letters, is_phonetic
 from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
 
 WIDE, HIGH = 5.0, 10.0
@@ -81,3 +81,22 @@ def test_codes_of_fonts_without_names_are_read() -> None:
     found = with_right_symbols(page, own, lambda: characters(own), lambda _: b"")
     assert sorted(one.text for one in found.runs) == ["different", "•"]
     assert without_known_codes(own) == "• different"
+
+
+def test_an_accent_that_follows_its_word_is_joined_with_the_letter_below_it() -> None:
+    own = "Franz Gahler \u00a8"
+    places = [Box(50 + index * WIDE, 100, 50 + (index + 1) * WIDE, 110) for index in range(len(own) - 1)]
+    places.append(places[own.index("ahler")])  # the accent is above the "a"
+    whole, name = run(own), run("Franz Gahler")
+    apart = whole._replace(words=(*name.words, Word(*places[-1], "\u00a8")))
+    attached = name.words[1]._replace(text="Gahler\u00a8")
+    fused = name._replace(text="Franz Gahler\u00a8", words=(name.words[0], attached))
+    for one in (apart, fused):
+        page = PageContent(1, 600, 800, (one,), (), ())
+        found = with_right_symbols(page, own, lambda: Characters(own, places.__getitem__), lambda _: b"CMR10")
+        assert [word.text for word in found.runs[0].words] == ["Franz", "Gähler"]
+        assert found.runs[0].text == "Franz Gähler"
+
+
+def test_a_star_inside_a_word_is_a_straight_quote() -> None:
+    assert clean_letters("psi\u272cs and \u272c a star") == "psi's and \u272c a star"
