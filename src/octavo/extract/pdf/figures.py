@@ -77,6 +77,7 @@ _FILLED = 0.93  # as a share of the area around them
 _LABEL_WORDS = 4
 _SHORT_LABEL = 15  # letters of a label beside a drawing
 _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+_THICK_SIDE, _LEAST_FRAME, _WHOLE_SIDE = 8.0, 100.0, 0.9  # points; points; as a share of the width of a frame
 _MOST_TICKS = 1000
 _SAME_STEP = 0.06
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
@@ -501,7 +502,7 @@ def _drawing(
     group: Sequence[Box], rulings: Sequence[Box], segments: Sequence[Segment], page: PageContent
 ) -> FigureArea | None:
     box = _union(group)
-    if min(_width(box), _height(box)) < _SHORT_SIDE:
+    if min(_width(box), _height(box)) < _SHORT_SIDE or _are_sides(group, box):
         return None
     near = _grown(box, _LABEL_GAP)
     axes = [one for one in rulings if _overlap(one, near) and _length(one) <= 1.5 * max(_width(box), _height(box))]
@@ -515,6 +516,18 @@ def _drawing(
     if kind == "chart":
         box = _union([box, *_axis_titles(box, segments)])
     return FigureArea(kind, _clipped(page, [box])[0], confidence=0.8 if kind == "chart" else 0.7)
+
+
+def _are_sides(group: Sequence[Box], box: Box) -> bool:
+    """Whether shapes are only the thick sides of frames around lines of text, with the same left and right edges."""
+    return _width(box) > _LEAST_FRAME and all(_is_side(one, box) for one in group)
+
+
+def _is_side(one: Box, frame: Box) -> bool:
+    if _height(one) < _THICK_SIDE:
+        return _width(one) > _WHOLE_SIDE * _width(frame)
+    is_outside = one.right < frame.left + 2 * _THICK_SIDE or one.left > frame.right - 2 * _THICK_SIDE
+    return is_outside and _width(one) < _THICK_SIDE
 
 
 def _axis_titles(box: Box, segments: Sequence[Segment]) -> Iterator[Box]:

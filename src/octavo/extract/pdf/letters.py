@@ -482,8 +482,18 @@ def count_letters(text: str) -> int:
     return len(_NOT_LETTERS.sub("", text))
 
 
+_RIGHT_TO_LEFT_WORD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]+")
+_MANY_WORDS = 20
+
+
 def has_right_to_left(text: str) -> bool:
     return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
+
+
+def has_split_letters(text: str) -> bool:
+    """Whether most words of a right-to-left text are single letters, because the font draws parts of letters."""
+    words = _RIGHT_TO_LEFT_WORD.findall(text) if has_right_to_left(text) else []
+    return len(words) >= _MANY_WORDS and 2 * sum(len(word) == 1 for word in words) > len(words)
 
 
 def is_right_to_left(text: str) -> bool:

@@ -22,6 +22,7 @@ from octavo.extract.pdf.letters import (
     RAISED,
     clean_letters,
     count_letters,
+    has_split_letters,
     has_unread_letters,
     is_garbled,
     is_meaningless,
@@ -295,7 +296,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
 
 def _has_unread_letters(content: PageContent, own: str) -> bool:
     found = " ".join(run.text for run in content.runs)
-    if any(map(is_phonetic, {run.font for run in content.runs})):
+    if any(map(is_phonetic, {run.font for run in content.runs})) or has_split_letters(found):
         return True
     signs = sum(len(word.text) == 1 for run in content.runs if signs_of(run.font) for word in run.words)
     return has_unread_letters(without_known_codes(own), found, signs)

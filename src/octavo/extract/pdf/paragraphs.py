@@ -113,6 +113,8 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
     """Group the lines of one column into blocks: paragraphs, list items, headings and code."""
     if _are_index(lines):
         lines = [replace(line, mono=False) for line in lines]
+    elif any(line.mono for line in lines):
+        lines = _with_foreign_code(lines)
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -124,6 +126,22 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
         else:
             groups.append([index])
     return list(_parts(column, groups))
+
+
+def _with_foreign_code(lines: Sequence[Line]) -> Sequence[Line]:
+    """Treat a line with Chinese or Japanese characters, which have another font, as code if it is inside code.
+
+    The lines directly above and below it are code, and it does not start further left than both.
+    """
+    made = list(lines)
+    for index in range(1, len(lines) - 1):
+        above, line, below = made[index - 1], lines[index], lines[index + 1]
+        if line.mono or line.block is not None or not above.mono or not below.mono or not IDEOGRAPH.search(line.text):
+            continue
+        steps = line.bottom - above.bottom, below.bottom - line.bottom
+        if max(steps) < _USUAL_LEADING * line.size and line.left > min(above.left, below.left) - 1:
+            made[index] = replace(line, mono=True)
+    return made
 
 
 def _are_index(lines: Sequence[Line]) -> bool:

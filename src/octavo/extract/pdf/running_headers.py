@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind
 from octavo.extract.pdf.columns import Band, bands_of
+from octavo.extract.pdf.letters import AS_RAISED
 from octavo.extract.pdf.lines import Segment
 from octavo.extract.pdf.page_batches import PageBlock, PageText
 from octavo.extract.pdf.paragraphs import Part
@@ -35,6 +36,7 @@ _TEXTS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.LIST})
 _EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 NOTE = re.compile(r"(\d{1,2}|[*†‡§¶]{1,2})[.)]?\s?(?=[^\W\d_]|[\"\u201c\u2018(])")
+_GLUED_NOTE = re.compile(r"\A\d{1,2}(?=[^\W\d_])")
 PAGE_NUMBER = re.compile(
     r"\W*(?:(?:page|seite|p\.|pagina|página|стр\.)\s*)?(?:(?:[A-Z]-?)?\d{1,4}(?:\s?-\s?\d{1,4})?|[ivxlc]{1,7})(?:\s*(?:/|of|von|de)\s*\d{1,4})?\W*",
     re.IGNORECASE,
@@ -326,7 +328,8 @@ def with_notes(parts: list[Part], body: float) -> list[Part]:
         mark = _mark_of_note(part, body)
         below = part.block.box is not None and part.block.box.top > 0.75 * lowest
         if mark and below:
-            notes.append((mark, part._replace(block=replace(part.block, region=RegionKind.FOOTNOTE))))
+            text = _GLUED_NOTE.sub(lambda found: f"{found[0].translate(AS_RAISED)} ", part.block.text)
+            notes.append((mark, part._replace(block=replace(part.block, text=text, region=RegionKind.FOOTNOTE))))
         else:
             kept.append(part)
     last = max((i for i, part in enumerate(kept) if part.block.region is not RegionKind.FOOTER), default=-1)

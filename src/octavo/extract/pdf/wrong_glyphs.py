@@ -34,6 +34,7 @@ _MAY_BE_WRONG = re.compile(
 # Codes of TeX's fonts that have no names: the ligature "ff", and bullets at the start of a line.
 _CODED = re.compile("[\x0f\x1b\x88]")
 _CODED_FF = re.compile("(?<=[A-Za-z])\x1b")
+_LIGATURES = str.maketrans({"\x1b": "ff", "\x1c": "fi", "\x1e": "ffi", "\x1f": "ffl", "\x02": "-", "\ufffe": "-"})
 _CODED_BULLET = re.compile(r"(?:(?<=\A)|(?<=[\r\n]))[\x0f\x88](?=\s)")
 _LATE_ACCENT = re.compile(f"[^\\W\\d_],? ?([{''.join(ACCENTS)}])(?=\\s|\\Z)")
 _MOST_CHECKED = 500
@@ -59,8 +60,34 @@ def with_right_symbols(
     if _CODED.search(own):
         page, _ = replace_letters(page, read(), {found.start(): "ff" for found in _CODED_FF.finditer(read().text)})
         page = replace(page, runs=(*page.runs, *_coded_bullets(page, read())))
+    if "\x1d" in own:
+        page = _with_coded_ligatures(page, read())
     page = _with_accents(page, read()) if any(map(_is_accent, page.runs)) else page
     return _with_late_accents(page, read()) if not own.isascii() and _LATE_ACCENT.search(own) else page
+
+
+def _with_coded_ligatures(page: PageContent, characters: Characters) -> PageContent:
+    """Correct the ligature "fl" of TeX fonts without names, which liteparse reads as "Th"."""
+    runs = list(page.runs)
+    for found in islice(re.finditer("\x1d", characters.text), _MOST_CHECKED):
+        box = characters.box(found.start())
+        word = _word_around(characters.text, found.start(), "\x1d").translate(_LIGATURES)
+        for number, run in enumerate(runs if box else ()):
+            if not box or not _holds(run.box, box):
+                continue
+            words = tuple(
+                one._replace(text=word.replace("\x1d", "fl"))
+                if _reads_as(one.text, word) and _holds(Box(*one[:4]), box)
+                else one
+                for one in run.words
+            )
+            if words != run.words:
+                runs[number] = run._replace(text=" ".join(one.text for one in words), words=words)
+    return replace(page, runs=tuple(runs))
+
+
+def _reads_as(text: str, word: str) -> bool:
+    return text == word.replace("\x1d", "Th")
 
 
 def _wrong_symbols(text: str, font_of: Callable[[int], bytes]) -> dict[int, str]:

@@ -324,3 +324,15 @@ def test_a_framed_table_beside_a_picture_is_not_part_of_the_picture() -> None:
 def test_items_of_a_list_with_symbols_are_not_formulas() -> None:
     item, words = run("• i = 1 or j = 1", 80, 120, font="CMMI10"), run(SENTENCE, 60, 80)
     assert kinds(page(words, item, run(SENTENCE, 60, 160))) == []
+
+
+def test_the_thick_sides_of_frames_around_code_are_not_figures() -> None:
+    frames = [
+        bar(left, top + down, width, height)
+        for top in (100, 140, 180)
+        for left, down, width, height in ((50, 0, 500, 6), (50, 14, 500, 6), (51, 1, 6, 18), (543, 1, 6, 18))
+    ]
+    shapes = tuple(shape._replace(filled=False, stroked=True, colour=None) for shape in frames)
+    code = [run("$ make all", 60, top + 5, font="Courier") for top in (100, 140, 180)]
+    assert kinds(page(*code, shapes=shapes)) == []
+    assert kinds(page(*code, shapes=(*shapes, curve(200, 110), curve(240, 130), curve(280, 150)))) != []

@@ -146,3 +146,14 @@ def test_a_section_number_is_separated_from_its_title() -> None:
         "3.3.5 Application output",
         "2.4Ghz radio",
     ]
+
+
+def test_a_japanese_line_inside_code_is_code() -> None:
+    lines = (
+        run("\\begin{list}", 60, 200, font="Courier"),
+        run("逆数はいくつですか", 70, 212),
+        run("\\end{list}", 60, 224, font="Courier"),
+    )
+    assert [block.kind for block in blocks(*lines)] == [BlockKind.CODE]
+    below = run("逆数はいくつですか", 70, 260)
+    assert [block.kind for block in blocks(lines[0], lines[2], below)] == [BlockKind.CODE, BlockKind.PARAGRAPH]

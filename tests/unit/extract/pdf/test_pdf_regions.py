@@ -171,6 +171,9 @@ def test_a_footnote_follows_the_paragraph_with_its_mark() -> None:
     note = [run("1", 60, 700, 5), run("See the second volume of the same work for this.", 66, 701, 8)]
     found = blocks([*marked, mark, *lines(WIDE, 60, 280), *note])
     assert [block.region for block in found] == [RegionKind.BODY, RegionKind.FOOTNOTE, RegionKind.BODY]
+    glued = run("1See the second volume of the same work for this.", 60, 701, 8)
+    found = blocks([*marked, mark, *lines(WIDE, 60, 280), glued])
+    assert found[1].text == "¹ See the second volume of the same work for this."
 
 
 def test_a_caption_is_a_region_of_its_kind() -> None:

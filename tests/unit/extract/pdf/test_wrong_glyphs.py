@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 
 import pytest
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, clean_letters, is_phonetic
+from octavo.extract.pdf.letters import Characters, clean_letters, has_split_letters, is_phonetic
 from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
 
 WIDE, HIGH = 5.0, 10.0
@@ -100,3 +101,19 @@ def test_an_accent_that_follows_its_word_is_joined_with_the_letter_below_it() ->
 
 def test_a_star_inside_a_word_is_a_straight_quote() -> None:
     assert clean_letters("psi\u272cs and \u272c a star") == "psi's and \u272c a star"
+
+
+def test_the_coded_ligature_fl_is_not_read_as_th() -> None:
+    own = "That de\x1dection is \x1dat"
+    page = PageContent(1, 600, 800, (run("That deThection is That"),), (), ())
+    # The ligature is as wide as the two letters that liteparse returns.
+    ends = list(accumulate((WIDE * (1 + (letter == "\x1d")) for letter in own), initial=50.0))
+    places = [Box(left, 100, right, 110) for left, right in pairwise(ends)]
+    found = with_right_symbols(page, own, lambda: Characters(own, places.__getitem__), lambda _: b"")
+    assert [one.text for one in found.runs] == ["That deflection is flat"]
+
+
+def test_single_letters_of_an_arabic_font_are_unread() -> None:
+    assert has_split_letters("ی ه ا " * 10)
+    assert not has_split_letters("این کتاب در باره آهک است " * 5)
+    assert not has_split_letters("a b c " * 10)
