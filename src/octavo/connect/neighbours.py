@@ -229,7 +229,7 @@ async def build_index(database: Database, model_id: int) -> str:
     CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
     invalid index that a killed attempt left behind is dropped first.
     """
-    connection = await database.connect_unpooled()
+    connection, keeps_session = await database.connect_directly()
     try:
         async with connection.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
             await cursor.execute(QUERIES.model, {"model": model_id})
@@ -238,7 +238,8 @@ async def build_index(database: Database, model_id: int) -> str:
             raise NotFound(f"There is no embedding model {model_id}.")
         if not await has_index(connection, model):
             await connection.execute(_fill_in(QUERIES.drop_index, model))
-            await connection.execute(QUERIES.raise_maintenance_memory)
+            if keeps_session:  # otherwise, the setting of the server applies
+                await connection.execute(QUERIES.raise_maintenance_memory)
             await connection.execute(_fill_in(QUERIES.create_index, model))
         return model.index
     finally:

@@ -98,6 +98,14 @@ class Settings(BaseSettings):
             "Unset: the built-in PostgreSQL in the data folder."
         ),
     ] = None
+    database_direct_url: Annotated[
+        SecretStr | None,
+        Field(
+            description="URL of the same database without the connection pooler, if `OCTAVO_DATABASE_URL` names one in "
+            "transaction mode. Used for migrations, backups, index builds, and by workers to receive "
+            "notifications. Unset: all of these use the pooler, and workers poll for jobs."
+        ),
+    ] = None
     database_connections: Annotated[
         int, Field(ge=2, le=500, description="Maximum number of database connections per process.")
     ] = 10
@@ -616,7 +624,7 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links
 
-    @field_validator("database_url")
+    @field_validator("database_url", "database_direct_url")
     @classmethod
     def _postgres_url(cls, value: SecretStr | None) -> SecretStr | None:
         if value and urlsplit(value.get_secret_value()).scheme not in {"postgresql", "postgres"}:

@@ -13,6 +13,7 @@ from octavo.database.pool import (
     current_viewer,
     explain,
     is_cancelled,
+    lasting_transaction,
     retry_until_available,
     see_everything,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "explain",
     "fetch_rows",
     "is_cancelled",
+    "lasting_transaction",
     "load_queries",
     "migrate",
     "newest_known",

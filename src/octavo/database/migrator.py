@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,7 +18,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from octavo.core.errors import Defect, WrongDatabase
-from octavo.database.pool import Connection, connect
+from octavo.database.pool import Connection, connect, lasting_transaction
 from octavo.database.queries import load_queries
 
 QUERIES = load_queries("migrations")
@@ -89,28 +89,34 @@ def known_migrations() -> tuple[Migration, ...]:
 
 async def migrate(connection_info: str) -> MigrationState:
     """Apply the missing migrations. If several processes call this at the same time, they wait for each other."""
-    async with await connect(connection_info) as connection:
-        await refuse_unfit_server(connection)
-        # The lock belongs to the connection, so it is released when the process is killed.
-        await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
-        with _explained_privileges():
-            return await _apply_missing(connection)
+    async with _migrating(connection_info) as connection:
+        return await _apply_missing(connection)
 
 
-async def create_schema(connection: Connection, numbers: set[int]) -> None:
+async def create_schema(connection_info: str, numbers: set[int]) -> None:
     """Create the same schema that a backed-up database had, by applying only the migrations with these numbers."""
-    await refuse_unfit_server(connection)
-    await connection.execute(QUERIES.lock, {"number": LOCK_NUMBER})
-    try:
-        with _explained_privileges():
-            await connection.execute(QUERIES.create_table)
-            applied = set(await applied_migrations(connection))
-            if applied - numbers:
-                raise WrongDatabase("The schema of the database is newer than the backup. Use an empty database.")
-            await _apply(connection, [one for one in known_migrations() if one.number in numbers - applied])
-            await connection.execute(EVENTS.ensure_partitions)
-    finally:
-        await connection.execute(QUERIES.unlock, {"number": LOCK_NUMBER})
+    async with _migrating(connection_info) as connection:
+        await connection.execute(QUERIES.create_table)
+        applied = set(await applied_migrations(connection))
+        if applied - numbers:
+            raise WrongDatabase("The schema of the database is newer than the backup. Use an empty database.")
+        await _apply(connection, [one for one in known_migrations() if one.number in numbers - applied])
+        await connection.execute(EVENTS.ensure_partitions)
+
+
+@asynccontextmanager
+async def _migrating(connection_info: str) -> AsyncGenerator[Connection]:
+    """Open a connection for migrations, while no other process migrates.
+
+    A transaction of a second connection holds the lock. So the lock is released when the process is killed, and
+    connection poolers in transaction mode can be used.
+    """
+    async with await connect(connection_info) as connection, await connect(connection_info) as lock:
+        await refuse_unfit_server(connection)
+        async with lasting_transaction(lock):
+            await lock.execute(QUERIES.lock, {"number": LOCK_NUMBER})
+            with _explained_privileges():
+                yield connection
 
 
 async def read_state(connection: Connection) -> MigrationState:

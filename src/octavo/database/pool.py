@@ -38,6 +38,9 @@ FRESH_SECONDS = 8.0
 LOST_NETWORK = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 2}
 # A process that stops in the middle of a transaction keeps its locks, and holds back events, no longer than this.
 IDLE_IN_TRANSACTION = b"SET idle_in_transaction_session_timeout = '15s'"
+# A transaction that only holds advisory locks may be idle for as long as the work that it protects takes.
+ANY_IDLE_TIME = b"SET LOCAL idle_in_transaction_session_timeout = 0"
+SERVER_PROCESS = b"SELECT pg_backend_pid()"
 # Messages of a server that is starting, recovering or shutting down. libpq has no error code for them.
 NOT_READY = ("the database system is", "server closed the connection unexpectedly")
 log = structlog.get_logger()
@@ -110,10 +113,13 @@ class Database:
     """A pool of connections.
 
     Idle connections are checked before use, so that callers do not notice a server restart. `prepared`: whether the
-    server keeps prepared statements for each connection.
+    server keeps prepared statements for each connection. `direct`: the address of the same database without the
+    connection pooler, if there is one.
     """
 
-    def __init__(self, connection_info: str, *, connections: int = 10, prepared: bool = True) -> None:
+    def __init__(
+        self, connection_info: str, *, connections: int = 10, prepared: bool = True, direct: str | None = None
+    ) -> None:
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             connection_info,
             min_size=1,
@@ -128,6 +134,7 @@ class Database:
         )
         self._place = describe(connection_info)
         self._connection_info = connection_info
+        self._direct = direct
         self._prepared = prepared
         self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
         self._taken = 0
@@ -150,11 +157,22 @@ class Database:
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_unpooled(self) -> Connection:
-        """Open a connection outside the pool. Used for LISTEN, a worker's main loop and long index builds.
-
-        The connection detects a lost network within seconds, even if it only waits for notifications.
-        """
+        """Open a connection outside the pool, for a worker's main loop. It detects a lost network within seconds."""
         return await connect(self._connection_info, prepared=self._prepared, **LOST_NETWORK)
+
+    async def connect_directly(self) -> tuple[Connection, bool]:
+        """Open a connection for LISTEN or a long index build, and tell whether it keeps its session.
+
+        A connection pooler in transaction mode does not: it may run each statement in another process of the server, so
+        settings and LISTEN would apply to other callers. The connection detects a lost network within seconds, even
+        if it only waits for notifications.
+        """
+        connection = await connect(self._direct or self._connection_info, **LOST_NETWORK)
+        try:
+            return connection, self._direct is not None or await _is_direct(connection)
+        except BaseException:  # also a cancellation: nobody else knows this connection yet
+            await connection.close()
+            raise
 
     def connect_in_thread(self) -> ThreadConnection:
         """Open a connection for the heartbeat thread. The connection detects a lost network within seconds."""
@@ -281,7 +299,24 @@ def connection_options(*, prepared: bool) -> dict[str, Any]:
     return options if prepared else {**options, "prepare_threshold": None}
 
 
-async def connect(connection_info: str, *, prepared: bool = True, **network: int) -> Connection:
+async def _is_direct(connection: Connection) -> bool:
+    """Whether there is no connection pooler: a pooler does not know which process of the server will be used."""
+    row = await (await connection.execute(SERVER_PROCESS)).fetchone()
+    return row is not None and row[0] == connection.info.backend_pid
+
+
+@asynccontextmanager
+async def lasting_transaction(connection: Connection) -> AsyncGenerator[None]:
+    """Open a transaction that holds advisory locks during long work on other connections.
+
+    Behind a connection pooler in transaction mode, only locks of a transaction can be held.
+    """
+    async with connection.transaction():
+        await connection.execute(ANY_IDLE_TIME)
+        yield
+
+
+async def connect(connection_info: str, *, prepared: bool = False, **network: int) -> Connection:
     """Open a connection without a pool, for migrations and checks. Waits if the server is still starting."""
     deadline = time.monotonic() + WAIT_SECONDS
     while True:

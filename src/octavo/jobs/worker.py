@@ -443,7 +443,11 @@ class Worker(Generic[Tools]):
         """
         while True:
             try:
-                async with await self._database.connect_unpooled() as connection:
+                connection, keeps_session = await self._database.connect_directly()
+                async with connection:
+                    if not keeps_session:
+                        log.info("polling for jobs, because a connection pooler does not pass on notifications")
+                        return
                     await connection.execute(f"LISTEN {CHANNEL}".encode())
                     self._stir()
                     await self._execute(QUERIES.notify, {})  # shows whether notifications arrive

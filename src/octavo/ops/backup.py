@@ -24,7 +24,16 @@ import psycopg
 from octavo import __version__
 from octavo.core.errors import BadInput, DatabaseUnavailable, NotPossibleHere, WrongDatabase
 from octavo.core.settings import Settings
-from octavo.database import Connection, connect, explain, load_queries, migrate, read_clock, require_current
+from octavo.database import (
+    Connection,
+    connect,
+    explain,
+    lasting_transaction,
+    load_queries,
+    migrate,
+    read_clock,
+    require_current,
+)
 from octavo.database.embedded import DataFolder
 from octavo.database.embedded.data_folder import PRIVATE
 from octavo.database.migrator import (
@@ -166,12 +175,12 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
     with _named_failures(path):
         _prepare(path)
         async with (
-            open_connection(settings) as connection,
+            open_connection(settings, direct=True) as connection,
             aclosing(bucket_of(settings)) as bucket,
             aclosing(open_bucket((path / "objects").absolute().as_uri())) as copies,
         ):
             await require_current(connection)
-            async with _kept_objects(connection, bucket):
+            async with _kept_objects(settings, bucket):
                 manifest = await _copy_database(connection, path, report)
                 total = _objects_of(manifest).rows
                 transfer = await _transfer(bucket, copies, manifest.objects(path), total, report, verify=verify)
@@ -202,17 +211,18 @@ def _prepare(path: Path) -> None:
 
 
 @asynccontextmanager
-async def _kept_objects(connection: Connection, bucket: Bucket) -> AsyncGenerator[None]:
+async def _kept_objects(settings: Settings, bucket: Bucket) -> AsyncGenerator[None]:
     """Prevent the deletion of stored files until the backup is finished.
 
     Files that become unused in the meantime are deleted afterwards.
     """
-    await _wait_for_other_backup(connection)
-    await connection.execute(QUERIES.hold_deletions)
-    yield
-    # Fails if the connection was lost: then files may have been deleted before they were copied.
-    await connection.execute(QUERIES.release_deletions)
-    await delete_kept_objects(connection, bucket)
+    async with open_connection(settings, direct=True) as connection:
+        # The commit fails if the connection was lost: then files may have been deleted before they were copied.
+        async with lasting_transaction(connection):
+            await _wait_for_other_backup(connection)
+            await connection.execute(QUERIES.hold_deletions)
+            yield
+        await delete_kept_objects(connection, bucket)
 
 
 async def _wait_for_other_backup(connection: Connection) -> None:
@@ -346,8 +356,8 @@ async def restore_backup(settings: Settings, path: Path, report: Report) -> Outc
     folder = DataFolder(settings.data_dir)
     folder.prepare()
     with _only_process(folder), _named_failures(path):
-        async with database_address(settings) as address, await connect(address) as connection:
-            await create_schema(connection, {one.number for one in manifest.migrations})
+        async with database_address(settings, direct=True) as address, await connect(address) as connection:
+            await create_schema(address, {one.number for one in manifest.migrations})
             await _refuse_content(connection)
             transfer = await _restore_files(settings, path, manifest, report)
             await _restore_database(connection, path, manifest, report)

@@ -73,15 +73,22 @@ async def start_database(settings: Settings, server: EmbeddedPostgres | None) ->
     return await asyncio.to_thread(server.start)
 
 
+def direct_address(settings: Settings) -> str | None:
+    """Return the address of the database without the connection pooler, if the settings name one."""
+    direct = settings.database_direct_url if settings.database_url else None
+    return direct.get_secret_value() if direct else None
+
+
 @asynccontextmanager
-async def database_address(settings: Settings) -> AsyncGenerator[str]:
+async def database_address(settings: Settings, *, direct: bool = False) -> AsyncGenerator[str]:
     """Start the built-in database server if necessary, and provide its connection string.
 
-    On exit, the server stops unless another process uses it.
+    On exit, the server stops unless another process uses it. `direct`: without the connection pooler, for long work.
     """
     server = embedded_server(settings)
     try:
-        yield await start_database(settings, server)
+        address = await start_database(settings, server)
+        yield (direct_address(settings) or address) if direct else address
     finally:
         if server:
             server.release()
@@ -89,15 +96,18 @@ async def database_address(settings: Settings) -> AsyncGenerator[str]:
 
 async def migrate_database(settings: Settings) -> MigrationState:
     """Migrate the database to the schema of this version."""
-    async with database_address(settings) as connection_info:
+    async with database_address(settings, direct=True) as connection_info:
         return await migrate(connection_info)
 
 
 @asynccontextmanager
-async def open_connection(settings: Settings) -> AsyncGenerator[Connection]:
+async def open_connection(settings: Settings, *, direct: bool = False) -> AsyncGenerator[Connection]:
     """Open a single database connection, for example for a command. Provides a context manager."""
     prepared = settings.prepared_statements
-    async with database_address(settings) as address, await connect(address, prepared=prepared) as connection:
+    async with (
+        database_address(settings, direct=direct) as address,
+        await connect(address, prepared=prepared) as connection,
+    ):
         yield connection
 
 
@@ -112,7 +122,8 @@ async def open_database(settings: Settings, *, supervised: bool = False) -> Asyn
     watch = asyncio.create_task(keep_running(server)) if server and not supervised else None
     try:
         most, prepared = settings.database_connections, settings.prepared_statements
-        async with Database(connection_info, connections=most, prepared=prepared) as database:
+        direct = direct_address(settings)
+        async with Database(connection_info, connections=most, prepared=prepared, direct=direct) as database:
             await fit_connections(database, settings)
             yield database
     finally:
@@ -146,8 +157,8 @@ async def fit_connections(database: Database, settings: Settings) -> None:
     connection limit.
     """
     processes = web_processes(settings) + settings.workers
-    if processes * settings.database_connections <= FEW_CONNECTIONS:
-        return
+    if direct_address(settings) or processes * settings.database_connections <= FEW_CONNECTIONS:
+        return  # a connection pooler has its own limit
     try:
         async with database.connection(wait_seconds=FIT_SECONDS) as connection:
             (row,) = await fetch_rows(connection, QUERIES.allowed_connections, {})

@@ -31,6 +31,7 @@ from octavo.database.embedded import DataFolder
 from octavo.jobs.queue import release_workers
 from octavo.ops.instance import (
     bucket_of,
+    direct_address,
     embedded_server,
     keep_running,
     sandbox_of,
@@ -133,7 +134,7 @@ class Supervisor:
             connection_info = await start_database(self._settings, server)
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
-            await migrate(connection_info)
+            await migrate(direct_address(self._settings) or connection_info)
             self._connection_info = connection_info
             self._release_left_behind()
             tasks += [asyncio.create_task(self._keep_child(worker)) for worker in workers]

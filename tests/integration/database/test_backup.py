@@ -215,6 +215,7 @@ async def test_files_are_kept_until_the_backup_has_them_and_deleted_afterwards(p
         owner = await desk.new_owner()
         added = await desk.add(owner, b"text")
         assert added.document_id
+        await backup.execute(b"BEGIN")
         await backup.execute(QUERIES.begin_backup)
         await backup.execute(QUERIES.hold_deletions)
         await purge(desk, owner, added.document_id)

@@ -116,7 +116,7 @@ async def test_a_supervised_web_process_waits_for_the_migration(newest_server: S
     with newest_server.database(migrated=False) as info:
         async with Database(info) as database, database.connection() as connection:
             waiting = asyncio.create_task(wait_for_schema(database))
-            await create_schema(connection, earlier)
+            await create_schema(info, earlier)
             assert (await read_state(connection)).missing
             assert not waiting.done()
             await migrate(info)

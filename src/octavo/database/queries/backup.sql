@@ -1,14 +1,10 @@
 -- name: begin_backup()
 -- False while another backup is running.
-SELECT pg_try_advisory_lock(209321987, 1);
+SELECT pg_try_advisory_xact_lock(209321987, 1);
 
 -- name: hold_deletions()
--- From now on, until the connection ends, all objects are kept that rows refer to. Waits for transactions that are deleting some.
-SELECT pg_advisory_lock(209321987, 0);
-
--- name: release_deletions()
--- False if the connection was lost meanwhile.
-SELECT pg_advisory_unlock(209321987, 0);
+-- From now on, until the transaction ends, all objects are kept that rows refer to. Waits for transactions that are deleting some.
+SELECT pg_advisory_xact_lock(209321987, 0);
 
 -- name: begin_snapshot()!
 -- All tables are read as of this moment.

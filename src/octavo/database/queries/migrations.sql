@@ -1,9 +1,6 @@
 -- name: lock(number)
--- Waits until no other process migrates; released when the connection ends.
-SELECT pg_advisory_lock(:number);
-
--- name: unlock(number)
-SELECT pg_advisory_unlock(:number);
+-- Waits until no other process migrates; released when the transaction ends.
+SELECT pg_advisory_xact_lock(:number);
 
 -- name: create_table()!
 -- The applied migrations with a digest of their content.
