@@ -59,7 +59,7 @@ class Desk:
         for key, row in kept.items():
             body = await self.bucket.read(key)
             assert (len(body), sha256(body).hexdigest()) == (row["bytes"], row["sha256"])
-        held = "SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files"
+        held = "SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files UNION ALL SELECT key FROM archives"
         counted = f"SELECT o.key FROM objects o WHERE refs <> (SELECT count(*) FROM ({held}) AS f WHERE f.key = o.key)"
         assert await self.rows(counted) == []
         doubled = "SELECT owner_id, sha256 FROM uploads WHERE is_canonical GROUP BY 1, 2 HAVING count(*) > 1"

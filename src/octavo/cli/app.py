@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -42,6 +43,7 @@ from octavo.cli import (
 from octavo.cli.options import AsJson, Key, Server
 from octavo.cli.output import print_json
 from octavo.core.errors import BadInput, NotRunning, StorageFailed
+from octavo.core.formatting import format_bytes
 from octavo.core.settings import Settings, load_settings, variable_name
 
 if TYPE_CHECKING:
@@ -357,6 +359,28 @@ def backup(
     from octavo.cli.remote import run_backup
 
     run_backup(path.expanduser(), verify=verify, as_json=as_json)
+
+
+@app.command()
+def archives(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the lines of this archive.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the files with old events and jobs that were moved out of the database, or print one of them.
+
+    An archive has one JSON object per line. OCTAVO_HISTORY_DAYS decides when events and jobs are moved.
+    """
+    from octavo.ops.activity import show_archive, stored_archives
+
+    values = load_settings()
+    if name is not None:
+        return asyncio.run(show_archive(values, name, sys.stdout.buffer.write))
+    rows = asyncio.run(stored_archives(values))
+    if as_json:
+        return typer.echo(json.dumps([asdict(one) for one in rows], default=str))
+    for one in rows:
+        typer.echo(f"{one.name}  {one.rows} rows  {format_bytes(one.bytes)}")
+    return None
 
 
 @app.command()

@@ -199,6 +199,14 @@ class Settings(BaseSettings):
             description="Number of days to keep a visitor's documents after the visitor's last session has ended.",
         ),
     ] = 30
+    history_days: Annotated[
+        int,
+        Field(
+            ge=0,
+            description="Number of days to keep events and finished background jobs in the database. Older ones are "
+            "moved to compressed files in the storage, events month by month. 0 keeps them forever.",
+        ),
+    ] = 0
     thread_days: Annotated[
         int,
         Field(ge=0, description="Number of days to keep a thread after its last question; 0 keeps threads forever."),

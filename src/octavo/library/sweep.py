@@ -1,22 +1,41 @@
-"""Daily clean-up: deletes old documents from the trash, expired documents, and objects without a database row."""
+"""Daily clean-up: deletes old documents from the trash, expired documents, and objects without a database row.
+
+Moves old events and finished jobs to compressed files in the storage.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import zlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
+from hashlib import sha256
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from octavo.core.errors import NotFound
-from octavo.database import Connection, Database, load_queries
-from octavo.library.changes import purge_documents, trash_documents
-from octavo.storage import Bucket
+import psycopg
+import structlog
+from psycopg.rows import class_row
 
+from octavo.core.errors import NotFound
+from octavo.core.types import new_id
+from octavo.database import Connection, Database, fetch_rows, load_queries
+from octavo.library.changes import purge_documents, trash_documents
+from octavo.storage import Bucket, ObjectDamaged, Stored
+
+log = structlog.get_logger()
 QUERIES = load_queries("documents")
+ARCHIVES = load_queries("archives")
 AT_ONCE = 500
 # The most objects that are listed in one part of a sweep. S3 lists some 10,000 in a second.
 PART_KEYS = 200_000
+# Rows that are read at once, and the most in one file.
+ARCHIVE_ROWS, FILE_EVENTS, FILE_JOBS = 5_000, 500_000, 5_000
+GZIP = 31  # the format of zlib for files that gzip reads
+DROP_TRIES, DROP_SECONDS = 20, 0.5
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
@@ -126,3 +145,166 @@ async def _remove_unknown(database: Database, bucket: Bucket, keys: list[str]) -
     unknown = sorted(set(keys) - {row[0] for row in rows})
     await bucket.delete(unknown)
     return len(unknown)
+
+
+# Archives -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A compressed file with events or jobs, one JSON object per line."""
+
+    name: str
+    kind: str
+    key: str
+    rows: int
+    made_at: datetime
+    bytes: int
+    sha256: str
+
+
+class ArchiveLines:
+    """The lines of a file, counted and hashed while they are written, with the position of the last event."""
+
+    def __init__(self, epoch: int = 0, last_id: int = 0) -> None:
+        self.rows, self.epoch, self.last_id = 0, epoch, last_id
+        self._digest = sha256()
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+    def encode(self, lines: list[str]) -> bytes:
+        text = "".join(f"{line}\n" for line in lines).encode()
+        self.rows += len(lines)
+        self._digest.update(text)
+        return text
+
+
+# Moves the next rows that are older than this many days to a file. Returns their number.
+ArchivePart: TypeAlias = Callable[[Database, Bucket, int], Awaitable[int]]
+
+
+async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
+    """Write the next events of the oldest month that ended this many days ago to a file, or drop the month.
+
+    A month is dropped when all its events are in files. Dropping takes milliseconds, however many events there are.
+    """
+    async with database.connection() as connection:
+        months = [str(row["name"]) for row in await fetch_rows(connection, ARCHIVES.old_months, {"days": days})]
+    for month in months:
+        async with database.connection() as connection:
+            row = await (await connection.execute(_of_month(ARCHIVES.is_settled, month))).fetchone()
+            (done,) = await fetch_rows(connection, ARCHIVES.archived_so_far, {"name": month})
+        if not row or not row[0]:
+            log.warning("events are not archived, because some were not delivered", month=month)
+            continue
+        lines = ArchiveLines(done["epoch"], done["id"])
+        key = f"archives/{new_id()}"
+        stored = await _write_file(bucket, key, lines, _read_events(database, month, lines))
+        if lines.rows:
+            row = {"name": f"{month}.{done['files'] + 1:04}", "kind": "events", "key": key, "rows": lines.rows}
+            async with database.transaction() as connection:
+                await _insert_archive(connection, stored, {**row, "last_epoch": lines.epoch, "last_id": lines.last_id})
+            return lines.rows
+        await bucket.delete([key])
+        await _drop_month(database, month, done["rows"])
+    return 0
+
+
+async def archive_jobs(database: Database, bucket: Bucket, days: int) -> int:
+    """Write finished jobs that nothing refers to to a file, and delete them. Returns their number."""
+    async with database.connection() as connection:
+        found = await fetch_rows(connection, ARCHIVES.old_jobs, {"days": days, "most": FILE_JOBS})
+    if not found:
+        return 0
+    lines, key = ArchiveLines(), f"archives/{new_id()}"
+
+    async def read() -> AsyncGenerator[list[str]]:
+        yield [row["line"] for row in found]
+
+    stored = await _write_file(bucket, key, lines, read())
+    name = f"jobs_{key.rpartition('/')[2]}"
+    row = {"name": name, "kind": "jobs", "key": key, "rows": lines.rows, "last_epoch": None, "last_id": None}
+    async with database.transaction() as connection:
+        await _insert_archive(connection, stored, row)
+        deleted = await connection.execute(ARCHIVES.delete_jobs, {"jobs": [one["id"] for one in found]})
+    return deleted.rowcount
+
+
+async def list_archives(connection: Connection) -> list[Archive]:
+    """Return all archives, the oldest first."""
+    async with connection.cursor(row_factory=class_row(Archive)) as cursor:
+        await cursor.execute(ARCHIVES.list)
+        return await cursor.fetchall()
+
+
+async def read_archive(bucket: Bucket, key: str) -> AsyncGenerator[bytes]:
+    """Yield the uncompressed text of an archive in blocks."""
+    unpacker = zlib.decompressobj(GZIP)
+    async for block in await bucket.stream(key):
+        yield await asyncio.to_thread(unpacker.decompress, block)
+    yield unpacker.flush()
+    if not unpacker.eof:
+        raise ObjectDamaged(f"{key} is not complete.")
+
+
+async def _read_events(database: Database, month: str, lines: ArchiveLines) -> AsyncGenerator[list[str]]:
+    query, most = _of_month(ARCHIVES.events_after, month), FILE_EVENTS
+    while most > 0:
+        async with database.connection() as connection:
+            values = {"epoch": lines.epoch, "id": lines.last_id, "most": min(most, ARCHIVE_ROWS)}
+            rows = await fetch_rows(connection, query, values)
+        if not rows:
+            return
+        most, lines.epoch, lines.last_id = most - len(rows), rows[-1]["epoch"], rows[-1]["id"]
+        yield [row["line"] for row in rows]
+
+
+async def _write_file(bucket: Bucket, key: str, lines: ArchiveLines, pages: AsyncIterable[list[str]]) -> Stored:
+    """Write a compressed file, and compare what the storage returns with what was read from the database."""
+
+    async def compress() -> AsyncGenerator[bytes]:
+        packer = zlib.compressobj(wbits=GZIP)
+        async for page in pages:
+            yield await asyncio.to_thread(packer.compress, lines.encode(page))
+        yield packer.flush()
+
+    stored = await bucket.put(key, compress())
+    digest = sha256()
+    async for block in read_archive(bucket, key):
+        await asyncio.to_thread(digest.update, block)
+    if digest.hexdigest() != lines.digest:
+        raise ObjectDamaged(f"{key} has other content than was written.")
+    return stored
+
+
+async def _insert_archive(connection: Connection, stored: Stored, values: Mapping[str, Any]) -> None:
+    file = {"key": stored.key, "bytes": stored.bytes, "sha256": stored.sha256}
+    await connection.execute(ARCHIVES.insert_object, file)
+    await connection.execute(ARCHIVES.insert_archive, values)
+
+
+async def _drop_month(database: Database, month: str, archived: int) -> None:
+    """Drop the partition of a month if all its events are in files.
+
+    The lock makes all others wait, so it is requested only for a moment, several times if necessary.
+    """
+    for _ in range(DROP_TRIES):
+        try:
+            async with database.transaction() as connection:
+                await connection.execute(ARCHIVES.wait_briefly)
+                row = await (await connection.execute(_of_month(ARCHIVES.count_partition, month))).fetchone()
+                if row == (archived,):
+                    await connection.execute(_of_month(ARCHIVES.drop_partition, month))
+                else:
+                    log.error("events are not dropped, because not all are archived", month=month, archived=archived)
+                return
+        except psycopg.errors.LockNotAvailable:
+            await asyncio.sleep(DROP_SECONDS)
+    log.warning("events are dropped tomorrow, because the table is in use", month=month)
+
+
+def _of_month(query: bytes, month: str) -> bytes:
+    """Insert the name of a partition into a query. PostgreSQL does not accept it as a parameter."""
+    return query.replace(b"{partition}", month.encode())

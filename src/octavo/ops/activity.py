@@ -1,23 +1,28 @@
 """The current activity of the installation, for `octavo top`, the operations page and programs.
 
-Discards jobs that failed for good (dead letters).
+Discards jobs that failed for good (dead letters), and shows archived events and jobs.
 
 Discarded jobs can be restarted, or the analyses that they belong to can be marked as failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from typing import Literal
 from uuid import UUID
 
 from octavo.ai.ledger import Budgets
 from octavo.analyse.errors import NoParent
 from octavo.analyse.progress import fail
+from octavo.core.errors import NotFound
+from octavo.core.settings import Settings
 from octavo.database import Connection, fetch_rows, load_queries, read_clock
 from octavo.jobs import queue
 from octavo.jobs.queue import discard_dead_letters
 from octavo.jobs.views import list_workers
+from octavo.library.sweep import Archive, list_archives, read_archive
+from octavo.ops.instance import bucket_of, open_connection
 from octavo.records.jobs import Activity, KindActivity, SourceCost, Spending, StageTime
 
 QUERIES = load_queries("metrics")
@@ -91,3 +96,19 @@ async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
         for row in rows:
             await connection.execute(query, {"owner": row["owner"], "analysis": row["analysis"]})
     return {row["analysis"] for row in rows}
+
+
+async def stored_archives(settings: Settings) -> list[Archive]:
+    """Return the files with old events and jobs."""
+    async with open_connection(settings) as connection:
+        return await list_archives(connection)
+
+
+async def show_archive(settings: Settings, name: str, write: Callable[[bytes], object]) -> None:
+    """Write the lines of an archive."""
+    found = next((one for one in await stored_archives(settings) if one.name == name), None)
+    if found is None:
+        raise NotFound(f"There is no archive {name}. `octavo archives` lists all.")
+    async with aclosing(bucket_of(settings)) as bucket:
+        async for block in read_archive(bucket, found.key):
+            write(block)

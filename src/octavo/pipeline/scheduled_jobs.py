@@ -19,7 +19,10 @@ from octavo.jobs.kinds import JobKind, Schedule
 from octavo.library.bulk import forget_changes
 from octavo.library.files import forget_pictures
 from octavo.library.sweep import (
+    ArchivePart,
     ObjectSweep,
+    archive_events,
+    archive_jobs,
     delete_kept_objects,
     expire_collections,
     expire_visitors,
@@ -90,6 +93,8 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
         "pictures_forgotten": await run.stage("pictures", partial(forget_pictures, tools.database, tools.bucket)),
         "changes_forgotten": await run.stage("changes", partial(forget_changes, tools.database)),
         "improvements_retried": await run.stage("improvements", partial(_retry_improvements, tools.database)),
+        "events_archived": await _archive(run, "events archived", archive_events),
+        "jobs_archived": await _archive(run, "jobs archived", archive_jobs),
         "orphans_removed": await _remove_orphans(run),
     }
 
@@ -109,6 +114,22 @@ async def _remove_orphans(run: Run[Tools]) -> int:
         made = await run.stage(ORPHANS, work, part=str(number))
         removed += int(str(made["removed"])) if isinstance(made, dict) else 0
     return removed
+
+
+async def _archive(run: Run[Tools], stage: str, archive: ArchivePart) -> int:
+    """Move old rows to the storage, in parts, because a stage has a time limit."""
+    tools, days = run.tools, run.tools.settings.history_days
+    total = part = 0
+    while days:
+
+        async def work() -> JSON:
+            return await archive(tools.database, tools.bucket, days)
+
+        rows = await run.stage(stage, work, part=str(part))
+        part, total = part + 1, total + int(str(rows))
+        if not rows:
+            break
+    return total
 
 
 async def _retry_improvements(database: Database) -> JSON:

@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,15 @@ from tests.support.instance import Instance, instance_in
 from tests.support.passwords import PASSWORD
 from tests.support.pooler import SERVER_CONNECTIONS, Pooler, find_pgbouncer, pooler_for
 from tests.support.postgres import Server, as_url
-from tests.support.processes import PATIENCE_SECONDS, wait_until
+from tests.support.processes import PATIENCE_SECONDS, running_octavo, wait_until
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(find_pgbouncer() is None, reason="pgbouncer is not on the PATH; install the package pgbouncer"),
 ]
 WORKERS, DOCUMENTS = int(os.environ.get("POOLER_WORKERS", "8")), 24
+SUPERVISED = min(WORKERS, 8)
+COUNT_WORKERS = b"SELECT count(*) FROM workers"
 UNFINISHED = b"SELECT count(*) FROM jobs WHERE status NOT IN ('complete', 'cancelled')"
 OPEN = b"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 MEMBER = "dora@example.org"
@@ -83,9 +85,16 @@ def person(instance: Instance, email: str) -> httpx.Client:
 def installed(server: Server, folder: Path, *, direct: bool) -> Generator[tuple[Installation, Pooler]]:
     with server.database(migrated=False) as info, pooler_for(info, folder) as pooler:
         more = {"database_direct_url": as_url(info)} if direct else {}
-        settings = {"database_url": pooler.url, "prepared_statements": False, "workers": WORKERS, "web": 2, **more}
-        with instance_in(folder, **settings) as instance, psycopg.connect(info, autocommit=True) as connection:
+        settings = {"database_url": pooler.url, "prepared_statements": False, "workers": SUPERVISED, "web": 2, **more}
+        with (
+            instance_in(folder, **settings) as instance,
+            psycopg.connect(info, autocommit=True) as connection,
+            ExitStack() as stack,
+        ):
             instance.start()
+            for _ in range(WORKERS - SUPERVISED):
+                stack.enter_context(running_octavo(["worker"], instance.environment))
+            wait_until(lambda: connection.execute(COUNT_WORKERS).fetchone() == (WORKERS,), "all workers start")
             with closing(person(instance, "ada@example.org")) as owner, closing(person(instance, MEMBER)) as member:
                 yield Installation(instance, connection, owner, member), pooler
 

@@ -17,7 +17,7 @@ OPEN = {
     # The installation, its workers and its limits.
     *("allowances", "caps", "embedding_models", "engine_clock", "event_epochs", "job_kinds", "job_transitions"),
     *("analysis_transitions", "metric_totals", "model_settings", "relay", "schedules", "schema_migrations", "slots"),
-    *("start_rates", "workers", "ai_gates", "objects"),
+    *("start_rates", "workers", "ai_gates", "objects", "archives"),
     # People and how they sign in. Who is no owner sees only what is their own.
     *("account_links", "api_keys", "identities", "idempotency_keys", "invitations", "memberships", "owners"),
     *("provider_sign_ins", "recovery_codes", "second_factors", "sessions", "sign_in_links", "users"),

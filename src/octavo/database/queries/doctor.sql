@@ -22,7 +22,11 @@ SELECT jobs.id, jobs.status, last.state_after
 FROM jobs LEFT JOIN LATERAL (
     SELECT state_after FROM events WHERE process_id = jobs.id AND state_after IS NOT NULL ORDER BY id DESC LIMIT 1
 ) AS last ON true
-WHERE last.state_after IS DISTINCT FROM jobs.status ORDER BY jobs.id LIMIT 10;
+WHERE last.state_after IS DISTINCT FROM jobs.status
+  -- Without an event if they were archived: the events of a month are archived together.
+  AND NOT (last.state_after IS NULL AND EXISTS (
+      SELECT FROM archives a WHERE a.kind = 'events' AND to_char(jobs.created_at AT TIME ZONE 'UTC', '"events_"YYYY_MM') <= a.name))
+ORDER BY jobs.id LIMIT 10;
 
 -- name: broken_jobs()
 -- Jobs that violate an invariant.
@@ -82,7 +86,8 @@ SELECT count(*) FROM jobs;
 -- name: wrong_references()
 -- Objects with a wrong reference count. Those without references wait for the end of a backup or for the daily sweep.
 SELECT o.key, o.refs, count(f.key) AS found
-FROM objects o LEFT JOIN (SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files) AS f ON f.key = o.key
+FROM objects o LEFT JOIN (
+    SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files UNION ALL SELECT key FROM archives) AS f ON f.key = o.key
 GROUP BY o.key, o.refs HAVING o.refs <> count(f.key) ORDER BY o.key LIMIT 10;
 
 -- name: wrong_usage()
@@ -131,7 +136,7 @@ WHERE c.revision <> d.revision AND d.status <> 'pending' GROUP BY 1, 2 LIMIT 10;
 SELECT o.key, o.bytes, encode(o.sha256, 'hex'), coalesce(
     (SELECT a.kind || ' of document ' || a.document_id FROM artifacts a WHERE a.key = o.key ORDER BY a.id LIMIT 1),
     (SELECT f.kind || ' of conversion ' || f.conversion_id FROM conversion_files f WHERE f.key = o.key LIMIT 1),
-    'file of nothing')
+    (SELECT 'archive ' || a.name FROM archives a WHERE a.key = o.key), 'file of nothing')
 FROM objects o WHERE o.key > :key ORDER BY o.key LIMIT :most;
 
 -- name: count_documents()

@@ -31,9 +31,10 @@ SELECT max(number), event_horizon() FROM event_epochs;
 
 -- name: is_known(epoch, id)
 -- Whether a cursor was issued by this database: it is not in the future, and it is before the end of its epoch. Events behind that
--- end were not in the backup that was restored.
+-- end were not in the backup that was restored. Cursors before an archived event are no longer known, except for the beginning.
 SELECT (:epoch::bigint, :id::bigint) <= ((SELECT max(number) FROM event_epochs), last_event_id())
-   AND NOT EXISTS (SELECT FROM event_epochs WHERE number = :epoch::bigint + 1 AND first_id <= :id::bigint);
+   AND NOT EXISTS (SELECT FROM event_epochs WHERE number = :epoch::bigint + 1 AND first_id <= :id::bigint)
+   AND (:id::bigint = 0 OR NOT EXISTS (SELECT FROM archives WHERE (last_epoch, last_id) > (:epoch::bigint, :id::bigint)));
 
 -- name: begin_epoch()
 -- Begins an epoch if the database is in another cluster than before.

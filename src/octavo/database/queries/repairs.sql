@@ -77,7 +77,8 @@ SELECT count(*) FROM changed;
 -- name: count_references()
 WITH counted AS (
     SELECT o.key, count(f.key) AS found
-    FROM objects o LEFT JOIN (SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files) AS f ON f.key = o.key
+    FROM objects o LEFT JOIN (
+        SELECT key FROM artifacts UNION ALL SELECT key FROM conversion_files UNION ALL SELECT key FROM archives) AS f ON f.key = o.key
     GROUP BY o.key
 ), changed AS (
     UPDATE objects SET refs = counted.found FROM counted WHERE objects.key = counted.key AND objects.refs <> counted.found

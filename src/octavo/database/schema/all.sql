@@ -26,5 +26,6 @@
 \ir rules.sql
 \ir sources.sql
 \ir shares.sql
+\ir archives.sql
 \ir grants.sql
 \ir limited.sql
