@@ -150,7 +150,7 @@ class Engine:
             return cursor.execute(QUERIES.exchange, values).fetchall()
 
     def pass_time(self) -> int:
-        return self._answer(QUERIES.pass_time, taking_over=True, newest_known=newest_known())
+        return self._answer(QUERIES.pass_time, taking_over=True, newest_known=newest_known(), worker=None)
 
     def claim_one(self, worker: UUID | None = None, **more: Any) -> ClaimedJob:  # noqa: ANN401
         (job,) = self.claim(worker, **more)

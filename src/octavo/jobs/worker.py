@@ -49,9 +49,11 @@ CHANNEL = "octavo_jobs"
 CHORE_SECONDS = 1.0
 # The shortest and the longest time until the clock is checked. In between, it is checked when a job or schedule is due.
 TIME_SECONDS, QUIET_TIME_SECONDS = 0.25, 7.5
+# The same for workers that are not the time-keeper. They also act when something is due, so its end is not noticed.
+SPARE_TIME_SECONDS = 30.0
 # A chore without work pauses twice as long each time, up to this, while nothing happens in this worker. Without
 # notifications, a worker does not know what happens elsewhere, so its chores pause no longer than it polls.
-QUIET_CHORE_SECONDS = 12.0
+QUIET_CHORE_SECONDS = 30.0
 RETRY_SECONDS = 0.2
 # If a connection takes longer than this, the database was unavailable.
 AWAY_SECONDS = 0.5
@@ -350,8 +352,8 @@ class Worker(Generic[Tools]):
     async def _keep_time(self) -> None:
         """Return the jobs of dead workers to the queue, release delayed jobs, and start schedules, when they are due.
 
-        Every worker does this, so no dedicated worker is needed. Row locks ensure that only one worker starts a
-        schedule.
+        Every worker does this when something is due, so no dedicated worker is needed. In between, only the time-keeper
+        looks often. Row locks ensure that only one worker starts a schedule.
         """
         takeover_from, pause = 0.0, TIME_SECONDS
         while True:
@@ -374,9 +376,9 @@ class Worker(Generic[Tools]):
 
         A worker with jobs checks the clock often, so that it notices if its machine was suspended.
         """
-        values = {"taking_over": taking_over, "newest_known": self._newest_known}
+        values = {"taking_over": taking_over, "newest_known": self._newest_known, "worker": self.id}
         row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
-        changed, due_in, has_due_schedule, is_outdated = row or (0, None, False, False)
+        changed, due_in, has_due_schedule, is_outdated, is_keeper = row or (0, None, False, False, True)
         if is_outdated:
             log.error("stopping, because a newer version of Octavo changed the schema of the database")
             self._outdated.set()
@@ -389,7 +391,8 @@ class Worker(Generic[Tools]):
                 await run_due(connection)
         if self._slots.running:
             return TIME_SECONDS
-        most = min(QUIET_TIME_SECONDS, self._limits.heartbeat_seconds)
+        is_spare = self._is_notified and not is_keeper
+        most = SPARE_TIME_SECONDS if is_spare else min(QUIET_TIME_SECONDS, self._limits.heartbeat_seconds)
         return most if due_in is None else min(most, max(TIME_SECONDS, float(due_in)))
 
     async def _keep_doing(self, chore: Chore) -> None:

@@ -41,7 +41,8 @@ async def claimer(info: str, seed: int, left: list[int], met: list[UUID]) -> Non
                 else:
                     held.append(job)
             if not held:
-                await connection.execute(QUERIES.pass_time, {"taking_over": True, "newest_known": newest_known()})
+                values = {"taking_over": True, "newest_known": newest_known(), "worker": worker}
+                await connection.execute(QUERIES.pass_time, values)
                 row = await (
                     await connection.execute(b"SELECT count(*) FROM jobs WHERE status <> 'complete'")
                 ).fetchone()

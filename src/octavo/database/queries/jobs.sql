@@ -37,15 +37,17 @@ FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :bu
                    make_interval(secs => :lease), :mark_priority::smallint, :mark_time::bigint, :bulk_mark_priority::smallint,
                    :bulk_mark_time::bigint);
 
--- name: pass_time(taking_over, newest_known)
+-- name: pass_time(taking_over, newest_known, worker)
 -- Requeues jobs of dead workers and makes due jobs claimable. Returns the number of jobs, the seconds until the next one or the next
--- schedule is due, whether a schedule is due now, and whether the schema has become too new for the version of this worker.
+-- schedule is due, whether a schedule is due now, whether the schema has become too new for the version of this worker, and
+-- whether this worker is the time-keeper: the one that has been alive for the longest time.
 SELECT pass_time(:taking_over) AS changed, extract(epoch FROM least(
            (SELECT min(run_after) FROM jobs WHERE status = 'queued' AND run_after < 'infinity'),
            (SELECT min(lease_expires_at) FROM jobs WHERE status = 'processing'), next.run_at) - next.now)::float8 AS due_in,
        coalesce(next.run_at <= next.now, false) AS has_due_schedule,
        EXISTS (SELECT FROM schema_migrations
-               WHERE number > :newest_known AND coalesce(compatible_from, number) > :newest_known) AS is_outdated
+               WHERE number > :newest_known AND coalesce(compatible_from, number) > :newest_known) AS is_outdated,
+       coalesce((SELECT id FROM workers WHERE expires_at > next.now ORDER BY started_at, id LIMIT 1) = :worker::uuid, true) AS is_keeper
 FROM (SELECT engine_now() AS now, (SELECT min(next_run_at) FROM schedules WHERE enabled) AS run_at) AS next;
 
 -- name: notify()!
