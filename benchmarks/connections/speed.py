@@ -98,7 +98,7 @@ async def measure(info: str, owner: UUID, model: EmbeddingModel) -> tuple[float,
             indexed = await needs_index(connection, field)
         if indexed:
             began = time.perf_counter()
-            await build_index(database, model.id)
+            await build_index(database, model.id, 512 << 20)
             print(f"        index built in {time.perf_counter() - began:.0f} s", flush=True)
         async with database.transaction() as connection:
             true = await find_exactly(connection, field, chunks, MOST_NEIGHBOURS, -1.0)

@@ -30,8 +30,6 @@ MOST_COUNTED = 1 << 30
 # hnsw.ef_search of the first search, and of the second one for chunks that are not in their own results.
 EF_SEARCH, EF_RETRY = 120, 400
 PARALLEL_SEARCHES = 2
-# pgvector indexes `vector` only up to this many dimensions; longer ones are indexed as `halfvec`.
-MOST_VECTOR_DIMENSIONS = 2000
 ID = np.dtype("V16")
 # vector_send puts four bytes (dimensions and padding) before the numbers.
 HEADER = 4
@@ -48,12 +46,13 @@ class EmbeddingModel:
     dimensions: int
 
     @property
-    def type(self) -> str:
-        kind = "vector" if self.dimensions <= MOST_VECTOR_DIMENSIONS else "halfvec"
-        return f"{kind}({self.dimensions})"
+    def index(self) -> str:
+        """The index, which contains the numbers with half precision: half of the size for the same neighbours."""
+        return f"chunk_embeddings_half_{self.id}"
 
     @property
-    def index(self) -> str:
+    def earlier_index(self) -> str:
+        """The index of earlier versions, which is used until the other one is built."""
         return f"chunk_embeddings_hnsw_{self.id}"
 
 
@@ -83,13 +82,14 @@ async def find_neighbours(
         counted = await _count(connection, scope, MOST_EXACT + 1)
         if counted <= MOST_EXACT:
             return await find_exactly(connection, scope, chunks, most, least, counted)
-        if not await has_index(connection, scope.model):
+        indexed = await indexed_type(connection, scope.model)
+        if indexed is None:
             counted = await _count(connection, scope, MOST_COUNTED)
             return await find_exactly(connection, scope, chunks, most, least, counted)
 
     async def search(part: Sequence[UUID]) -> list[Neighbour]:
         async with database.transaction() as connection:
-            return await find_by_index(connection, scope, part, most, least)
+            return await find_by_index(connection, scope, part, most, least, indexed)
 
     # Each index search keeps one core of the database server busy.
     results = await asyncio.gather(*(search(chunks[number::PARALLEL_SEARCHES]) for number in range(PARALLEL_SEARCHES)))
@@ -97,7 +97,7 @@ async def find_neighbours(
 
 
 async def needs_index(connection: Connection, scope: SearchScope) -> bool:
-    return not await is_small(connection, scope) and not await has_index(connection, scope.model)
+    return not await is_small(connection, scope) and await indexed_type(connection, scope.model) is None
 
 
 async def is_small(connection: Connection, scope: SearchScope) -> bool:
@@ -110,32 +110,36 @@ async def _count(connection: Connection, scope: SearchScope, most: int) -> int:
     return int(row[0]) if row else 0
 
 
-async def has_index(connection: Connection, model: EmbeddingModel) -> bool:
-    row = await (await connection.execute(QUERIES.has_index, {"name": model.index})).fetchone()
-    return row is not None and bool(row[0])
+async def indexed_type(connection: Connection, model: EmbeddingModel) -> str | None:
+    """Return the type of the indexed vectors, such as `halfvec(384)`; None if there is no index."""
+    for index, kind in ((model.index, "halfvec"), (model.earlier_index, "vector")):
+        row = await (await connection.execute(QUERIES.has_index, {"name": index})).fetchone()
+        if row and row[0]:
+            return f"{kind}({model.dimensions})"
+    return None
 
 
 async def find_by_index(
-    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
+    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float, indexed: str
 ) -> list[Neighbour]:
     """Find neighbours with the vector index.
 
     A search in the index can miss the right vectors completely. Then it does not even find the chunk that it started
     from. Such a search is repeated with a wider search range.
     """
-    found = await _search_index(connection, scope, chunks, most, EF_SEARCH)
+    found = await _search_index(connection, scope, chunks, most, EF_SEARCH, indexed)
     reliable = {one.source for one in found if one.source == one.target}
     if missed := [chunk for chunk in chunks if chunk not in reliable]:
         found = [one for one in found if one.source in reliable]
-        found += await _search_index(connection, scope, missed, most, EF_RETRY)
+        found += await _search_index(connection, scope, missed, most, EF_RETRY, indexed)
     return best_neighbours(found, most, least)
 
 
 async def _search_index(
-    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, ef_search: int
+    connection: Connection, scope: SearchScope, chunks: Sequence[UUID], most: int, ef_search: int, indexed: str
 ) -> list[Neighbour]:
     await connection.execute(QUERIES.set_index_search_width, {"ef": str(ef_search)})
-    placeholders = {b"{type}": scope.model.type, b"{model}": str(scope.model.id)}
+    placeholders = {b"{type}": indexed, b"{model}": str(scope.model.id)}
     query = QUERIES.nearest
     for mark, text in placeholders.items():
         query = query.replace(mark, text.encode())
@@ -223,11 +227,11 @@ def _top(scores: NDArray[np.float32], most: int) -> tuple[NDArray[np.float32], N
     return np.take_along_axis(scores, chosen, axis=1), chosen
 
 
-async def build_index(database: Database, model_id: int) -> str:
+async def build_index(database: Database, model_id: int, memory_bytes: int) -> str:
     """Build the index for a model's vectors, unless it exists. Returns the name of the index.
 
     CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
-    invalid index that a killed attempt left behind is dropped first.
+    invalid index that a killed attempt left behind is dropped first, and the index of earlier versions last.
     """
     connection, keeps_session = await database.connect_directly()
     try:
@@ -236,11 +240,12 @@ async def build_index(database: Database, model_id: int) -> str:
             model = await cursor.fetchone()
         if model is None:
             raise NotFound(f"There is no embedding model {model_id}.")
-        if not await has_index(connection, model):
+        if (await indexed_type(connection, model) or "vector").startswith("vector"):
             await connection.execute(_fill_in(QUERIES.drop_index, model))
             if keeps_session:  # otherwise, the setting of the server applies
-                await connection.execute(QUERIES.raise_maintenance_memory)
+                await connection.execute(QUERIES.raise_maintenance_memory, {"memory": f"{memory_bytes >> 10}kB"})
             await connection.execute(_fill_in(QUERIES.create_index, model))
+        await connection.execute(_fill_in(QUERIES.drop_earlier_index, model))
         return model.index
     finally:
         await connection.close()
@@ -251,8 +256,8 @@ def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
 
     They never contain user input.
     """
-    kind = model.type.partition("(")[0]
-    parts = {"index": model.index, "type": model.type, "model": str(model.id), "operators": f"{kind}_cosine_ops"}
+    parts = {"index": model.index, "earlier": model.earlier_index, "model": str(model.id)}
+    parts["type"] = f"halfvec({model.dimensions})"
     for name, text in parts.items():
         query = query.replace(f"{{{name}}}".encode(), text.encode())
     return query

@@ -199,6 +199,14 @@ class Settings(BaseSettings):
             description="Number of days to keep a visitor's documents after the visitor's last session has ended.",
         ),
     ] = 30
+    index_memory_bytes: Annotated[
+        int,
+        Field(
+            ge=MEBIBYTE,
+            description="Memory of the database server for building a vector index, in bytes. An index that fits is "
+            "built several times faster.",
+        ),
+    ] = 512 * MEBIBYTE
     history_days: Annotated[
         int,
         Field(

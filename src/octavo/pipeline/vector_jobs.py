@@ -92,7 +92,8 @@ def read_index_input(given: dict[str, JSON]) -> IndexInput:
 async def index_vectors(run: Run[Tools]) -> JSON:
     from octavo.connect.neighbours import build_index  # imported with the first job, so that workers start quickly
 
-    return {"index": await build_index(run.tools.database, read_index_input(run.input).model)}
+    memory = run.tools.settings.index_memory_bytes
+    return {"index": await build_index(run.tools.database, read_index_input(run.input).model, memory)}
 
 
 async def queue_due_indexes(connection: Connection) -> int:
@@ -119,5 +120,5 @@ KINDS = (
         check_input=read_embed_input,
     ),
     JobKind("embed_tags", embed_tags, time_limit_seconds=90),
-    JobKind("index_vectors", index_vectors, time_limit_seconds=7200, cap=1, check_input=read_index_input),
+    JobKind("index_vectors", index_vectors, time_limit_seconds=86_400, cap=1, check_input=read_index_input),
 )

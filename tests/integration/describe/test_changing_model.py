@@ -48,7 +48,7 @@ INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
 SELECT embedding_model(%s, 384), m.id, d.owner_id, d.id, array_fill(0.1::real, ARRAY[384])::vector
 FROM made m JOIN documents d ON d.id = m.document_id"""
 VECTORS_OF = "SELECT m.name, count(*) FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id"
-INDEXES = "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname ~ 'hnsw' AND i.indisvalid"
+INDEXES = "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname ~ '_half_' AND i.indisvalid"
 
 
 @pytest.fixture

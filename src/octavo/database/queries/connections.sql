@@ -188,22 +188,25 @@ SELECT id, name, dimensions FROM embedding_models WHERE id = :model;
 -- Drops the invalid index that a killed attempt left behind.
 DROP INDEX CONCURRENTLY IF EXISTS {index};
 
--- name: raise_maintenance_memory()
+-- name: drop_earlier_index()!
+DROP INDEX CONCURRENTLY IF EXISTS {earlier};
+
+-- name: raise_maintenance_memory(memory)
 -- An index that fits into memory is built several times faster.
-SELECT set_config('maintenance_work_mem', '512MB', false);
+SELECT set_config('maintenance_work_mem', :memory, false);
 
 -- name: create_index()!
-CREATE INDEX CONCURRENTLY {index} ON chunk_embeddings USING hnsw ((vector::{type}) {operators}) WHERE model_id = {model};
+CREATE INDEX CONCURRENTLY {index} ON chunk_embeddings USING hnsw ((vector::{type}) halfvec_cosine_ops) WHERE model_id = {model};
 
 -- name: models_without_index(most)
 -- Models that need an index and have none: an owner has more of their vectors than can be compared one by one. Each is returned
 -- with that owner and the key of its job, which allows one job per day, so that a failure is not repeated every few minutes.
-SELECT m.id AS model, o.owner_id, concat_ws(':', 'chunk_embeddings_hnsw', m.id, engine_now()::date) AS key
+SELECT m.id AS model, o.owner_id, concat_ws(':', 'chunk_embeddings_half', m.id, engine_now()::date) AS key
 FROM embedding_models m
 CROSS JOIN LATERAL (
     SELECT d.owner_id FROM documents d JOIN document_passages p ON p.document_id = d.id AND p.revision = d.revision
     WHERE d.embedding_model_id = m.id GROUP BY 1 HAVING sum(p.passages) > :most ORDER BY sum(p.passages) DESC LIMIT 1) AS o
-WHERE NOT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('chunk_embeddings_hnsw_' || m.id) AND indisvalid)
+WHERE NOT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass('chunk_embeddings_half_' || m.id) AND indisvalid)
   AND NOT EXISTS (
       SELECT FROM jobs j WHERE j.kind = 'index_vectors' AND j.status IN ('queued', 'processing', 'paused')
       AND j.input @> jsonb_build_object('model', m.id));

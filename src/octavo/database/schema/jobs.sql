@@ -28,7 +28,7 @@ INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage) V
     ('embed_document',      3,  interval '10 minutes', true),
     ('embed_tags',          3,  interval '90 seconds', false),
     ('detect_connections',  3,  interval '10 minutes', true),
-    ('index_vectors',       3,  interval '2 hours',    false),
+    ('index_vectors',       3,  interval '1 day',      false),
     ('convert',             3,  interval '10 minutes', true),
     ('analyse_document',    3,  interval '10 minutes', true),
     ('answer_segment',      3,  interval '15 minutes', false),

@@ -325,8 +325,11 @@ CREATE FUNCTION nearest_chunks(of_owner uuid, chosen jsonb, of_model integer, gi
                                  by_index boolean, most integer)
 RETURNS TABLE (chunk_id uuid, document_id uuid, score double precision) LANGUAGE plpgsql STABLE AS $$
 DECLARE
+    -- The index of earlier versions is used until the one with half precision is built.
+    has_halves boolean := vector_dims(given) > 2000 OR EXISTS (
+        SELECT FROM pg_index WHERE indexrelid = to_regclass('chunk_embeddings_half_' || of_model) AND indisvalid);
     as_indexed text := CASE WHEN by_index THEN format(
-        CASE WHEN vector_dims(given) > 2000 THEN '::halfvec(%s)' ELSE '::vector(%s)' END, vector_dims(given)) ELSE '' END;
+        CASE WHEN has_halves THEN '::halfvec(%s)' ELSE '::vector(%s)' END, vector_dims(given)) ELSE '' END;
 BEGIN
     IF of_model IS NULL THEN
         RETURN;
