@@ -260,7 +260,8 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     """
     rows: list[tuple[float, float, list[Segment]]] = []
     apart = _beside_several(segments)
-    for one in sorted(segments, key=lambda one: _height_of(one) if apart and one in apart else one.top + one.bottom):
+    leading = _leading_blocks(segments)
+    for one in sorted(segments, key=lambda one: _height_in(one, apart, leading)):
         if one.block is not None or (apart and one in apart):
             rows.append((one.top, one.top, [one]))
             continue
@@ -277,6 +278,26 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 def _height_of(large: Segment) -> float:
     """Return twice the height at which large text is written: a chapter number before its title, others after it."""
     return 2 * (large.top if large.text.isdecimal() else large.bottom)
+
+
+def _height_in(one: Segment, apart: set[Segment], leading: Sequence[Segment]) -> float:
+    """Return twice the height at which a piece of text or a block is read."""
+    if leading and any(one is block for block in leading):
+        return 2 * one.top
+    return _height_of(one) if apart and one in apart else one.top + one.bottom
+
+
+def _leading_blocks(segments: Sequence[Segment]) -> list[Segment]:
+    """Find blocks that have text beside them on the right, such as the frames of questions with their answers. They are
+    read before this text.
+    """
+    blocks = [one for one in segments if one.block is not None]
+    texts = [one for one in segments if one.block is None] if blocks else []
+    return [
+        block
+        for block in blocks
+        if any(one.left >= block.right - 1 and block.top < (one.top + one.bottom) / 2 < block.bottom for one in texts)
+    ]
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:

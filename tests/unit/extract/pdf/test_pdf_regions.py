@@ -890,3 +890,18 @@ def test_authors_side_by_side_are_read_one_after_the_other() -> None:
 
     assert [block.text for block in read[1:4]] == ["\n".join(author) for author in authors]
     assert not any(block.kind is BlockKind.TABLE for block in read)
+
+
+def test_a_question_in_a_frame_is_read_before_the_answer_beside_it() -> None:
+    questions = [("Is there any evidence of a", "loose roof tile?"), ("Are you aware of any water", "in the cellar?")]
+    runs: list[TextRun] = []
+    shapes: list[Shape] = []
+    for top, (first, second), answer in zip((100.0, 140.0), questions, ("No", "Yes"), strict=True):
+        runs += [run(first, 64.0, top), run(second, 64.0, top + PITCH), run(answer, 300.0, top)]
+        shapes.append(
+            Shape(Box(60.0, top - 4, 250.0, top + 30), filled=True, stroked=True, curved=False, colour="ffd3e9f8")
+        )
+
+    texts = [block.text for block in blocks(runs, tuple(shapes))]
+
+    assert texts == [" ".join(questions[0]), "No", " ".join(questions[1]), "Yes"]
