@@ -47,6 +47,9 @@ LOADED_CHUNKS = """WITH made AS (
 INSERT INTO chunk_embeddings (model_id, chunk_id, owner_id, document_id, vector)
 SELECT embedding_model(%s, 384), m.id, d.owner_id, d.id, array_fill(0.1::real, ARRAY[384])::vector
 FROM made m JOIN documents d ON d.id = m.document_id"""
+DIFFERENT_VECTORS = """UPDATE chunk_embeddings e SET vector = (
+    SELECT l2_normalize(array_agg(random() - 0.5)::real[]::vector)
+    FROM generate_series(length(e.chunk_id::text), length(e.chunk_id::text) + 383))"""
 VECTORS_OF = "SELECT m.name, count(*) FROM chunk_embeddings e JOIN embedding_models m ON m.id = e.model_id"
 INDEXES = "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relname ~ '_half_' AND i.indisvalid"
 
@@ -218,3 +221,33 @@ async def test_the_doctor_finds_vectors_of_an_earlier_model(
     async with desk.database.connection() as connection:
         with pytest.raises(WrongState, match="incomplete vectors"):
             await vectors(Installation(settings, connection))
+
+
+async def test_the_index_of_an_earlier_version_is_used_until_the_one_with_half_precision_is_built(
+    desk: Desk, owner: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "MOST_EXACT", 5)
+    await desk.rows(LOADED, new_id(), owner)
+    await desk.rows(LOADED_CHUNKS, 40, NAME)
+    await desk.rows(DIFFERENT_VECTORS)
+    (row,) = await desk.rows("SELECT id, name, dimensions FROM embedding_models")
+    model = neighbours.EmbeddingModel(**row)
+    chunks = [one["chunk_id"] for one in await desk.rows("SELECT chunk_id FROM chunk_embeddings LIMIT 3")]
+    scope = neighbours.SearchScope(owner, model, [])
+    exact = await neighbours.find_neighbours(desk.database, scope, chunks, 6, -1.0)  # with the chunk itself
+    async with desk.database.connection() as connection:
+        assert await neighbours.indexed_type(connection, model) is None
+        expression = f"((vector::vector({model.dimensions})) vector_cosine_ops) WHERE model_id = {model.id}"
+        await connection.execute(
+            f"CREATE INDEX {model.earlier_index} ON chunk_embeddings USING hnsw {expression}".encode()
+        )
+        assert await neighbours.indexed_type(connection, model) == f"vector({model.dimensions})"
+    earlier = await neighbours.find_neighbours(desk.database, scope, chunks, 5, -1.0)
+    assert await neighbours.build_index(desk.database, model.id, 64 << 20) == model.index
+    async with desk.database.connection() as connection:
+        assert await neighbours.indexed_type(connection, model) == f"halfvec({model.dimensions})"
+    later = await neighbours.find_neighbours(desk.database, scope, chunks, 5, -1.0)
+    assert await desk.one("SELECT to_regclass(%s)", model.earlier_index) is None
+    best = {(one.source, one.target): one.similarity for one in exact if one.source != one.target}
+    for found in (earlier, later):
+        assert {(one.source, one.target): one.similarity for one in found} == pytest.approx(best, abs=0.002)
