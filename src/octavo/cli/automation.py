@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from octavo.records.automation import FieldView, RuleRun, RuleTrial, RuleView
 
 fields_app = typer.Typer(help="Define custom fields of documents.", no_args_is_help=True)
-rules_app = typer.Typer(help="Tag and file documents by rules.", no_args_is_help=True)
+rules_app = typer.Typer(help="Tag, file, send and expire documents by rules.", no_args_is_help=True)
+ACTIONS = "tag, collection, title, field:NAME, analyse, convert, deliver and retention"
 FieldId = Annotated[str, typer.Argument(metavar="FIELD", help="Id of the field (or part of it), or its full name.")]
 RuleId = Annotated[str, typer.Argument(metavar="RULE", help="Id of the rule (or part of it), or its full name.")]
 
@@ -100,8 +101,9 @@ def add_rule(
         list[str],
         typer.Option(
             metavar="NAME=VALUE",
-            help="Action: tag, collection, title, field:NAME, analyse (a prompt, or all), or convert (a mapping). Can "
-            "be repeated.",
+            help="Action: tag, collection, title, field:NAME, analyse (a prompt, or all), convert (a mapping), deliver "
+            "(the id or address of a recipient), or retention (days after it was added, or such as 365:date for days "
+            "after its date). Can be repeated.",
         ),
     ],
     enabled: Annotated[bool, typer.Option("--enabled", help="Run the rule on each new document from now on.")] = False,
@@ -113,6 +115,9 @@ def add_rule(
     conditions, actions = read_when(when), read_then(then)
 
     async def run(client: Client) -> RuleView:
+        if "deliver" in actions:
+            known = {one.id: one.address for one in await client.list_webhooks() if not one.personal}
+            actions["deliver"] = [str(find(one, known, "webhook")) for one in actions["deliver"]]
         return await client.automation.add_rule(name, conditions, actions, enabled=enabled)
 
     made = call(Target(server, key), run)
@@ -150,17 +155,24 @@ def read_then(given: Sequence[str]) -> dict[str, Any]:
     for name, value in map(_pair, given):
         if name == "tag":
             made.setdefault("tags", []).append(value)
-        elif name == "analyse":
-            made.setdefault("analyse", []).append(value)
+        elif name in {"analyse", "deliver"}:
+            made.setdefault(name, []).append(value)
+        elif name == "retention":
+            made["retention"] = _retention(value)
         elif name in {"collection", "title", "convert"}:
             made[name] = value
         elif name.startswith("field:"):
             made.setdefault("fields", {})[name.removeprefix("field:")] = value
         else:
-            raise BadInput(
-                f"--then {name}: unknown action. Use tag, collection, title, field:NAME, analyse or convert."
-            )
+            raise BadInput(f"--then {name}: unknown action. Use one of {ACTIONS}.")
     return made
+
+
+def _retention(value: str) -> dict[str, Any]:
+    days, _, after = value.partition(":")
+    if not (days.isascii() and days.isdecimal()) or after not in {"", "added", "date"}:
+        raise BadInput("--then retention: use a number of days, such as 365 or 365:date.")
+    return {"days": int(days), "after": after or "added"}
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -201,6 +213,8 @@ def try_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJs
     trial = call(Target(server, key), run)
     if as_json:
         return print_json(trial)
+    for problem in trial.problems:
+        typer.echo(clean(problem))
     for one in trial.items:
         changes = "; ".join(f"{change.name}: {change.before or '-'} → {change.after}" for change in one.changes)
         typer.echo(f"{one.document_id}  {clean(one.title)}  {clean(changes)}")
@@ -211,18 +225,19 @@ def try_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJs
 
 @rules_app.command("apply")
 def apply_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Apply a rule to all documents that match now. This can be undone for a week."""
+    """Apply a rule to all documents that match now. This can be undone for a week, except for sent messages."""
 
     async def run(client: Client) -> RuleRun:
         return await client.automation.apply_rule(await _find_rule(client, rule))
 
     made = call(Target(server, key), run)
-    return print_json(made) if as_json else typer.echo(f"Changed {count_of(made.documents, 'document')}.")
+    sent = f" Sent {count_of(made.deliveries, 'message')}, which cannot be undone." if made.deliveries else ""
+    return print_json(made) if as_json else typer.echo(f"Changed {count_of(made.documents, 'document')}.{sent}")
 
 
 @rules_app.command("undo")
 def undo_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Undo the last run of a rule."""
+    """Undo the last run of a rule that changed documents. Messages that were sent cannot be undone."""
 
     async def run(client: Client) -> RuleRun:
         return await client.automation.undo_rule(await _find_rule(client, rule))

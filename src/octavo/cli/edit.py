@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from octavo.records.search import SimilarTag
 
 app = typer.Typer()
-NOTHING = "Nothing to change. Use --title, --author, --date, --kind, --tag, --remove-tag, --collection or --clear."
+NOTHING = (
+    "Nothing to change. Use --title, --author, --date, --kind, --tag, --remove-tag, --collection, --expires-on or "
+    "--clear."
+)
 
 
 class Field(StrEnum):
@@ -37,6 +40,7 @@ class Field(StrEnum):
     KIND = "kind"
     TAGS = "tags"
     COLLECTION = "collection"
+    EXPIRES_ON = "expires_on"
 
 
 # Names of the fields in the API, where they differ.
@@ -93,6 +97,10 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     tag: Annotated[list[str] | None, typer.Option(help="Add this tag. Can be repeated.")] = None,
     remove_tag: Annotated[list[str] | None, typer.Option(help="Remove this tag. Can be repeated.")] = None,
     collection: Annotated[str | None, typer.Option(help="Move to this collection; created if it is new.")] = None,
+    expires_on: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Move the documents to the trash on this day."),
+    ] = None,
     clear: Annotated[
         list[Field] | None,
         typer.Option(help="Clear this field. Can be repeated. To replace all tags, use --clear tags with --tag."),
@@ -101,12 +109,16 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Edit the title, author, date, kind, tags or collection of documents. Edited fields are never overwritten."""
+    """Edit the title, author, date, kind, tags, collection or day of expiry of documents.
+
+    Edited facts and tags are never overwritten.
+    """
     target = Target(server, key)
     if undo is not None:
         return undo_edit(target, undo, as_json=as_json)
     day = date.date().isoformat() if date else None
     given = {Field.TITLE: title, Field.AUTHOR: author, Field.DATE: day, Field.KIND: kind, Field.COLLECTION: collection}
+    given[Field.EXPIRES_ON] = expires_on.date().isoformat() if expires_on else None
     fields = {field: value for field, value in given.items() if value is not None}
     cleared, tags = set(clear or ()), TagChange(tag or (), remove_tag or (), Field.TAGS in (clear or ()))
     check_edit(fields, cleared, tags)

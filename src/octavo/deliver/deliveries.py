@@ -160,7 +160,7 @@ def _test_event(job: ClaimedJob, now: datetime) -> EventRecord:
 
 def _event(event_type: str, row: Row) -> EventRecord:
     fields = {name: row[name] for name in ("at", "kind", "process_id", "document_id", "state_after", "detail")}
-    facts = row["facts"] if event_type == "document.completed" else None
+    facts = row["facts"] if event_type in {"document.completed", "document.matched"} else None
     return EventRecord(id=row["event_id"], facts=facts, **fields)
 
 

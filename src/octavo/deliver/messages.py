@@ -51,6 +51,7 @@ _INCOMPLETE = "incomplete"
 _SENTENCES: Mapping[str, str] = {
     _UNDESCRIBED: "{subject} can be read, but its description failed{code}.",
     "document.completed": "{subject} is ready.",
+    "document.matched": "{subject} matches a rule{reason}.",
     "document.failed": "{subject} could not be processed{code}.",
     "document.rejected": "A file was rejected{code}.",
     "job.completed": "A job is complete.",

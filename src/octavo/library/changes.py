@@ -38,7 +38,7 @@ FETCHED = "fetched"
 CHUNKED = "chunked"
 # Stages that only describe a text that already exists.
 DESCRIBING = frozenset({"classified", "enriched", "embedded"})
-FIELDS = ("title", "author", "document_date", "tags", "collection")
+FIELDS = ("title", "author", "document_date", "tags", "collection", "expires_on")
 
 
 class Unset:
@@ -54,7 +54,7 @@ class Edit:
 
     `tags` replaces all tags. `added_tags` and `removed_tags` change only these. `facts` contains changes to facts that
     are not fields of this class, and `custom` contains values of custom fields. A value of None removes the fact or the
-    value.
+    value. On the day `expires_on`, the documents are moved to the trash.
     """
 
     title: str | Unset | None = UNSET
@@ -66,6 +66,7 @@ class Edit:
     added_tags: Sequence[str] = ()
     removed_tags: Sequence[str] = ()
     custom: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    expires_on: date | Unset | None = UNSET
 
     @property
     def fields(self) -> list[str]:
@@ -156,7 +157,8 @@ async def edit_documents(
         kept["custom"] = list(custom.values)
         await connection.execute(CHANGES.keep_values, kept)
     values = {"documents": ids, "fields": [name for name in edit.fields if name == "tags"]}
-    await connection.execute(QUERIES.edit, values | _field_parameters("collection", collection))
+    columns = _field_parameters("collection", collection) | _field_parameters("expires_on", edit.expires_on)
+    await connection.execute(QUERIES.edit, values | columns)
     await say_facts(connection, ids, said)
     await _change_tags(connection, owner, ids, edit)
     await save_values(connection, ids, custom)

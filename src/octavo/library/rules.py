@@ -1,8 +1,8 @@
-"""Rules: if a document matches conditions, a rule adds tags and sets the collection, title and custom fields.
+"""Rules: if a document matches conditions, a rule adds tags, sets values, and sends the document to recipients.
 
 A rule can be tried, which changes nothing. Applying it changes documents in batches, like an action on many documents,
 and can be undone for a week. Enabled rules run on each new document, one after the other; the first rule that sets a
-value wins.
+value wins. A rule sends each document to a recipient only once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import date, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from octavo.library.fields import check_values
 from octavo.records.automation import (
     AmountRange,
     RuleChange,
+    RuleRetention,
     RuleRun,
     RuleThen,
     RuleTrial,
@@ -46,6 +48,9 @@ OnMatch = Callable[[RuleView], Awaitable[list[str]]]
 MOST_RULES = 200
 SHOWN = 200
 MOST_TITLE = 500
+# Messages to recipients in one applied run.
+MOST_DELIVERIES = 1000
+EXPIRES = "expires_on"
 TITLE_PARTS = ("title", "filename", "kind", "sender", "author", "date", "amount", "currency")
 _PART = re.compile(r"\{(\w*)\}")
 # Scripts without spaces between words.
@@ -142,16 +147,37 @@ def _given(part: RuleWhen | RuleThen) -> Row:
 
 
 def _as_json(part: RuleWhen | RuleThen) -> Jsonb:
-    return Jsonb(_given(part))
+    given = _given(part)
+    return Jsonb(given | {"deliver": [str(one) for one in given["deliver"]]} if "deliver" in given else given)
 
 
 def _as_rule(row: Row) -> RuleView:
     rest = dict(row)
-    when, then = dict(rest.pop("conditions")), rest.pop("actions")
-    amount = when.pop("amount", None)
+    when, then = dict(rest.pop("conditions")), dict(rest.pop("actions"))
+    amount, kept = when.pop("amount", None), then.pop("retention", None)
+    recipients = [UUID(one) for one in then.pop("deliver", None) or ()]
     return RuleView(
-        when=RuleWhen(**when, amount=AmountRange(**amount) if amount else None), then=RuleThen(**then), **rest
+        when=RuleWhen(**when, amount=AmountRange(**amount) if amount else None),
+        then=RuleThen(**then, deliver=recipients or None, retention=RuleRetention(**kept) if kept else None),
+        **rest,
     )
+
+
+async def list_recipients(connection: Connection, owner: UUID, ids: Iterable[UUID] | None = None) -> list[Row]:
+    """Return recipients that a rule can send documents to: all of the account, or those with these ids."""
+    values = {"owner": owner, "ids": None if ids is None else list(ids)}
+    return await fetch_rows(connection, QUERIES.recipients, values)
+
+
+def recipient_label(recipient: Row) -> str:
+    return f"{recipient['channel']} {recipient['address']}"
+
+
+async def check_recipients(connection: Connection, owner: UUID, recipients: Collection[UUID]) -> None:
+    """Raise `BadInput` if a recipient does not exist, or is a member's own mail address."""
+    known = {row["id"] for row in await list_recipients(connection, owner, recipients)}
+    if unknown := set(recipients) - known:
+        raise BadInput(f"then.deliver: there is no recipient {min(unknown)}.")
 
 
 # Matching -----------------------------------------------------------------------------------------------------------
@@ -201,7 +227,9 @@ def _is_spaced(character: str) -> bool:
 class PlannedChange:
     """The changes that a rule makes to one document. `targets` are the values that it sets, such as `collection`.
 
-    `blocked` are values that an earlier rule has set. `left_out` are tags beyond the maximum number of tags.
+    `blocked` are values that an earlier rule has set. `left_out` are tags beyond the maximum number of tags. `undated`
+    says that the document has no date from which its retention could be counted. `recipients` get a message about the
+    document.
     """
 
     document: Row
@@ -210,11 +238,20 @@ class PlannedChange:
     targets: frozenset[str]
     blocked: frozenset[str]
     left_out: tuple[str, ...]
+    undated: bool = False
+    recipients: tuple[Row, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
         text = f"tags: the limit per document is {MOST_TAGS}. Not added: {', '.join(self.left_out)}."
-        return [text] if self.left_out else []
+        undated = ["retention: a document without a date is kept."] if self.undated else []
+        return [*([text] if self.left_out else []), *undated]
+
+    @property
+    def shown_changes(self) -> list[ValueChange]:
+        """The changes, and the recipients that get a message."""
+        sent = [ValueChange("deliver", None, recipient_label(one)) for one in self.recipients]
+        return [*self.changes, *sent]
 
 
 def plan_change(
@@ -238,9 +275,20 @@ def plan_change(
         collection=differing.get("collection", UNSET),
         added_tags=tags,
         custom={_shown(name): text for name, text in differing.items() if name.startswith(_FIELD)},
+        expires_on=date.fromisoformat(differing[EXPIRES]) if EXPIRES in differing else UNSET,
     )
     blocked = frozenset(name for name, text in wanted.items() if name in taken and _value_of(document, name) != text)
-    return PlannedChange(document, tuple(changes), edit, frozenset(free), blocked, tuple(missing[room:]))
+    undated = then.retention is not None and expiry_of(document, then.retention) is None
+    return PlannedChange(document, tuple(changes), edit, frozenset(free), blocked, tuple(missing[room:]), undated)
+
+
+def expiry_of(document: Mapping[str, Any], retention: RuleRetention) -> date | None:
+    """Return the day on which a document is moved to the trash; None if it has no date to count from."""
+    start = document["added_on"] if retention.after == "added" else document["document_date"]
+    try:
+        return start + timedelta(days=retention.days) if start else None
+    except OverflowError:  # after the year 9999
+        return None
 
 
 def _missing_tags(document: Row, then: RuleThen) -> list[str]:
@@ -268,7 +316,8 @@ def _wanted_values(document: Row, then: RuleThen) -> dict[str, str]:
     fields = {f"{_FIELD}{name}": text for name, text in (then.fields or {}).items()}
     title = document["title"] if has_title(then.title or "", document) else fill_title(then.title or "", document)
     collection = " ".join((then.collection or "").split())
-    return {"collection": collection, "title": title, **fields}
+    expiry = expiry_of(document, then.retention) if then.retention else None
+    return {"collection": collection, "title": title, EXPIRES: expiry.isoformat() if expiry else "", **fields}
 
 
 def _value_of(document: Row, name: str) -> str | None:
@@ -306,7 +355,64 @@ async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> Ru
         except BadInput:
             continue
         fields |= {checked.names[field]: value for field, value in checked.values.items() if value}
-    return RuleThen(then.tags, then.collection, fields, then.title)
+    return replace(then, fields=fields)
+
+
+# Sending ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryPlan:
+    """The recipients of a rule, and which documents they already got from it. `problems` says why others get none."""
+
+    recipients: Sequence[Row] = ()
+    sent: frozenset[tuple[UUID, UUID]] = frozenset()
+    problems: tuple[str, ...] = ()
+
+    def complete(self, planned: PlannedChange) -> PlannedChange:
+        """Add the recipients that did not get the document yet."""
+        document = planned.document["id"]
+        missing = tuple(one for one in self.recipients if (document, one["id"]) not in self.sent)
+        return replace(planned, recipients=missing)
+
+
+async def _plan_deliveries(connection: Connection, owner: UUID, rule: RuleView, documents: list[UUID]) -> DeliveryPlan:
+    if not rule.then.deliver:
+        return DeliveryPlan()
+    found = await list_recipients(connection, owner, rule.then.deliver)
+    problems = [f"deliver: {recipient_label(one)} is paused." for one in found if not one["active"]]
+    if len(found) < len(set(rule.then.deliver)):
+        problems.append("deliver: a recipient was deleted.")
+    sent = await fetch_rows(connection, QUERIES.sent, {"rule": rule.id, "documents": documents})
+    pairs = frozenset((row["document_id"], row["subscriber_id"]) for row in sent)
+    return DeliveryPlan([one for one in found if one["active"]], pairs, tuple(problems))
+
+
+async def _send(connection: Connection, rule: RuleView, planned: Sequence[PlannedChange]) -> int:
+    """Write the events that the relay delivers to the recipients. Returns the number of messages.
+
+    An event is written once for a document, a rule and a recipient, also if a run is repeated.
+    """
+    pairs = [(one.document["id"], recipient["id"]) for one in planned for recipient in one.recipients]
+    if not pairs:
+        return 0
+    documents, subscribers = zip(*pairs, strict=True)
+    values = {"rule": rule.id, "name": rule.name, "documents": list(documents), "subscribers": list(subscribers)}
+    (row,) = await fetch_rows(connection, QUERIES.send, values)
+    return row["number"]
+
+
+# Planning -----------------------------------------------------------------------------------------------------------
+
+
+async def _plan(
+    connection: Connection, owner: UUID, rule: RuleView, documents: Sequence[UUID] | None = None
+) -> tuple[list[PlannedChange], tuple[str, ...]]:
+    """Return what a rule does to the documents that match now, and the problems with its recipients."""
+    then = await _normalised(connection, owner, rule.then)
+    found = await find_matching(connection, owner, rule.when, documents)
+    deliveries = await _plan_deliveries(connection, owner, rule, [one["id"] for one in found])
+    return [deliveries.complete(plan_change(one, then)) for one in found], deliveries.problems
 
 
 # Trying -------------------------------------------------------------------------------------------------------------
@@ -315,17 +421,17 @@ async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> Ru
 async def try_rule(connection: Connection, owner: UUID, rule: UUID) -> RuleTrial:
     """Return what a rule would change. Nothing is changed."""
     known = await show_rule(connection, owner, rule)
-    then = await _normalised(connection, owner, known.then)
-    planned = [plan_change(one, then) for one in await find_matching(connection, owner, known.when)]
-    changing = [one for one in planned if one.changes]
+    planned, problems = await _plan(connection, owner, known)
+    changing = [one for one in planned if one.changes or one.recipients]
+    problems += tuple(dict.fromkeys(text for one in planned if one.undated for text in one.warnings))
     conflicts = await _conflicts(connection, owner, known, changing[:SHOWN])
     shown = [_as_change(one, [*conflicts[one.document["id"]], *one.warnings]) for one in changing[:SHOWN]]
-    return RuleTrial(shown, len(changing))
+    return RuleTrial(shown, len(changing), problems=list(problems))
 
 
 def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
     one = planned.document
-    return RuleChange(one["id"], one["title"], one["filename"], list(planned.changes), conflicts)
+    return RuleChange(one["id"], one["title"], one["filename"], planned.shown_changes, conflicts)
 
 
 async def _conflicts(
@@ -351,11 +457,17 @@ async def _conflicts(
 
 
 async def apply_rule(database: Database, owner: UUID, rule: UUID, *, on_done: OnDone | None = None) -> RuleRun:
-    """Apply a rule to all documents that match now, in batches. Each batch is one transaction with its log entry."""
+    """Apply a rule to all documents that match now, in batches. Each batch is one transaction with its log entry.
+
+    Raises `BadInput` if it would send too many messages.
+    """
     run = new_id()
     async with database.transaction() as connection:
         known = await show_rule(connection, owner, rule)
-        found = [row["id"] for row in await find_matching(connection, owner, known.when)]
+        planned, _ = await _plan(connection, owner, known)
+        if (number := sum(len(one.recipients) for one in planned)) > MOST_DELIVERIES:
+            raise BadInput(f"It would send {number:,} messages. The limit is {MOST_DELIVERIES:,}. Add a condition.")
+        found = [one.document["id"] for one in planned]
         await connection.execute(QUERIES.insert_run, {"id": run, "rule": rule, "automatic": False})
     for batch in in_batches(found):
         async with database.transaction() as connection:
@@ -365,15 +477,19 @@ async def apply_rule(database: Database, owner: UUID, rule: UUID, *, on_done: On
 
 
 async def _apply_batch(connection: Connection, owner: UUID, rule: RuleView, batch: Sequence[UUID], run: UUID) -> None:
-    then = await _normalised(connection, owner, rule.then)
-    planned = [plan_change(one, then) for one in await find_matching(connection, owner, rule.when, batch)]
-    await _edit_all(connection, owner, planned, run)
+    planned, problems = await _plan(connection, owner, rule, batch)
+    await _run_planned(connection, owner, rule, planned, run, problems)
 
 
-async def _edit_all(
-    connection: Connection, owner: UUID, planned: Sequence[PlannedChange], run: UUID, conflicts: Iterable[str] = ()
+async def _run_planned(
+    connection: Connection,
+    owner: UUID,
+    rule: RuleView,
+    planned: Sequence[PlannedChange],
+    run: UUID,
+    conflicts: Iterable[str] = (),
 ) -> int:
-    """Change documents and count them. Those with the same changes are changed together.
+    """Change and send documents, and count them. Those with the same changes are changed together.
 
     A document that cannot be changed is left out, and the reason is logged with the conflicts.
     """
@@ -387,7 +503,8 @@ async def _edit_all(
         number, reasons = await _edit_group(connection, owner, documents, edit, run)
         changed += number
         logged |= dict.fromkeys(reasons)
-    await connection.execute(QUERIES.count_run, {"id": run, "documents": changed, "conflicts": list(logged)})
+    counts = {"documents": changed, "deliveries": await _send(connection, rule, planned)}
+    await connection.execute(QUERIES.count_run, {"id": run, "conflicts": list(logged)} | counts)
     return changed
 
 
@@ -424,14 +541,16 @@ async def run_enabled_rules(
         if not found:
             continue
         settled = settled_values(found[0]) if settled is None else settled
-        planned = plan_change(found[0], await _normalised(connection, owner, rule.then), claimed, settled)
+        deliveries = await _plan_deliveries(connection, owner, rule, [document])
+        then = await _normalised(connection, owner, rule.then)
+        planned = deliveries.complete(plan_change(found[0], then, claimed, settled))
         conflicts = [f"{_shown(name)}: set by {claimed[name]}." for name in sorted(planned.blocked)]
-        conflicts += await on_match(rule) if on_match else []
+        conflicts += [*deliveries.problems, *(await on_match(rule) if on_match else [])]
         claimed |= dict.fromkeys(planned.targets, rule.name)
-        if planned.changes or conflicts or planned.warnings:
+        if planned.shown_changes or conflicts or planned.warnings:
             run = new_id()
             await connection.execute(QUERIES.insert_run, {"id": run, "rule": rule.id, "automatic": True})
-            changed += bool(await _edit_all(connection, owner, [planned], run, conflicts))
+            changed += bool(await _run_planned(connection, owner, rule, [planned], run, conflicts))
     return changed
 
 
@@ -460,12 +579,16 @@ async def undo_rule(
 ) -> RuleRun:
     """Undo a run by restoring the earlier values of its documents: the given run, or the last one that has not been
     undone.
+
+    Messages that were sent cannot be undone. A document that was moved to the trash on its day stays there.
     """
     async with database.connection() as connection:
         await show_rule(connection, owner, rule)
         rows = await fetch_rows(connection, QUERIES.run_to_undo, {"owner": owner, "rule": rule, "run": run})
     if not rows:
         raise BadInput("There is no run of this rule to undo.")
+    if rows[0]["deliveries"] and not rows[0]["documents"]:
+        raise BadInput("This run only sent messages, and messages cannot be undone.")
     try:
         await undo_change(database, owner, rows[0]["id"])
     except NotFound:

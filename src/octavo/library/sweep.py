@@ -56,7 +56,7 @@ async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def expire_collections(database: Database) -> int:
-    """Move documents to the trash after the retention period of their collection."""
+    """Move documents to the trash after the retention period of their collection, or on their own day."""
     return await _for_each_owner(database, QUERIES.expired_documents, {}, partial(_trash, database))
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from uuid import UUID
 
 FieldType = Literal["text", "number", "date", "money", "choice", "link", "person"]
+RetentionStart = Literal["added", "date"]
 SourceKind = Literal["folder", "imap", "s3", "webdav", "rss", "lmtp", "extension"]
 SourceState = Literal["watching", "adding", "paused", "failing"]
 Subfolders = Literal["ignore", "plain", "collections", "tags"]
@@ -54,11 +55,22 @@ class RuleWhen:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleRetention:
+    """When a document is moved to the trash: `days` after it was `added`, or after the `date` of the document."""
+
+    days: int
+    after: RetentionStart = "added"
+
+
+@dataclass(frozen=True, slots=True)
 class RuleThen:
     """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`.
 
     `analyse` contains titles or ids of prompts, or only `all` for all active ones. `convert` is the name of a mapping.
     Both are started only for new documents.
+
+    `deliver` contains ids of recipients. Each of them gets one message about a document, even if the rule runs again.
+    `retention` sets the day on which the document is moved to the trash.
     """
 
     tags: list[str] | None = None
@@ -67,6 +79,8 @@ class RuleThen:
     title: str | None = None
     analyse: list[str] | None = None
     convert: str | None = None
+    deliver: list[UUID] | None = None
+    retention: RuleRetention | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +99,11 @@ class RuleView:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """A value that a rule would change. `name` is `tags`, `collection`, `title` or the name of a custom field."""
+    """A value that a rule would change.
+
+    `name` is `tags`, `collection`, `title`, `expires_on`, `deliver` or the name of a custom field. For `deliver`,
+    `after` is the recipient that would get a message.
+    """
 
     name: str
     before: str | None
@@ -105,16 +123,23 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True)
 class RuleTrial:
-    """The documents that a rule would change: at most 200 of them. `total` counts all of them."""
+    """The documents that a rule would change or send: at most 200 of them. `total` counts all of them.
+
+    `problems` lists actions that cannot be done, for example because a recipient is paused.
+    """
 
     items: list[RuleChange]
     total: int
     next_cursor: str | None = None
+    problems: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRun:
-    """One run of a rule. It can be undone for a week. `conflicts` lists values that an earlier rule had set."""
+    """One run of a rule. It can be undone for a week. `conflicts` lists values that an earlier rule had set.
+
+    `documents` counts the changed documents, and `deliveries` the messages to recipients, which cannot be undone.
+    """
 
     id: UUID
     rule_id: UUID
@@ -123,6 +148,7 @@ class RuleRun:
     conflicts: list[str]
     created_at: datetime
     undone_at: datetime | None
+    deliveries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ class Document:
     `version` counts uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a
     newer version exists. `also_named` lists other file names with which the same bytes were uploaded. If the document
     is a file in an archive or an attachment of an email, `parent_id` is the archive or email, and `part_name` is the
-    name there, including folders. `fields` contains the values of custom fields by name.
+    name there, including folders. `fields` contains the values of custom fields by name. On the day `expires_on`, the
+    document is moved to the trash.
     """
 
     id: UUID
@@ -89,6 +90,7 @@ class Document:
     amount: float | None = None
     currency: str | None = None
     fields: dict[str, str] = field(default_factory=dict[str, str])
+    expires_on: date | None = None
 
 
 FactSourceName = Literal["metadata", "layout", "rule", "mapping", "model", "person"]

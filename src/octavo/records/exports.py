@@ -121,6 +121,7 @@ class DocumentRecord(Exported):
     metadata: Annotated[dict[str, Any], Field(max_length=200)] = {}
     collection: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] | None = None
     edited: Annotated[list[Literal["tags"] | Name], Field(max_length=50)] = []
+    expires_on: date | None = None
     created_at: datetime
     updated_at: datetime
     duplicate_of: UUID | None = None

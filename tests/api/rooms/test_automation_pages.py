@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from octavo.web.rooms.automation.pages import read_rule
 from tests.api.rooms.conftest import administrator, guest, is_page, person, went_to, words
@@ -155,6 +155,33 @@ async def test_a_rule_is_tried_applied_undone_and_moved(house: House) -> None:
     is_page(listed := await browser.get(RULES))
     assert "kind is “letter”" in words(listed)
     went_to(await browser.post(f"{here}/delete"), f"{RULES}?said=rule_delete")
+
+
+async def test_a_rule_that_sends_and_expires_documents_is_added_on_the_page(house: House) -> None:
+    browser = await person(house, "ann@example.org")
+    hook = (await browser.post("/api/v1/webhooks", json={"address": "https://example.org/hook"})).json()["id"]
+    added = await browser.post("/api/v1/documents", json={"text": "Bay 7 has a lighthouse."})
+    document = added.json()["document_id"]
+    await put_passage(house.run, UUID(document), "Bay 7 has a lighthouse.")
+    form = {"name": "Bays", "text": "bay 7", "then_deliver": hook, "then_days": "10", "then_after": "added"}
+    is_page(answer := await browser.post(RULES, data=form | {"then_days": "ten"}), 422)
+    assert "A retention period is a number of days" in words(answer)
+    assert (await browser.post(RULES, data=form)).status_code == 303
+    (rule,) = (await browser.get("/api/v1/rules")).json()["items"]
+    assert rule["then"]["deliver"] == [hook]
+    assert rule["then"]["retention"] == {"days": 10, "after": "added"}
+    here = f"{RULES}/{rule['id']}"
+    is_page(shown := await browser.get(here))
+    for text in ("send to webhook https://example.org/hook", "move to the trash 10 days after it was added"):
+        assert text in words(shown)
+    went_to(await browser.post(f"{here}/apply"), f"{here}?said=rule_apply")
+    assert "1 message sent" in words(await browser.get(here))
+    expires = (await browser.get(f"/api/v1/documents/{document}")).json()["expires_on"]
+    assert expires in words(await browser.get(f"/documents/{document}?panel=about"))
+    kept = await browser.patch(f"/api/v1/documents/{document}", json={"expires_on": None})
+    assert kept.json()["expires_on"] is None
+    wrong = {"name": "Theirs", "when": {"kind": "x"}, "then": {"deliver": [str(uuid4())]}}
+    assert (await browser.post("/api/v1/rules", json=wrong)).status_code == 422
 
 
 def test_the_form_of_a_rule_is_read_as_the_api_takes_it() -> None:

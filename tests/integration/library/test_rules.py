@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from uuid import UUID
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from octavo.core.errors import BadInput, NotFound
 from octavo.database import Connection
 from octavo.library import rules
-from octavo.library.changes import MOST_TAGS, Edit, edit_documents
+from octavo.library.changes import MOST_TAGS, Edit, edit_documents, restore_documents
 from octavo.library.documents import Filters, list_documents, show_document
 from octavo.library.fields import add_field, delete_field, list_fields
-from octavo.records.automation import AmountRange, RuleChange, RuleThen, RuleView, RuleWhen
+from octavo.library.sweep import expire_collections
+from octavo.records.automation import AmountRange, RuleChange, RuleRetention, RuleThen, RuleView, RuleWhen, ValueChange
 from octavo.records.documents import Document
 from tests.support.connections import put_passage
 from tests.support.library import Desk
@@ -191,6 +193,48 @@ async def test_rules_only_set_the_missing_values_of_a_new_version(desk: Desk, ow
     assert await run_enabled(desk, owner, third) == 2
     found = await shown(desk, owner, third)
     assert (found.title, found.collection, found.tags) == ("Ferry - note.txt", "Ferries", ["ferry", "second"])
+
+
+async def test_retention_sets_a_day_and_the_clean_up_moves_the_document_to_the_trash(desk: Desk, owner: UUID) -> None:
+    old = await add(desk, owner, "Bay 7", kind="letter", document_date=date(2020, 1, 31))
+    undated = await add(desk, owner, "Bay 8", kind="letter")
+    after_date = RuleThen(retention=RuleRetention(30, "date"))
+    one = await rule(desk, owner, RuleWhen(kind="letter"), after_date)
+    async with desk.database.connection() as connection:
+        trial = await rules.try_rule(connection, owner, one.id)
+    assert [(item.document_id, item.changes) for item in trial.items] == [
+        (old, [ValueChange("expires_on", None, "2020-03-01")])
+    ]
+    assert trial.problems == ["retention: a document without a date is kept."]
+    await desk.rows("UPDATE documents SET status = 'completed'")
+    assert await expire_collections(desk.database) == 0  # trying changes nothing
+    run = await rules.apply_rule(desk.database, owner, one.id)
+    assert (run.documents, run.conflicts) == (1, ["retention: a document without a date is kept."])
+    assert await tried(desk, owner, one) == []
+    await rules.undo_rule(desk.database, owner, one.id)
+    assert (await shown(desk, owner, old)).expires_on is None
+    await rules.apply_rule(desk.database, owner, one.id)
+    assert await expire_collections(desk.database) == 1
+    trash = await desk.rows("SELECT id FROM documents WHERE deleted_at IS NOT NULL")
+    assert [row["id"] for row in trash] == [old] != [undated]
+    # A document that is restored is not moved to the trash again.
+    async with desk.database.transaction() as connection:
+        await restore_documents(connection, owner, [old])
+    assert (await shown(desk, owner, old)).expires_on is None
+    assert await expire_collections(desk.database) == 0
+
+
+async def test_retention_counts_from_the_day_of_adding_and_the_first_rule_wins(desk: Desk, owner: UUID) -> None:
+    when = RuleWhen(kind="letter")
+    await rule(desk, owner, when, RuleThen(retention=RuleRetention(10)), "Short", enabled=True)
+    long = await rule(desk, owner, when, RuleThen(retention=RuleRetention(3650)), "Long", enabled=True)
+    document = await add(desk, owner, "Bay 7", kind="letter", created_at=datetime(2026, 2, 25, 23, 30, tzinfo=UTC))
+    assert await run_enabled(desk, owner, document) == 1
+    assert (await shown(desk, owner, document)).expires_on == date(2026, 3, 7)
+    async with desk.database.connection() as connection:
+        (run,) = (await rules.list_runs(connection, owner, long.id, limit=10)).items
+    assert run.conflicts == ["expires_on: set by Short."]
+    assert rules.expiry_of({"document_date": date(9999, 12, 1)}, RuleRetention(99, "date")) is None
 
 
 async def test_a_document_without_room_for_tags_gets_those_that_fit(desk: Desk, owner: UUID) -> None:

@@ -4,7 +4,7 @@ INSERT INTO document_changes (change_id, document_id, action, before)
 SELECT :change, d.id, 'edit', jsonb_build_object(
     'names', to_jsonb(:names::text[]),
     'fields', jsonb_build_object('title', d.title, 'author', d.author, 'date', d.document_date, 'kind', d.kind,
-                                 'collection', d.collection_id, 'edited', d.edited),
+                                 'collection', d.collection_id, 'expires_on', d.expires_on, 'edited', d.edited),
     'tags', CASE WHEN 'tags' = ANY (:names::text[]) THEN (
         SELECT coalesce(jsonb_agg(jsonb_build_object('id', tag_id, 'made_by', made_by)), '[]') FROM document_tags WHERE document_id = d.id)
         ELSE '[]' END,
@@ -19,7 +19,7 @@ FROM documents d WHERE d.id = ANY (:documents);
 -- Keeps the values that an edit set, too, so that its undo leaves later changes alone.
 UPDATE document_changes c SET before = c.before || jsonb_build_object('after', jsonb_build_object(
     'fields', jsonb_build_object('title', d.title, 'author', d.author, 'date', d.document_date, 'kind', d.kind,
-                                 'collection', d.collection_id),
+                                 'collection', d.collection_id, 'expires_on', d.expires_on),
     'tags', (SELECT coalesce(jsonb_agg(tag_id), '[]') FROM document_tags WHERE document_id = d.id),
     'values', (SELECT coalesce(jsonb_object_agg(field_id, value), '{}') FROM document_fields
                WHERE document_id = d.id AND c.before -> 'custom' ? field_id::text),
@@ -49,6 +49,7 @@ UPDATE documents d SET
     kind = CASE WHEN c.undone ? 'kind' THEN c.fields ->> 'kind' ELSE d.kind END,
     collection_id = CASE WHEN c.undone ? 'collection'
         THEN (SELECT id FROM collections WHERE id = (c.fields ->> 'collection')::uuid) ELSE d.collection_id END,
+    expires_on = CASE WHEN c.undone ? 'expires_on' THEN (c.fields ->> 'expires_on')::date ELSE d.expires_on END,
     edited = CASE WHEN c.undone ? 'tags' THEN ARRAY(SELECT jsonb_array_elements_text(c.fields -> 'edited')) ELSE d.edited END,
     updated_at = clock_timestamp()
 FROM (
@@ -60,7 +61,7 @@ FROM (
             ELSE now.fields -> n.name IS NOT DISTINCT FROM c.before -> 'after' -> 'fields' -> n.name END) AS undone
     FROM document_changes c
     JOIN (SELECT id, jsonb_build_object('title', title, 'author', author, 'date', document_date, 'kind', kind,
-                                        'collection', collection_id) AS fields
+                                        'collection', collection_id, 'expires_on', expires_on) AS fields
           FROM documents WHERE id = ANY (:documents)) AS now ON now.id = c.document_id
     WHERE c.change_id = :change) AS c
 WHERE c.document_id = d.id AND d.id = ANY (:documents);

@@ -5,7 +5,7 @@ SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.s
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
        d.duplicate_of, d.version, d.superseded, d.revision, d.metadata, d.download_count, d.first_downloaded_at, d.created_at, d.updated_at,
-       d.deleted_at, d.process_id, d.kind, d.sender, d.amount::float8 AS amount, d.currency, j.error_code, j.error_message,
+       d.deleted_at, d.expires_on, d.process_id, d.kind, d.sender, d.amount::float8 AS amount, d.currency, j.error_code, j.error_message,
        coalesce((SELECT spent_usd FROM ai_spending WHERE key = 'document:' || d.id), 0) AS cost_usd,
        CASE WHEN d.needs_classification THEN array_remove(ARRAY[
            CASE WHEN j.input ->> 'extraction' <> 'plain'
@@ -201,10 +201,11 @@ SELECT id, owner_id, process_id, status, quality, revision, last_revision, needs
 FROM documents WHERE id = ANY (:documents) AND owner_id = :owner
 ORDER BY id FOR NO KEY UPDATE;
 
--- name: edit(documents, fields, set_collection, collection)!
+-- name: edit(documents, fields, set_collection, collection, set_expires_on, expires_on)!
 UPDATE documents SET
     edited = ARRAY(SELECT DISTINCT unnest(edited || :fields::text[]) ORDER BY 1),
     collection_id = CASE WHEN :set_collection THEN :collection::uuid ELSE collection_id END,
+    expires_on = CASE WHEN :set_expires_on THEN :expires_on::date ELSE expires_on END,
     updated_at = clock_timestamp()
 WHERE id = ANY (:documents);
 
@@ -306,7 +307,10 @@ UPDATE documents SET duplicate_of = nullif(l.first, l.id), updated_at = clock_ti
 FROM left_over l WHERE documents.id = l.id AND documents.duplicate_of IS DISTINCT FROM nullif(l.first, l.id);
 
 -- name: restore(documents)!
-UPDATE documents SET deleted_at = NULL, updated_at = clock_timestamp() WHERE id = ANY (:documents);
+-- A day that has passed no longer counts. Otherwise, the document would be moved to the trash again.
+UPDATE documents SET deleted_at = NULL, updated_at = clock_timestamp(),
+    expires_on = CASE WHEN expires_on > (clock_timestamp() AT TIME ZONE 'UTC')::date THEN expires_on END
+WHERE id = ANY (:documents);
 
 -- name: reclaim_uploads(owner, documents)!
 -- Restored from the trash: canonical again, or a duplicate if another document has the content now.
@@ -403,11 +407,14 @@ WITH gone AS (
 SELECT DISTINCT key FROM files;
 
 -- name: expired_documents(most)
--- Documents whose collection keeps them for fewer days than have passed since their last change.
+-- Documents whose collection keeps them for fewer days than have passed since their last change, and those whose own day has come.
 SELECT d.id, d.owner_id FROM collections c JOIN documents d ON d.collection_id = c.id
 WHERE c.keep_days IS NOT NULL AND d.deleted_at IS NULL AND d.status <> 'pending'
   AND d.updated_at < clock_timestamp() - make_interval(days => c.keep_days)
-ORDER BY d.id LIMIT :most;
+UNION
+SELECT id, owner_id FROM documents
+WHERE expires_on <= (clock_timestamp() AT TIME ZONE 'UTC')::date AND deleted_at IS NULL AND status <> 'pending'
+ORDER BY id LIMIT :most;
 
 -- name: keep_collection(owner, id, days)
 UPDATE collections SET keep_days = :days WHERE id = :id AND owner_id = :owner RETURNING id;

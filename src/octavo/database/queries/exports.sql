@@ -28,7 +28,7 @@ SELECT d.id::text AS key, jsonb_build_object(
     'embeddings_ready', d.embeddings_ready, 'page_count', d.page_count, 'word_count', d.word_count,
     'author', d.author, 'language', d.language, 'document_date', d.document_date, 'kind', d.kind, 'sender', d.sender,
     'amount', d.amount, 'currency', d.currency, 'summary', d.summary, 'described_by', d.described_by, 'metadata', d.metadata,
-    'collection', c.name, 'edited', d.edited, 'created_at', d.created_at, 'updated_at', d.updated_at,
+    'collection', c.name, 'edited', d.edited, 'expires_on', d.expires_on, 'created_at', d.created_at, 'updated_at', d.updated_at,
     'duplicate_of', d.duplicate_of, 'family_id', d.family_id, 'version', d.version,
     'also_named', (SELECT coalesce(jsonb_agg(DISTINCT u.filename), '[]') FROM uploads u
                    WHERE u.document_id = d.id AND u.state = 'deduplicated' AND u.filename <> d.filename),

@@ -30,21 +30,21 @@ RETURNING id;
 INSERT INTO documents (id, owner_id, process_id, status, filename, content_type, source_type, source_url, sha256, bytes, quality,
                        revision, last_revision, text_ready, needs_classification, page_count, word_count, language,
                        document_date, summary, metadata, duplicate_of, created_at, updated_at, edited, described_by, family_id,
-                       version, kind, sender, amount, currency, import_id, superseded)
+                       version, kind, sender, amount, currency, import_id, expires_on, superseded)
 SELECT :id, :owner, :process, 'completed', r.filename, r.content_type, r.source_type, r.source_url, decode(r.sha256, 'hex'), r.bytes,
        r.quality, r.revision, r.revision, r.text_ready, r.needs_classification, r.page_count, r.word_count, r.language,
        r.document_date, r.summary, r.metadata, :duplicate_of, least(r.created_at, clock_timestamp()), least(r.updated_at, clock_timestamp()),
        ARRAY(SELECT jsonb_array_elements_text(r.edited)), r.described_by, :family,
        CASE WHEN EXISTS (SELECT FROM documents d WHERE d.family_id = :family AND d.version = r.version)
             THEN (SELECT max(version) + 1 FROM documents d WHERE d.family_id = :family) ELSE r.version END,
-       r.kind, r.sender, r.amount, r.currency, :import_id,
+       r.kind, r.sender, r.amount, r.currency, :import_id, r.expires_on,
        EXISTS (SELECT FROM documents d WHERE d.family_id = :family AND d.version > r.version AND d.deleted_at IS NULL)
        AND NOT EXISTS (SELECT FROM documents d WHERE d.family_id = :family AND d.version = r.version)
 FROM jsonb_to_record(:record) AS r (
     filename text, content_type text, source_type text, source_url text, sha256 text, bytes bigint, quality text, revision integer,
     text_ready boolean, needs_classification boolean, page_count integer, word_count integer, language text, document_date date,
     summary text, metadata jsonb, created_at timestamptz, updated_at timestamptz, edited jsonb, described_by text, version integer,
-    kind text, sender text, amount numeric, currency text);
+    kind text, sender text, amount numeric, currency text, expires_on date);
 
 -- name: family_of(owner, document)
 SELECT family_id AS id FROM documents WHERE id = :document AND owner_id = :owner;

@@ -45,7 +45,7 @@ WITH configs AS MATERIALIZED (
     WHERE d.owner_id = :owner AND c.content ~* :pattern AND (:documents::uuid[] IS NULL OR d.id = ANY (:documents))
 )
 SELECT d.id, d.filename, coalesce(nullif(d.title, ''), d.filename) AS title, c.name AS collection, d.kind, d.sender, d.author,
-       d.document_date, trim_scale(d.amount)::text AS amount, d.currency, d.version > 1 AS is_version, 'tags' = ANY (d.edited) AS has_tags,
+       d.document_date, (d.created_at AT TIME ZONE 'UTC')::date AS added_on, d.expires_on::text AS expires_on, trim_scale(d.amount)::text AS amount, d.currency, d.version > 1 AS is_version, 'tags' = ANY (d.edited) AS has_tags,
        EXISTS (SELECT FROM facts p WHERE p.document_id = d.id AND p.name = 'title' AND p.made_by = 'person') AS has_title,
        ARRAY(SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id WHERE dt.document_id = d.id ORDER BY lower(t.name)) AS tags,
        (SELECT coalesce(jsonb_object_agg(lower(f.name), v.value), '{}') FROM document_fields v JOIN fields f ON f.id = v.field_id
@@ -73,11 +73,38 @@ ORDER BY d.id LIMIT :most;
 -- name: insert_run(id, rule, automatic)!
 INSERT INTO rule_runs (id, rule_id, automatic) VALUES (:id, :rule, :automatic);
 
--- name: count_run(id, documents, conflicts)!
-UPDATE rule_runs SET documents = documents + :documents, conflicts = conflicts || :conflicts::text[] WHERE id = :id;
+-- name: count_run(id, documents, deliveries, conflicts)!
+UPDATE rule_runs SET documents = documents + :documents, deliveries = deliveries + :deliveries,
+                     conflicts = conflicts || ARRAY(SELECT text FROM unnest(:conflicts::text[]) AS text WHERE text <> ALL (conflicts))
+WHERE id = :id;
+
+-- name: recipients(owner, ids)
+-- Recipients that a rule can send documents to. The addresses of chats and extensions are secrets.
+SELECT id, channel, CASE WHEN channel IN ('webhook', 'mail') THEN address ELSE '…' || right(address, 4) END AS address, active FROM subscribers
+WHERE owner_id = :owner AND NOT everybodys AND user_id IS NULL AND (:ids::uuid[] IS NULL OR id = ANY (:ids))
+ORDER BY created_at, id;
+
+-- name: sent(rule, documents)
+SELECT document_id, subscriber_id FROM rule_deliveries WHERE rule_id = :rule AND document_id = ANY (:documents);
+
+-- name: send(rule, name, documents, subscribers)
+-- Writes one event for each document, with the recipients that did not get it from this rule before.
+WITH wanted AS (
+    SELECT * FROM unnest(:documents::uuid[], :subscribers::uuid[]) AS w (document, subscriber)
+), new AS (
+    INSERT INTO rule_deliveries (rule_id, document_id, subscriber_id)
+    SELECT :rule, w.document, s.id FROM wanted w JOIN subscribers s ON s.id = w.subscriber FOR KEY SHARE OF s
+    ON CONFLICT (rule_id, document_id, subscriber_id) DO NOTHING RETURNING document_id, subscriber_id
+), put AS (
+    INSERT INTO events (process_id, kind, owner_id, document_id, detail)
+    SELECT d.process_id, 'matched', d.owner_id, d.id, jsonb_build_object('reason', :name::text, 'rule_id', :rule::uuid, 'recipients', n.recipients)
+    FROM (SELECT document_id, jsonb_agg(subscriber_id ORDER BY subscriber_id) AS recipients FROM new GROUP BY document_id) AS n
+    JOIN documents d ON d.id = n.document_id ORDER BY d.id
+)
+SELECT count(*) AS number FROM new;
 
 -- name: runs(owner, rule, after_at, after_id, most)
-SELECT r.id, r.rule_id, r.automatic, r.documents, r.conflicts, r.created_at, r.undone_at
+SELECT r.id, r.rule_id, r.automatic, r.documents, r.deliveries, r.conflicts, r.created_at, r.undone_at
 FROM rule_runs r JOIN rules ON rules.id = r.rule_id
 WHERE rules.owner_id = :owner AND r.rule_id = :rule
   AND (:after_id::uuid IS NULL OR (r.created_at, r.id) < (:after_at::timestamptz, :after_id::uuid))
@@ -85,13 +112,13 @@ ORDER BY r.created_at DESC, r.id DESC LIMIT :most;
 
 -- name: run_to_undo(owner, rule, run)
 -- The given run, or the last one that is not undone.
-SELECT r.id FROM rule_runs r JOIN rules ON rules.id = r.rule_id
+SELECT r.id, r.documents, r.deliveries FROM rule_runs r JOIN rules ON rules.id = r.rule_id
 WHERE rules.owner_id = :owner AND r.rule_id = :rule AND (r.id = :run OR :run::uuid IS NULL AND r.undone_at IS NULL AND r.documents > 0)
 ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: mark_run_undone(run)
 UPDATE rule_runs SET undone_at = coalesce(undone_at, clock_timestamp()) WHERE id = :run
-RETURNING id, rule_id, automatic, documents, conflicts, created_at, undone_at;
+RETURNING id, rule_id, automatic, documents, deliveries, conflicts, created_at, undone_at;
 
 -- name: show_run(run)
-SELECT id, rule_id, automatic, documents, conflicts, created_at, undone_at FROM rule_runs WHERE id = :run;
+SELECT id, rule_id, automatic, documents, deliveries, conflicts, created_at, undone_at FROM rule_runs WHERE id = :run;

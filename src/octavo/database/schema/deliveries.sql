@@ -212,9 +212,10 @@ BEGIN
     RETURN coalesce(due, '[]');
 END $$;
 
--- Whether a recipient gets an event. People who get mail or chat messages about documents get one about an import, when it is done.
+-- Whether a recipient gets an event. A rule names the recipients of its event. People who get mail or chat messages about documents get one about an import, when it is done.
 CREATE FUNCTION is_wanted(recipient subscribers, type text, import uuid, detail jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
+        WHEN type = 'document.matched' THEN coalesce(detail -> 'recipients' ? recipient.id::text, false)
         WHEN recipient.channel = 'webhook' OR import IS NULL THEN type = ANY (recipient.events)
         WHEN type <> 'import.completed' THEN false
         ELSE recipient.events && '{import.completed,document.completed}'

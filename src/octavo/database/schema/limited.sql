@@ -77,7 +77,7 @@ BEGIN
         (2, 'groups', 'id IN (SELECT group_id FROM limited.group_members)'),
         (2, 'grants', 'user_id = current_viewer() OR group_id IN (SELECT group_id FROM limited.group_members)'),
         -- What only members see who see everything.
-        (1, 'views', 'false'), (1, 'rules', 'false'), (1, 'rule_runs', 'false'), (1, 'sources', 'false'), (1, 'source_files', 'false'),
+        (1, 'views', 'false'), (1, 'rules', 'false'), (1, 'rule_runs', 'false'), (1, 'rule_deliveries', 'false'), (1, 'sources', 'false'), (1, 'source_files', 'false'),
         (1, 'imports', 'false'), (1, 'mappings', 'false'), (1, 'conversion_batches', 'false'), (1, 'shares', 'false'),
         (1, 'subscribers', 'false'), (1, 'requesters', 'false'), (1, 'outgoing', 'false'), (1, 'deliveries', 'false')
     ) AS v (level, name, condition) ORDER BY level, name LOOP

@@ -238,7 +238,7 @@ def _declare_etags(methods: Schema) -> None:
 
 
 class WebhookData(BaseModel):
-    """The event. `facts` are only in `document.completed`."""
+    """The event. `facts` are only in `document.completed` and `document.matched`."""
 
     id: int | None
     at: str

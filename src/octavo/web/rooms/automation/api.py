@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter
@@ -18,6 +18,8 @@ from octavo.records.automation import (
     AmountRange,
     FieldType,
     FieldView,
+    RetentionStart,
+    RuleRetention,
     RuleRun,
     RuleThen,
     RuleTrial,
@@ -35,6 +37,8 @@ Label = Annotated[str, Field(min_length=1, max_length=200, pattern=Plain)]
 Value = Annotated[str, Field(min_length=1, max_length=MOST_VALUE, pattern=Plain)]
 MOST_AMOUNT = 10**15
 Amount = Annotated[float, Field(ge=-MOST_AMOUNT, le=MOST_AMOUNT, strict=True)]
+MOST_DAYS = 100_000
+MOST_RECIPIENTS = 5
 Choices = Annotated[list[Label], Field(max_length=MOST_CHOICES)]
 
 
@@ -122,8 +126,20 @@ class WhenRequest(BaseModel):
         return RuleWhen(self.text, self.kind, self.sender, self.source, self.tag, self.field, amount)
 
 
+class RetentionRequest(BaseModel):
+    """When a document is moved to the trash: `days` after it was `added`, or after the `date` of the document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    days: Annotated[int, Field(ge=1, le=MOST_DAYS), WHOLE]
+    after: RetentionStart = "added"
+
+
 class ThenRequest(BaseModel):
-    """The actions of a rule; at least one is required. `tags` are added to the tags of the document."""
+    """The actions of a rule; at least one is required. `tags` are added to the tags of the document.
+
+    `deliver` contains ids of recipients. A rule sends a document to a recipient only once, and this cannot be undone.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -133,19 +149,24 @@ class ThenRequest(BaseModel):
     title: Value | None = None
     analyse: Annotated[list[Label], Field(max_length=20)] | None = None
     convert: Label | None = None
+    deliver: Annotated[list[UUID], Field(max_length=MOST_RECIPIENTS)] | None = None
+    retention: RetentionRequest | None = None
 
     def as_then(self) -> RuleThen:
-        return RuleThen(self.tags, self.collection, self.fields, self.title, self.analyse, self.convert)
+        given: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        given["retention"] = RuleRetention(**self.retention.model_dump()) if self.retention else None
+        return RuleThen(**given)
 
 
 async def check_actions(connection: Connection, owner: UUID, then: RuleThen) -> None:
-    """Raise an error if a prompt or the mapping of a rule does not exist."""
+    """Raise an error if a prompt, the mapping or a recipient of a rule does not exist."""
     if then.analyse:
         await find_prompts(connection, owner, then.analyse)
     if then.convert:
         from octavo.convert.mappings.stored_mappings import find_mapping
 
         await find_mapping(connection, owner, then.convert)
+    await rules.check_recipients(connection, owner, then.deliver or ())
 
 
 class RuleRequest(BaseModel):
@@ -232,14 +253,14 @@ async def delete_rule(services: ServicesOf, caller: WriteCaller, rule: UUID) -> 
 
 @router.post("/rules/{rule}/try", tags=["rules"], responses=problems(401, 404, 422))
 async def try_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> RuleTrial:
-    """Return the documents that a rule would change, and what it would change. Nothing is changed."""
+    """Return the documents that a rule would change or send, and how. Nothing is changed or sent."""
     async with services.database.connection() as connection:
         return await rules.try_rule(connection, caller.owner_id, rule)
 
 
 @router.post("/rules/{rule}/apply", tags=["rules"], responses=problems(400, 401, 403, 404, 422))
 async def apply_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, idempotency: IdempotencyOf) -> RuleRun:
-    """Apply a rule to all documents that match now. This can be undone for a week."""
+    """Apply a rule to all documents that match now. This can be undone for a week, except for sent messages."""
     return await rules.apply_rule(services.database, caller.owner_id, rule, on_done=idempotency.keep)
 
 
@@ -251,7 +272,10 @@ async def undo_rule(
     idempotency: IdempotencyOf,
     wanted: UndoRequest | None = None,
 ) -> RuleRun:
-    """Undo the last run of a rule, or the given run: restore the earlier values of the documents."""
+    """Undo the last run of a rule, or the given run: restore the earlier values of the documents.
+
+    Messages that were sent to recipients cannot be undone.
+    """
     run = wanted.run_id if wanted else None
     return await rules.undo_rule(services.database, caller.owner_id, rule, run, on_done=idempotency.keep)
 

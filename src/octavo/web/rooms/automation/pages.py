@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput
-from octavo.core.formatting import format_money
+from octavo.core.formatting import count_of, format_money
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
-from octavo.database import Connection
+from octavo.database import Connection, Row
 from octavo.intake.sources import definitions as sources
 from octavo.library import fields, rules
 from octavo.library.collections import list_collections
-from octavo.records.automation import FieldType, RuleThen, RuleView, RuleWhen
+from octavo.records.automation import FieldType, RuleRetention, RuleThen, RuleView, RuleWhen
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, check_actions
@@ -43,7 +43,22 @@ TYPES: Mapping[FieldType, str] = Texts(
 FIELD_WRONG = Texts(
     {"name": "Enter a name of at most 200 characters.", "choices": "Enter choices of at most 200 characters."}
 )
-RULE_WRONG = Texts({"name": "Enter a name of at most 200 characters."})
+RULE_WRONG = Texts(
+    {
+        "name": "Enter a name of at most 200 characters.",
+        "then": "Check the actions. A retention period is a number of days.",
+    }
+)
+# The values that a rule changes, as the page shows them. Other names are those of custom fields.
+VALUE_NAMES = Texts(
+    {
+        "tags": "Tags",
+        "collection": "Collection",
+        "title": "Title",
+        "expires_on": "To the trash on",
+        "deliver": "Send to",
+    }
+)
 
 
 async def _save(services: Services, act: Callable[[Connection], Awaitable[object]]) -> str | None:
@@ -146,16 +161,23 @@ async def _show_rules(
 ) -> Response:
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
-        values |= {"rules": await rules.list_rules(connection, owner), "rule": None, "describe": describe_rule}
+        values |= {"rules": await rules.list_rules(connection, owner), "rule": None}
+        recipients = await rules.list_recipients(connection, owner)
+        values |= {"recipients": recipients, "describe": rule_describer(recipients)}
         values |= {"fields": await fields.list_fields(connection, owner)}
         values |= {"collections": await list_collections(connection, owner)}
         values |= {"sources": await sources.list_sources(connection, owner)}
     return show(request, "rules", frame, status, **values)
 
 
-def describe_rule(rule: RuleView) -> tuple[str, str]:
-    """Return the conditions and the actions of a rule as two short texts."""
-    return _describe_when(rule.when), _describe_then(rule.then)
+def rule_describer(recipients: Sequence[Row]) -> Callable[[RuleView], tuple[str, str]]:
+    """Return a function that returns the conditions and the actions of a rule as two short texts."""
+    names = {one["id"]: rules.recipient_label(one) for one in recipients}
+
+    def describe(rule: RuleView) -> tuple[str, str]:
+        return _describe_when(rule.when), _describe_then(rule.then, names)
+
+    return describe
 
 
 def _describe_when(when: RuleWhen) -> str:
@@ -175,14 +197,26 @@ def _describe_when(when: RuleWhen) -> str:
     return _(" and ").join(parts)
 
 
-def _describe_then(then: RuleThen) -> str:
+def _describe_then(then: RuleThen, recipients: Mapping[UUID, str]) -> str:
     parts = [_("add the tag “%(tag)s”", tag=tag) for tag in then.tags or ()]
-    named = {"move to": then.collection, "set the title to": then.title}
-    parts += [f"{words} “{value}”" for words, value in named.items() if value]
+    parts += [_("move to “%(collection)s”", collection=then.collection)] if then.collection else []
+    parts += [_("set the title to “%(title)s”", title=then.title)] if then.title else []
     parts += [_("set %(name)s to “%(value)s”", name=name, value=value) for name, value in (then.fields or {}).items()]
     parts += [_("analyse with %(others)s", others=", ".join(then.analyse))] if then.analyse else []
     parts += [_("convert with %(convert)s", convert=then.convert)] if then.convert else []
+    parts += [
+        _("send to %(recipient)s", recipient=recipients.get(one) or _("a deleted recipient"))
+        for one in then.deliver or ()
+    ]
+    parts += [_describe_retention(then.retention)] if then.retention else []
     return ", ".join(parts)
+
+
+def _describe_retention(kept: RuleRetention) -> str:
+    days = count_of(kept.days, "day")
+    if kept.after == "date":
+        return _("move to the trash %(days)s after its date", days=days)
+    return _("move to the trash %(days)s after it was added", days=days)
 
 
 @router.post("/rules")
@@ -215,6 +249,10 @@ def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
     then: dict[str, Any] = {name: given[name] for name in ("collection", "title", "convert") if name in given}
     then |= {name: _split(given[name]) for name in ("tags", "analyse") if name in given}
     then |= {"fields": {given["field"]: given.get("value", "")}} if "field" in given else {}
+    then |= {"deliver": [given["deliver"]]} if "deliver" in given else {}
+    if days := given.get("days"):
+        then["retention"] = {"days": int(days) if days.isascii() and days.isdecimal() else days}
+        then["retention"] |= {"after": given["after"]} if "after" in given else {}
     return {"name": chosen.get("name", ""), "when": when, "then": then}
 
 
@@ -235,7 +273,9 @@ async def rule_page(
         found = await rules.show_rule(connection, owner, rule)
         trial = await rules.try_rule(connection, owner, rule)
         runs = await rules.list_runs(connection, owner, rule, limit=RUNS)
-    more: dict[str, Any] = {"rule": found, "trial": trial, "runs": runs.items, "describe": describe_rule}
+        describe = rule_describer(await rules.list_recipients(connection, owner))
+    more: dict[str, Any] = {"rule": found, "trial": trial, "runs": runs.items, "describe": describe}
+    more |= {"value_names": VALUE_NAMES}
     return show(request, "rules", frame, said=said, **more)
 
 

@@ -92,6 +92,7 @@ class EditRequest(BaseModel):
     tags: list[Label] | None = Field(default=None, max_length=changes.MOST_TAGS)
     collection: Label | None = None
     fields: FieldValues | None = None
+    expires_on: Date | None = None
 
     def as_edit(self) -> Edit:
         given: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - {"fields"}}

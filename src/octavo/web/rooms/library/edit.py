@@ -39,6 +39,7 @@ def _sentences() -> dict[str, str]:
         "document_date": _("Use a date such as 2026-11-15."),
         "tags": _("Use at most %(most)s tags of at most 200 characters each.", most=changes.MOST_TAGS),
         "collection": _("Use a single line of at most 200 characters."),
+        "expires_on": _("Use a date such as 2026-11-15."),
         "fields": _("Use single lines of at most 500 characters."),
     }
 
@@ -72,10 +73,12 @@ async def save(  # noqa: PLR0917 - fields of a form
     document_date: Field = "",
     tags: Field = "",
     collection: Field = "",
+    expires_on: Field = "",
 ) -> Response:
     """Save only the fields that were changed."""
     ident = read_id(document)
     written = {"title": title, "author": author, "document_date": document_date, "tags": tags, "collection": collection}
+    written["expires_on"] = expires_on
     async with services.database.transaction() as connection:
         found = await show_document(connection, caller.owner_id, ident)
         changed = {name: value for name, value in written.items() if value.strip() != as_written(found)[name]}
@@ -111,6 +114,7 @@ def as_written(document: Document) -> dict[str, str]:
         "document_date": document.document_date.isoformat() if document.document_date else "",
         "tags": ", ".join(document.tags),
         "collection": document.collection or "",
+        "expires_on": document.expires_on.isoformat() if document.expires_on else "",
     }
 
 

@@ -31,7 +31,8 @@ SENTENCES = Texts(
         "restored": "Restored from the trash",
         "downloaded": "Original downloaded",
         "superseded": "New version added",
-        "expired": "Expired conversion files deleted",
+        "matched": "Sent to recipients by a rule",
+        "expired": "Moved to the trash after its retention period",
         "analysis.created": "Analysis requested",
         "analysis.queued": "Analysis queued",
         "analysis.analyzing": "Analysis planned",
@@ -109,7 +110,14 @@ STATES = (
     mark("Cancelled"),
 )
 FIELDS = Texts(
-    {"title": "title", "author": "author", "document_date": "date", "tags": "tags", "collection": "collection"}
+    {
+        "title": "title",
+        "author": "author",
+        "document_date": "date",
+        "tags": "tags",
+        "collection": "collection",
+        "expires_on": "expiry date",
+    }
 )
 TONES = {"complete": "ok", "failed": "bad", "dead_letter": "bad", "paused": "warn", "analysis.failed": "bad"}
 
@@ -142,6 +150,8 @@ def describe_event(event: EventView, job_kind: str | None = None) -> Activity:
     sentence = _sentence(event.kind, event.detail)
     if job_kind == COMPARISON:
         sentence = COMPARISON_SENTENCES.get(event.kind, sentence)
+    if job_kind == "convert" and event.kind == "expired":
+        sentence = _("Expired conversion files deleted")
     return Activity(event.id, event.at, sentence, _more(event.detail), TONES.get(event.kind, ""))
 
 

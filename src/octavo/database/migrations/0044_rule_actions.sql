@@ -1,0 +1,132 @@
+-- Rules send documents to recipients, and set the day on which a document is moved to the trash.
+-- compatible-from: 40
+
+ALTER TABLE rule_runs ADD COLUMN deliveries integer NOT NULL DEFAULT 0;
+-- The log of rules is small, and the column is new.
+-- squawk-ignore constraint-missing-not-valid
+ALTER TABLE rule_runs ADD CONSTRAINT rule_runs_deliveries_check CHECK (deliveries >= 0);
+COMMENT ON COLUMN rule_runs.deliveries IS 'How many messages about documents were sent to recipients. They cannot be undone.';
+
+CREATE TABLE rule_deliveries (
+    rule_id       uuid NOT NULL REFERENCES rules ON DELETE CASCADE,
+    document_id   uuid NOT NULL REFERENCES documents ON DELETE CASCADE,
+    subscriber_id uuid NOT NULL REFERENCES subscribers ON DELETE CASCADE,
+    sent_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (rule_id, document_id, subscriber_id)
+);
+
+CREATE INDEX rule_deliveries_document ON rule_deliveries (document_id);
+CREATE INDEX rule_deliveries_subscriber ON rule_deliveries (subscriber_id);
+
+ALTER TABLE documents ADD COLUMN expires_on date;
+COMMENT ON COLUMN documents.expires_on IS 'On this day, the daily clean-up moves it to the trash. NULL: no such day.';
+CREATE INDEX documents_expire ON documents (expires_on) WHERE expires_on IS NOT NULL AND deleted_at IS NULL;
+
+CREATE OR REPLACE FUNCTION is_wanted(recipient subscribers, type text, import uuid, detail jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN type = 'document.matched' THEN coalesce(detail -> 'recipients' ? recipient.id::text, false)
+        WHEN recipient.channel = 'webhook' OR import IS NULL THEN type = ANY (recipient.events)
+        WHEN type <> 'import.completed' THEN false
+        ELSE recipient.events && '{import.completed,document.completed}'
+             OR (detail ->> 'needs_you')::integer > 0 AND recipient.events && '{document.failed,job.dead_letter}'
+    END
+$$;
+
+CREATE OR REPLACE FUNCTION renew_limited_views() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    base CONSTANT text := current_setting('search_path');
+    columns text;
+    one record;
+BEGIN
+    DROP SCHEMA IF EXISTS limited CASCADE;
+    CREATE SCHEMA limited;
+    -- A document is in one collection. An older version is shown only if the newest one is shown, too. The document with the same
+    -- content is named only if it is shown.
+    SELECT string_agg(CASE attname WHEN 'duplicate_of' THEN
+        'CASE WHEN EXISTS (SELECT FROM documents o WHERE o.id = d.duplicate_of AND o.collection_id = ANY (seen_collections()))
+         THEN d.duplicate_of END AS duplicate_of' ELSE format('d.%I', attname) END, ', ' ORDER BY attnum)
+    INTO columns FROM pg_attribute WHERE attrelid = 'documents'::regclass AND attnum > 0 AND NOT attisdropped;
+    EXECUTE format('CREATE VIEW limited.documents AS SELECT %s FROM documents d WHERE d.collection_id = ANY (seen_collections())
+        AND (NOT d.superseded OR EXISTS (
+            SELECT FROM documents n WHERE n.family_id = d.family_id AND NOT n.superseded AND n.deleted_at IS NULL
+              AND n.collection_id = ANY (seen_collections())))', columns);
+    FOR one IN SELECT * FROM (VALUES
+        -- Rows of documents.
+        (1, 'artifacts', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'pages', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'figures', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'chunks', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'chunk_embeddings', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'document_passages', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'vocabulary', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'facts', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'document_fields', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'document_tags', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'document_changes', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'document_parts', 'document_id IN (SELECT id FROM limited.documents) AND parent_id IN (SELECT id FROM limited.documents)'),
+        (1, 'highlights', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'reading_positions', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'replaced_models', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'analyses', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'conversions', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'corrections', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'jobs', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'events', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'notifications', 'document_id IN (SELECT id FROM limited.documents)'),
+        (1, 'connections', 'source_document IN (SELECT id FROM limited.documents) AND target_document IN (SELECT id FROM limited.documents)'),
+        -- Looked up row by row: a search reads few of many rows, by their index of words, and a join would read all documents first.
+        (1, 'chunk_words', 'EXISTS (SELECT FROM limited.documents d WHERE d.id = chunk_words.document_id) IS TRUE'),
+        (1, 'document_words', 'EXISTS (SELECT FROM limited.documents d WHERE d.id = document_words.document_id) IS TRUE'),
+        -- An upload belongs to the member who began it, until it has a document.
+        (1, 'uploads', 'document_id IN (SELECT id FROM limited.documents) OR given ->> ''by'' = current_viewer()::text'),
+        -- Rows of such rows.
+        (2, 'chunk_concepts', 'chunk_id IN (SELECT id FROM limited.chunks)'),
+        (2, 'tags', 'id IN (SELECT tag_id FROM limited.document_tags)'),
+        (2, 'fields', 'id IN (SELECT field_id FROM limited.document_fields)'),
+        (2, 'connection_verdicts', 'digest IN (SELECT digest FROM limited.connections)'),
+        (2, 'segments', 'analysis_id IN (SELECT id FROM limited.analyses)'),
+        (2, 'analysis_results', 'analysis_id IN (SELECT id FROM limited.analyses)'),
+        (2, 'analysis_items', 'analysis_id IN (SELECT id FROM limited.analyses)'),
+        (2, 'revisions', 'conversion_id IN (SELECT id FROM limited.conversions)'),
+        (2, 'conversion_files', 'conversion_id IN (SELECT id FROM limited.conversions)'),
+        (2, 'mapping_texts', '(owner_id, sha256) IN (SELECT owner_id, mapping_sha256 FROM limited.conversions)'),
+        (2, 'job_stages', 'job_id IN (SELECT id FROM limited.jobs)'),
+        (2, 'job_traces', 'job_id IN (SELECT id FROM limited.jobs)'),
+        (3, 'tag_embeddings', 'tag_id IN (SELECT id FROM limited.tags)'),
+        -- Rows of the viewer, and rows that everybody has. A thread disappears if it quotes a document that is no longer shown.
+        (1, 'collections', 'id = ANY (seen_collections())'),
+        (1, 'prompts', 'owner_id IS NULL'),
+        (2, 'prompt_versions', 'prompt_id IN (SELECT id FROM limited.prompts)'),
+        (1, 'threads', 'viewer_id = current_viewer() AND NOT EXISTS (
+             SELECT FROM turns u CROSS JOIN jsonb_array_elements(u.citations) AS c WHERE u.thread_id = threads.id
+               AND NOT EXISTS (SELECT FROM limited.documents d WHERE d.id = (c ->> ''document_id'')::uuid))'),
+        (2, 'turns', 'thread_id IN (SELECT id FROM limited.threads)'),
+        (1, 'group_members', 'user_id = current_viewer()'),
+        (2, 'groups', 'id IN (SELECT group_id FROM limited.group_members)'),
+        (2, 'grants', 'user_id = current_viewer() OR group_id IN (SELECT group_id FROM limited.group_members)'),
+        -- What only members see who see everything.
+        (1, 'views', 'false'), (1, 'rules', 'false'), (1, 'rule_runs', 'false'), (1, 'rule_deliveries', 'false'), (1, 'sources', 'false'), (1, 'source_files', 'false'),
+        (1, 'imports', 'false'), (1, 'mappings', 'false'), (1, 'conversion_batches', 'false'), (1, 'shares', 'false'),
+        (1, 'subscribers', 'false'), (1, 'requesters', 'false'), (1, 'outgoing', 'false'), (1, 'deliveries', 'false')
+    ) AS v (level, name, condition) ORDER BY level, name LOOP
+        EXECUTE format('CREATE VIEW limited.%I AS SELECT * FROM %I WHERE %s', one.name, one.name, one.condition);
+    END LOOP;
+    -- Totals are computed from the documents that are shown.
+    CREATE VIEW limited.owner_usage AS
+        SELECT owner_id, sum(bytes)::bigint AS bytes, count(*)::integer AS documents FROM limited.documents GROUP BY owner_id;
+    CREATE VIEW limited.text_totals AS
+        SELECT 0::bigint AS id, owner_id, config, passages::bigint AS chunks, words FROM limited.document_passages WHERE owner_id IS NOT NULL;
+    -- Functions of a row, and views, again for the rows that are shown.
+    EXECUTE format('CREATE FUNCTION limited.page_of(chunk limited.chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS %L',
+                   (SELECT prosrc FROM pg_proc WHERE proname = 'page_of' AND pronamespace = current_schema()::regnamespace));
+    CREATE FUNCTION limited.segment_file(segment limited.segments) RETURNS text LANGUAGE sql IMMUTABLE AS
+        'SELECT ''segment:'' || segment.context_first || ''-'' || segment.last';
+    FOR one IN SELECT relname AS name, pg_get_viewdef(oid) AS definition FROM pg_class
+               WHERE relnamespace = current_schema()::regnamespace AND relkind = 'v' AND relname <> 'job_waiting' ORDER BY relname LOOP
+        PERFORM set_config('search_path', 'limited, ' || base, true);
+        EXECUTE format('CREATE VIEW limited.%I AS %s', one.name, one.definition);
+        PERFORM set_config('search_path', base, true);
+    END LOOP;
+END $$;
+
+SELECT renew_limited_views();
