@@ -264,13 +264,27 @@ def worker(
 @app.command()
 def lmtp(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address to listen on. Anybody who can connect can deliver emails.")
-    ] = "127.0.0.1:8024",
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address to listen on. Anybody who can connect can deliver emails. Default: OCTAVO_LMTP_LISTEN, or "
+            "127.0.0.1:8024.",
+        ),
+    ] = None,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of an open socket to serve on.")] = None,
+    parent: Parent = None,
 ) -> None:
-    """Receive emails from a mail server by LMTP, and add them as documents. See `octavo sources add lmtp`."""
-    from octavo.ops.lmtp import parse_place, serve_mails
+    """Receive emails from a mail server by LMTP, and add them as documents. See `octavo sources add lmtp`.
 
-    asyncio.run(serve_mails(begin("lmtp", None), *parse_place(listen)))
+    `octavo up` does this for you if OCTAVO_LMTP_LISTEN is set.
+    """
+    from octavo.ops.lmtp import serve_mails
+    from octavo.ops.ports import listen_for_mails
+
+    settings = begin("lmtp", parent)
+    place = listen or settings.lmtp_listen or "127.0.0.1:8024"
+    with socket.socket(fileno=fd) if fd is not None else listen_for_mails(place) as listener:
+        asyncio.run(serve_mails(settings, listener))
 
 
 @app.command()

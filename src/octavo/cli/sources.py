@@ -210,7 +210,10 @@ def add_address(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a mail address. A mail server delivers its emails to `octavo lmtp`, and each email becomes a document."""
+    """Add a mail address. Each email that a mail server delivers to it by LMTP becomes a document.
+
+    `octavo up` receives emails if OCTAVO_LMTP_LISTEN is set; `octavo lmtp` receives them without `octavo up`.
+    """
     _add("lmtp", name, {}, Target(server, key), as_json=as_json)
 
 
@@ -222,7 +225,9 @@ def _add(kind: SourceKind, path: str, more: dict[str, Any], target: Target, *, a
     if as_json:
         return print_json(made)
     if made.kind == "lmtp":
-        return typer.echo(f"Mails to {clean(made.path)} become documents while `octavo lmtp` runs.")
+        return typer.echo(
+            f"Mails to {clean(made.path)} become documents if OCTAVO_LMTP_LISTEN is set, or while `octavo lmtp` runs."
+        )
     return typer.echo(f"Watching {clean(made.path)} every {count_of(made.every_seconds, 'second')}.")
 
 

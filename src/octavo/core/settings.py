@@ -79,6 +79,14 @@ def split_list(value: object) -> object:
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)]
 
 
+def parse_listen(text: str) -> tuple[str, int]:
+    """Read a host and a port, such as `127.0.0.1:8024`."""
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) >= 1 << 16:
+        raise ValueError("must be a host and a port, such as 127.0.0.1:8024")
+    return host.strip("[]"), int(port)
+
+
 class Settings(BaseSettings):
     """All settings, one field each. The descriptions of the fields appear on the reference page."""
 
@@ -91,6 +99,13 @@ class Settings(BaseSettings):
     port: Annotated[
         int, Field(ge=0, le=65535, description="Port the web server listens on; 0 chooses a free port.")
     ] = 8400
+    lmtp_listen: Annotated[
+        str | None,
+        Field(
+            description="Address on which `octavo up` receives emails from your mail server by LMTP, such as "
+            "`127.0.0.1:8024`. Anybody who can connect can deliver emails. Unset: it receives none."
+        ),
+    ] = None
     database_url: Annotated[
         SecretStr | None,
         Field(
@@ -639,6 +654,13 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links
+
+    @field_validator("lmtp_listen")
+    @classmethod
+    def _host_and_port(cls, value: str | None) -> str | None:
+        if value:
+            parse_listen(value)
+        return value or None
 
     @field_validator("database_url", "database_direct_url")
     @classmethod

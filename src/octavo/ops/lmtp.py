@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from contextlib import aclosing
 from dataclasses import dataclass
 from uuid import UUID
@@ -130,24 +131,16 @@ class _Server(LMTP):
     line_length_limit = 1 << 16  # many programs write longer lines than the standard allows
 
 
-def parse_place(text: str) -> tuple[str, int]:
-    """Read a host and a port, such as `127.0.0.1:8024`."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 0 <= int(port) < 1 << 16:
-        raise BadInput("--listen: must be a host and a port, such as 127.0.0.1:8024.")
-    return host.strip("[]"), int(port)
-
-
-async def listen(handler: MailIntake, host: str, port: int, most_bytes: int) -> asyncio.Server:
+async def receive(handler: MailIntake, listener: socket.socket, most_bytes: int) -> asyncio.Server:
     def connected() -> LMTP:
         return _Server(
             handler, data_size_limit=most_bytes, enable_SMTPUTF8=True, timeout=IDLE_SECONDS, hostname="octavo"
         )
 
-    return await asyncio.get_running_loop().create_server(connected, host, port)
+    return await asyncio.get_running_loop().create_server(connected, sock=listener)
 
 
-async def serve_mails(settings: Settings, host: str, port: int) -> None:
+async def serve_mails(settings: Settings, listener: socket.socket) -> None:
     """Receive emails until stopped."""
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -157,6 +150,7 @@ async def serve_mails(settings: Settings, host: str, port: int) -> None:
             await require_current(connection)
         limits = intake_limits(settings, anonymous=False)
         handler = MailIntake(database, Intake(database, bucket, detect), limits)
-        async with await listen(handler, host, port, min(MOST_BYTES, settings.upload_bytes)):
+        async with await receive(handler, listener, min(MOST_BYTES, settings.upload_bytes)):
+            host, port = listener.getsockname()[:2]
             log.info("taking mails", host=host, port=port)
             await stopping.wait()

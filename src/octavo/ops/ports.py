@@ -1,4 +1,4 @@
-"""Opens the port of the web server. Imports little, so that the port is open soon after the command has started."""
+"""Opens the ports of the web server and for emails. Imports little, so that they are open soon after the start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
-from octavo.core.errors import NotPossibleHere
+from octavo.core.errors import BadInput, NotPossibleHere
+from octavo.core.settings import parse_listen
 
 if TYPE_CHECKING:
     from octavo.ops.processes import UpRecord
@@ -50,11 +51,11 @@ def inherited_listener() -> socket.socket | None:
     return listener
 
 
-def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socket:
+def listen(host: str, port: int, before: UpRecord | None = None, *, setting: str = "OCTAVO_PORT") -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
     `before` is the record of an earlier `octavo up` that was killed. Its processes may still use the port, so opening
-    the port is retried for longer while any of them exists.
+    the port is retried for longer while any of them exists. `setting` is named in the error message.
     """
     began = time.monotonic()
     while True:
@@ -63,8 +64,17 @@ def listen(host: str, port: int, before: UpRecord | None = None) -> socket.socke
             return _bind(host, port)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() - began > limit:
-                raise NotPossibleHere(explain_address(error, host, port)) from None
+                raise NotPossibleHere(explain_address(error, host, port, setting)) from None
             time.sleep(PORT_PAUSE_SECONDS)
+
+
+def listen_for_mails(place: str, before: UpRecord | None = None) -> socket.socket:
+    """Open the port for emails, such as `127.0.0.1:8024`."""
+    try:
+        host, port = parse_listen(place)
+    except ValueError as error:
+        raise BadInput(f"--listen: {error}.") from None
+    return listen(host, port, before, setting="OCTAVO_LMTP_LISTEN")
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -81,13 +91,13 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def explain_address(error: OSError, host: str, port: int) -> str:
+def explain_address(error: OSError, host: str, port: int, setting: str = "OCTAVO_PORT") -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} on {host} is in use. Stop the other program, or set OCTAVO_PORT."
+        return f"Port {port} on {host} is in use. Stop the other program, or set {setting}."
     if error.errno == errno.EACCES:
-        return f"Port {port} requires root. Set OCTAVO_PORT to a port above 1023."
-    reason = error.strerror or error
-    return f"Cannot listen on {host} port {port}: {reason}. Set OCTAVO_HOST to an address of this machine."
+        return f"Port {port} requires root. Set {setting} to a port above 1023."
+    reason, host_setting = error.strerror or error, setting.replace("_PORT", "_HOST")
+    return f"Cannot listen on {host} port {port}: {reason}. Set {host_setting} to an address of this machine."
 
 
 def address_of(listener: socket.socket) -> str:

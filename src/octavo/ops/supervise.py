@@ -38,7 +38,7 @@ from octavo.ops.instance import (
     start_database,
     web_processes,
 )
-from octavo.ops.ports import address_of, listen
+from octavo.ops.ports import address_of, listen, listen_for_mails
 from octavo.ops.processes import (
     Backoff,
     ProcessRecord,
@@ -110,16 +110,21 @@ class Supervisor:
         self._left_behind = self._record.left_behind()
         try:
             self._catch_signals()
-            with self._listener or self._listen() as listener:
+            with self._listener or self._listen() as listener, self._listen_for_mails() as mails:
                 self._address = address_of(listener)
-                await self._run_parts(listener)
+                await self._run_parts(listener, mails)
         finally:
             self._record.release()
 
     def _listen(self) -> socket.socket:
         return listen(self._settings.host, self._settings.port, self._left_behind)
 
-    async def _run_parts(self, listener: socket.socket) -> None:
+    def _listen_for_mails(self) -> contextlib.AbstractContextManager[socket.socket | None]:
+        """Open the port for emails, if there is one. The mail server waits while the process for emails restarts."""
+        place = self._settings.lmtp_listen
+        return listen_for_mails(place, self._left_behind) if place else contextlib.nullcontext()
+
+    async def _run_parts(self, listener: socket.socket, mails: socket.socket | None) -> None:
         server = embedded_server(self._settings)
         if server:
             server.check_version()
@@ -137,7 +142,7 @@ class Supervisor:
             await migrate(direct_address(self._settings) or connection_info)
             self._connection_info = connection_info
             self._release_left_behind()
-            tasks += [asyncio.create_task(self._keep_child(worker)) for worker in workers]
+            tasks += [asyncio.create_task(self._keep_child(one)) for one in [*workers, *mail_children(mails)]]
             await self._announce_start(connection_info, probe)
             await self._stopping.wait()
         finally:
@@ -153,6 +158,8 @@ class Supervisor:
             address = shown_address(self._settings, self._address)
             self._announce(f"Octavo is ready at {address}")
             self._announce(f"Sign in once with {sign_in_url(address, token)}")
+            if self._settings.lmtp_listen:
+                self._announce(f"Emails are received by LMTP at {self._settings.lmtp_listen}")
             self._announce("Ctrl-C stops everything.")
 
     async def _wait_until_ready(self) -> bool:
@@ -161,7 +168,7 @@ class Supervisor:
             if await is_ready(self._address):
                 return True
             waited = time.monotonic() - started
-            has_ended = any(child.restarts for child in self._children if not child.is_worker)
+            has_ended = any(child.restarts for child in self._children if child.arguments[0] == "web")
             if waited > (limit := READY_AFTER_RESTART_SECONDS if has_ended else READY_SECONDS):
                 raise OctavoError(f"The web server was not ready after {limit} seconds. See the log.")
             if waited > SLOW_START_SECONDS and not is_slow:
@@ -238,6 +245,14 @@ def web_children(number: int, listener: int) -> list[Child]:
     """
     names = ["web", *(f"web {one}" for one in range(2, number + 1))]
     return [Child(name, ("web", "--fd", str(listener)), (listener,)) for name in names]
+
+
+def mail_children(listener: socket.socket | None) -> list[Child]:
+    """Define the process that receives emails, if there is a port for them."""
+    if listener is None:
+        return []
+    number = listener.fileno()
+    return [Child("mail", ("lmtp", "--fd", str(number)), (number,))]
 
 
 async def describe_sandbox(settings: Settings) -> str:

@@ -68,6 +68,13 @@ async def test_an_administrator_watches_a_mailbox(open_house: OpenHouse) -> None
     assert "new" not in stored[0]
 
 
+async def test_the_page_says_where_a_mail_server_must_deliver(open_house: OpenHouse) -> None:
+    for place, text in ((None, "No emails are received yet"), ("127.0.0.1:8024", "deliver by LMTP to 127.0.0.1:8024")):
+        browser = await administrator(await open_house(lmtp_listen=place))
+        is_page(form := await browser.get(f"{SOURCES}?kind=lmtp"))
+        assert text in words(form)
+
+
 async def test_a_shared_page_is_added_only_after_a_question(house: House) -> None:
     browser = await guest(house)
     manifest = await browser.get("/manifest.webmanifest")

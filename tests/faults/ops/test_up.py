@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import random
 import signal
+import smtplib
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +23,8 @@ from octavo.database.embedded.data_folder import FileLock
 from octavo.ops.processes import RecordFile
 from octavo.ops.work import NICENESS
 from tests.support.engine import engine_on
-from tests.support.instance import Instance, fetch, instance_in
+from tests.support.imap import mail
+from tests.support.instance import Instance, fetch, free_port, instance_in
 from tests.support.processes import (
     PATIENCE_SECONDS,
     THE_USUAL_WAY,
@@ -276,3 +279,36 @@ def test_a_test_whose_start_hangs_reports_where_each_process_waits(instance: Ins
     assert f"{instance.pid} of " in report
     assert "threads, waits in " in report
     held.close()
+
+
+def deliver(port: int, number: int) -> dict[str, tuple[int, bytes]]:
+    with smtplib.LMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS) as server:
+        return server.sendmail("ann@example.org", ["scans@example.org"], mail(number))
+
+
+def test_mails_are_delivered_to_up_also_while_their_process_is_restarted(folder: Path) -> None:
+    port = free_port()
+    with instance_in(folder, lmtp_listen=f"127.0.0.1:{port}") as instance:
+        instance.start()
+        assert f"Emails are received by LMTP at 127.0.0.1:{port}" in instance.log.read_text()
+        assert instance.octavo("sources", "add", "lmtp", "scans").returncode == 0
+        assert deliver(port, 1) == {}
+        killed = instance.process_ids()["mail"]
+        kill([killed])
+        assert deliver(port, 2) == {}  # it waits until the process is there again
+        assert instance.process_ids()["mail"] != killed
+        found = json.loads(instance.octavo("ls", "--json").stdout)["items"]
+        assert len({one["id"] for one in found if one["source_type"] == "eml"}) == 2
+        assert instance.stop() == 0
+        assert instance.everything() == []
+
+
+def test_a_port_for_mails_that_is_in_use_is_reported(folder: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        place = f"127.0.0.1:{other.getsockname()[1]}"
+        with instance_in(folder, lmtp_listen=place) as instance:
+            refused = instance.octavo("up")
+    assert refused.returncode != 0
+    assert "OCTAVO_LMTP_LISTEN" in refused.stderr

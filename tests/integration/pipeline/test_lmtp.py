@@ -14,13 +14,14 @@ from uuid import UUID
 import pytest
 
 from octavo.core.errors import BadInput
-from octavo.core.settings import Settings
+from octavo.core.settings import Settings, parse_listen
 from octavo.extract.detect import detect
 from octavo.intake import Intake
 from octavo.intake.errors import BadSource
 from octavo.intake.sources.definitions import pause_source
 from octavo.intake.sources.places import SourcePlan
-from octavo.ops.lmtp import MailIntake, listen, parse_place
+from octavo.ops.lmtp import MailIntake, receive
+from octavo.ops.ports import listen, listen_for_mails
 from tests.support.imap import mail
 from tests.support.library import LIMITS, Desk
 from tests.support.processes import PATIENCE_SECONDS
@@ -30,7 +31,7 @@ from tests.support.sources import add_watched
 @pytest.fixture
 async def port(desk: Desk) -> AsyncGenerator[int]:
     handler = MailIntake(desk.database, Intake(desk.database, desk.bucket, detect), replace(LIMITS, stored_bytes=4000))
-    async with await listen(handler, "127.0.0.1", 0, 100_000) as server:
+    async with await receive(handler, listen("127.0.0.1", 0), 100_000) as server:
         yield server.sockets[0].getsockname()[1]
 
 
@@ -82,13 +83,13 @@ async def test_a_mail_is_postponed_after_an_unexpected_error(desk: Desk, owner: 
         raise OSError(ENOSPC, "No space left on device")
 
     handler = MailIntake(desk.database, Intake(desk.database, desk.bucket, full), LIMITS)
-    async with await listen(handler, "127.0.0.1", 0, 100_000) as server:
+    async with await receive(handler, listen("127.0.0.1", 0), 100_000) as server:
         refused = await to_thread(deliver, server.sockets[0].getsockname()[1], ["scans@example.org"], mail(1))
     assert refused["scans@example.org"][0] == 451
 
 
 def test_the_place_to_listen_is_read() -> None:
-    assert (parse_place("127.0.0.1:24"), parse_place("[::1]:8024")) == (("127.0.0.1", 24), ("::1", 8024))
+    assert (parse_listen("127.0.0.1:24"), parse_listen("[::1]:8024")) == (("127.0.0.1", 24), ("::1", 8024))
     for wrong in ("8024", "host:", "host:x", "host:99999"):
         with pytest.raises(BadInput):
-            parse_place(wrong)
+            listen_for_mails(wrong)

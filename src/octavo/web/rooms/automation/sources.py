@@ -235,7 +235,7 @@ KINDS: dict[SourceKind, KindWords] = {
         "S3",
         mark("Each object under a prefix of a bucket becomes a document."),
         mark("Bucket and prefix"),
-        "Such as s3://bucket/scans.",
+        mark("Such as s3://bucket/scans."),
         mark("Watch bucket"),
     ),
     "webdav": KindWords(
@@ -256,7 +256,7 @@ KINDS: dict[SourceKind, KindWords] = {
         mark("Mail address"),
         mark("Each email that your mail server delivers to Octavo becomes a document, with its attachments below it."),
         mark("Name before the @"),
-        mark("Such as scans. Your mail server must deliver it by LMTP to octavo lmtp."),
+        mark("Such as scans."),
         mark("Add address"),
     ),
     "extension": KindWords(
@@ -294,6 +294,7 @@ async def _show_sources(
     choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
     offered = [kind for kind in KINDS if kind != "extension" or extension_names(ExtensionKind.SOURCE)]
     known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
+    values["mail_place"] = services.settings.lmtp_listen
     return show(request, "sources", frame, status, **known, **choices, **values)
 
 
