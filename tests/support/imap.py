@@ -15,8 +15,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
+from octavo.core.types import pkce_challenge
 from tests.support.instance import free_port
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.s3 import DIE_WITH_PARENT
@@ -174,6 +175,55 @@ class TokenServer:
 @asynccontextmanager
 async def token_server(line: MailLine) -> AsyncGenerator[TokenServer]:
     server = TokenServer(line)
+    listener = await asyncio.start_server(server.answer, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listener.close()
+
+
+@dataclass(slots=True)
+class ConsentServer:
+    """A provider on a real socket: it gives codes on its page, and exchanges each code once, with PKCE checked."""
+
+    port: int = 0
+    codes: dict[str, str] = field(default_factory=dict[str, str])
+    exchanged: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    given: int = 0
+    has_refresh_token: bool = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def allow(self, address: str) -> dict[str, str]:
+        """Allow access as a person does on the page of the provider. Returns the query with which they come back."""
+        query = dict(parse_qsl(urlsplit(address).query))
+        assert (query["response_type"], query["code_challenge_method"]) == ("code", "S256")
+        self.given += 1
+        code = f"code-{self.given}"
+        self.codes[code] = query["code_challenge"]
+        return {"state": query["state"], "code": code}
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split()[0])
+        form = dict(parse_qsl((await reader.readexactly(length)).decode()))
+        self.exchanged.append(form)
+        challenge = self.codes.pop(form.get("code", ""), None)
+        is_right = form["grant_type"] == "authorization_code" and challenge == pkce_challenge(form["code_verifier"])
+        token = {"access_token": "a", "expires_in": 3600} | ({"refresh_token": "r-1"} if self.has_refresh_token else {})
+        body = json.dumps(token if is_right else {"error": "invalid_grant"}).encode()
+        status = b"200 OK" if is_right else b"400 Bad Request"
+        writer.write(b"HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, len(body)) + body)
+        await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def consent_server() -> AsyncGenerator[ConsentServer]:
+    server = ConsentServer()
     listener = await asyncio.start_server(server.answer, "127.0.0.1", 0)
     server.port = listener.sockets[0].getsockname()[1]
     try:

@@ -11,6 +11,7 @@ are shown once and stored only as hashes, so that a leaked database dump does no
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -114,6 +115,11 @@ def new_id() -> UUID:
 
 def new_token() -> str:
     return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def pkce_challenge(verifier: str) -> str:
+    """Return the challenge S256 of a PKCE verifier (RFC 7636)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
 def hash_token(token: str) -> bytes:

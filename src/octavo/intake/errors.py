@@ -228,6 +228,12 @@ class SourceRefused(BadInput):
     code = "SOURCE_REFUSED"
 
 
+class ConsentRefused(BadInput):
+    """The account was not connected."""
+
+    code = "CONSENT_REFUSED"
+
+
 class MailGone(BadInput):
     """The mail was deleted or moved before it could be read."""
 

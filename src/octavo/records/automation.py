@@ -188,7 +188,8 @@ class SourceOptions:
 class SourceAccess:
     """How Octavo connects to a server, without secrets.
 
-    `token_url` and `client_id` are for OAuth; `endpoint` and `region` are for S3, whose access key is the `user`.
+    `token_url` and `client_id` are for OAuth; with `authorize_url` and `scope`, a person can connect the account on the
+    provider's page. `endpoint` and `region` are for S3, whose access key is the `user`.
     """
 
     user: str | None = None
@@ -196,6 +197,8 @@ class SourceAccess:
     client_id: str | None = None
     endpoint: str | None = None
     region: str | None = None
+    authorize_url: str | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

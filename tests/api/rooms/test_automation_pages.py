@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from octavo.core.settings import Settings
+from octavo.intake.sources.reading import SourceSecret, open_secret
 from octavo.web.rooms.automation.pages import read_rule
 from tests.api.rooms.conftest import administrator, guest, is_page, person, went_to, words
 from tests.support.connections import put_passage
+from tests.support.imap import ConsentServer, consent_server
 from tests.support.visitors import House, OpenHouse
 
 SOURCES, FIELDS, RULES = "/settings/sources", "/settings/fields", "/settings/rules"
@@ -66,6 +77,106 @@ async def test_an_administrator_watches_a_mailbox(open_house: OpenHouse) -> None
     assert (changed.json()["options"]["after"], changed.json()["options"]["attachments"]) == ("keep", True)
     (stored,) = await house.rows("SELECT secret FROM sources")
     assert "new" not in stored[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Connecting:
+    """An administrator who connects the account of a mailbox at a provider."""
+
+    house: House
+    browser: httpx.AsyncClient
+    provider: ConsentServer
+
+    @property
+    def form(self) -> dict[str, str]:
+        urls = {"authorize_url": f"{self.provider.url}/authorize", "token_url": f"{self.provider.url}/token"}
+        named = {"client_id": "octavo", "client_secret": "of the client", "scope": "imap", "user": "ann@example.org"}
+        return {"kind": "imap", "path": "imaps://mail.example.org/INBOX", "connect": "yes"} | urls | named
+
+    async def begin(self, path: str = SOURCES, data: dict[str, str] | None = None) -> str:
+        """Start at a form. Returns the address of the provider's page."""
+        is_page(page := await self.browser.post(path, data=self.form if data is None else data))
+        return html.unescape(page.text.partition('class="button primary" href="')[2].partition('"')[0])
+
+    async def come_back(self, query: dict[str, str]) -> httpx.Response:
+        return await self.browser.get(f"{SOURCES}/callback", params=query)
+
+    async def sources(self) -> list[dict[str, Any]]:
+        return (await self.browser.get("/api/v1/sources")).json()["items"]
+
+
+@pytest.fixture
+async def connecting(open_house: OpenHouse) -> AsyncGenerator[Connecting]:
+    async with consent_server() as provider:
+        allowed = f"127.0.0.1:{provider.port}"
+        house = await open_house(secret_key="of this installation, long enough", fetch_allow=[allowed])
+        yield Connecting(house, await administrator(house), provider)
+
+
+async def test_an_account_is_connected_at_the_provider_and_its_token_is_stored_encrypted(
+    connecting: Connecting,
+) -> None:
+    asked = await connecting.begin()
+    assert asked.startswith(f"{connecting.provider.url}/authorize?")
+    assert await connecting.sources() == []
+    went_to(await connecting.come_back(connecting.provider.allow(asked)), f"{SOURCES}?said=source")
+    (form,) = connecting.provider.exchanged
+    assert (form["client_id"], form["client_secret"]) == ("octavo", "of the client")
+    assert form["redirect_uri"].endswith("/settings/sources/callback")
+    (found,) = await connecting.sources()
+    assert found["access"]["scope"] == "imap"
+    ((stored,),) = await connecting.house.rows("SELECT secret FROM sources")
+    settings = Settings(secret_key=SecretStr("of this installation, long enough"))
+    assert open_secret(settings, stored) == SourceSecret("r-1", "of the client")
+    assert "r-1" not in stored
+    # The account can be connected again, without entering the client secret.
+    again = await connecting.begin(f"{SOURCES}/{found['id']}/connect", {})
+    went_to(await connecting.come_back(connecting.provider.allow(again)), f"{SOURCES}?said=source")
+    assert len(await connecting.sources()) == 1
+    assert connecting.provider.exchanged[1]["client_secret"] == "of the client"
+    assert await connecting.house.rows("SELECT FROM source_consents") == []
+
+
+async def test_a_wrong_state_a_replayed_code_and_an_error_of_the_provider_are_refused(connecting: Connecting) -> None:
+    provider = connecting.provider
+    back = provider.allow(await connecting.begin())
+    is_page(wrong := await connecting.come_back(back | {"state": "x" * 43}), 422)
+    assert "not started in this browser" in words(wrong)
+    went_to(await connecting.come_back(back), f"{SOURCES}?said=source")
+    is_page(replayed := await connecting.come_back(back), 422)  # the state was used
+    assert "already complete" in words(replayed)
+    (first,) = await connecting.sources()
+    await connecting.browser.delete(f"/api/v1/sources/{first['id']}")
+    later = provider.allow(await connecting.begin())
+    is_page(used := await connecting.come_back(later | {"code": back["code"]}), 422)  # the code was used
+    assert "rejected the code" in words(used)
+    denied = provider.allow(await connecting.begin())
+    is_page(refused := await connecting.come_back({"state": denied["state"], "error": "access_denied"}), 422)
+    assert "You cancelled it" in words(refused)
+    is_page(await connecting.come_back(denied), 422)
+    provider.has_refresh_token = False
+    is_page(short := await connecting.come_back(provider.allow(await connecting.begin())), 422)
+    assert "no refresh token" in words(short)
+    assert await connecting.sources() == []
+
+
+async def test_only_the_browser_that_started_can_connect_the_account(connecting: Connecting) -> None:
+    back = connecting.provider.allow(await connecting.begin())
+    other = await administrator(connecting.house)
+    is_page(await other.get(f"{SOURCES}/callback", params=back), 422)
+    member = await person(connecting.house, "ann@example.org")
+    assert (await member.get(f"{SOURCES}/callback", params=back)).status_code == 403
+    assert (await member.post(SOURCES, data=connecting.form)).status_code == 403
+    assert connecting.provider.exchanged == []
+    for changed, reason in (
+        ({"authorize_url": "javascript:alert(1)"}, ""),
+        ({"authorize_url": "https://192.168.1.7/authorize"}, "Private addresses are blocked"),
+        ({"client_id": ""}, "OAuth needs both"),
+    ):
+        is_page(page := await connecting.browser.post(SOURCES, data=connecting.form | changed), 422)
+        assert reason in words(page)
+    is_page(page := await connecting.browser.post(SOURCES, data=connecting.form | {"provider": "google"}))
+    assert "https://accounts.google.com/o/oauth2/v2/auth?" in page.text
 
 
 async def test_the_page_says_where_a_mail_server_must_deliver(open_house: OpenHouse) -> None:

@@ -24,6 +24,8 @@ OPEN = {
     # Settings of the account, and its costs, which limited members are refused.
     *("ai_calls", "ai_reuses", "ai_spending", "budgets", "connection_weights", "paused_imports"),
     "provider_files",
+    # Selected by the secrets of a browser, for administrators.
+    "source_consents",
     # Selected by the ids of jobs that were read before.
     "job_waiting",
 }

@@ -1,6 +1,6 @@
 -- name: list_sources(owner)
 SELECT s.id, s.kind, s.name, s.address, s.options, s.every_seconds, s.paused, s.next_run_at, s.last_run_at, s.error, s.job_id,
-       s.created_at, s.access, coalesce(j.status IN ('queued', 'processing'), false) AS busy,
+       s.created_at, s.access, s.consent, coalesce(j.status IN ('queued', 'processing'), false) AS busy,
        (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'added') AS added,
        (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'known') AS known,
        (SELECT count(*) FROM source_files f WHERE f.source_id = s.id AND f.state = 'waiting') AS waiting,
@@ -8,10 +8,10 @@ SELECT s.id, s.kind, s.name, s.address, s.options, s.every_seconds, s.paused, s.
 FROM sources s LEFT JOIN jobs j ON j.id = s.job_id
 WHERE s.owner_id = :owner ORDER BY s.created_at, s.id;
 
--- name: insert_source(id, owner, kind, name, address, options, every, access, secret)!
+-- name: insert_source(id, owner, kind, name, address, options, every, access, secret, consent)!
 -- Wakes the workers, as do `pause_source` and `run_source`.
-INSERT INTO sources (id, owner_id, kind, name, address, options, every_seconds, access, secret)
-VALUES (:id, :owner, :kind, :name, :address, :options, :every, :access, :secret) RETURNING pg_notify('octavo_jobs', '');
+INSERT INTO sources (id, owner_id, kind, name, address, options, every_seconds, access, secret, consent)
+VALUES (:id, :owner, :kind, :name, :address, :options, :every, :access, :secret, :consent) RETURNING pg_notify('octavo_jobs', '');
 
 -- name: edit_source(id, owner, name, options, every, secret)!
 UPDATE sources SET name = coalesce(:name, name), options = options || coalesce(:options::jsonb, '{}'),
@@ -148,3 +148,15 @@ WITH active AS (
 )
 INSERT INTO source_files (source_id, path, bytes, modified, document_id, state)
 SELECT id, :path, :bytes, 0, :document, :state FROM active RETURNING path;
+
+-- name: insert_consent(state_hash, browser_hash, owner, source, content, seconds)!
+-- Remembers a browser that is sent to a provider; also deletes those that did not come back in time.
+WITH gone AS (DELETE FROM source_consents WHERE expires_at < clock_timestamp())
+INSERT INTO source_consents (state_hash, browser_hash, owner_id, source_id, content, expires_at)
+VALUES (:state_hash, :browser_hash, :owner, :source, :content, clock_timestamp() + make_interval(secs => :seconds));
+
+-- name: take_consent(state_hash, browser_hash, owner)
+-- Takes a browser that came back; no row if it is unknown, came back already, is too late, or is another browser or account.
+DELETE FROM source_consents
+WHERE state_hash = :state_hash AND browser_hash = :browser_hash AND owner_id = :owner AND expires_at > clock_timestamp()
+RETURNING source_id, content;

@@ -16,7 +16,8 @@ CREATE TABLE sources (
     created_at    timestamptz NOT NULL DEFAULT engine_now(),
     access        jsonb NOT NULL DEFAULT '{}',
     secret        text,
-    position      jsonb
+    position      jsonb,
+    consent       jsonb
 );
 
 COMMENT ON COLUMN sources.address IS 'The path of a folder, as the workers see it, a URL, or the part of a mail address before the @.';
@@ -26,6 +27,7 @@ COMMENT ON COLUMN sources.error IS 'Why the last look, or the last job, did not 
 COMMENT ON COLUMN sources.job_id IS 'The last job that added files.';
 COMMENT ON COLUMN sources.access IS 'How to connect, without secrets: the user, and for OAuth and S3 the servers. Never changed, so that a secret is only sent to the server for which it was entered.';
 COMMENT ON COLUMN sources.secret IS 'The encrypted password or OAuth token.';
+COMMENT ON COLUMN sources.consent IS 'For OAuth: the page of the provider and the scope with which a person connects the account. NULL if the token was entered.';
 COMMENT ON COLUMN sources.position IS 'For a mailbox: the last mail that was seen. Changed together with the rows of the mails.';
 
 CREATE UNIQUE INDEX sources_address ON sources (owner_id, kind, address);
@@ -61,3 +63,20 @@ COMMENT ON COLUMN source_files.finished IS 'Whether the file was moved or marked
 CREATE INDEX source_files_waiting ON source_files (source_id, seen_at) WHERE state = 'waiting';
 CREATE INDEX source_files_unfinished ON source_files (source_id, seen_at) WHERE state IN ('added', 'known') AND NOT finished;
 CREATE INDEX source_files_document ON source_files (document_id) WHERE document_id IS NOT NULL;
+
+CREATE TABLE source_consents (
+    state_hash   bytea PRIMARY KEY CHECK (length(state_hash) = 32),
+    browser_hash bytea NOT NULL CHECK (length(browser_hash) = 32),
+    owner_id     uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
+    source_id    uuid REFERENCES sources ON DELETE CASCADE,
+    content      text NOT NULL,
+    expires_at   timestamptz NOT NULL
+);
+
+COMMENT ON TABLE source_consents IS 'Browsers that were sent to a provider to allow access to a mailbox, and have not come back yet.';
+COMMENT ON COLUMN source_consents.source_id IS 'The source that gets a new token; NULL for a source that is added afterwards.';
+COMMENT ON COLUMN source_consents.content IS 'The encrypted source to add, and the secret of PKCE.';
+
+CREATE INDEX source_consents_expiry ON source_consents (expires_at);
+CREATE INDEX source_consents_owner ON source_consents (owner_id);
+CREATE INDEX source_consents_source ON source_consents (source_id) WHERE source_id IS NOT NULL;

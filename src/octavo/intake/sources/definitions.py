@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +11,9 @@ from psycopg.types.json import Jsonb
 
 from octavo.core.errors import NotFound
 from octavo.core.settings import Settings
-from octavo.core.types import new_id
+from octavo.core.types import hash_token, new_id, new_token
 from octavo.database import Connection, Row, fetch_rows, load_queries
-from octavo.intake.errors import BadSource
+from octavo.intake.errors import BadSource, ConsentRefused
 from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, check_move, check_options, check_plan
 from octavo.intake.sources.reading import SourceSecret, open_secret, seal_secret
 from octavo.library.collections import clean_label
@@ -23,6 +23,8 @@ from octavo.records.automation import FailedFile, SourceAccess, SourceCounts, So
 QUERIES = load_queries("sources")
 LEAST_SECONDS, MOST_SECONDS = 2, 86_400
 MOST_FAILED = 100
+# How long a person has time at the provider.
+CONSENT_SECONDS = 600
 
 
 async def list_sources(connection: Connection, owner: UUID) -> list[SourceView]:
@@ -44,7 +46,10 @@ async def add_source(connection: Connection, settings: Settings, owner: UUID, pl
     secret = SourceSecret(plan.password, plan.client_secret) if plan.password else None
     values: Row = {"id": made, "owner": owner, "kind": plan.kind, "address": place.address}
     values |= {"name": clean_label(plan.name or place.name, "source"), "options": Jsonb(asdict(options))}
-    values |= {"every": check_interval(plan.kind, plan.every_seconds), "access": Jsonb(asdict(place.access))}
+    access = asdict(place.access)
+    consent = {name: access.pop(name) for name in ("authorize_url", "scope")}
+    values |= {"every": check_interval(plan.kind, plan.every_seconds), "access": Jsonb(access)}
+    values |= {"consent": Jsonb(consent) if consent["authorize_url"] else None}
     values |= {"secret": seal_secret(settings, secret) if secret else None}
     await _save(connection, QUERIES.insert_source, values)
     return await show_source(connection, owner, made)
@@ -100,6 +105,60 @@ def _check_edit(found: SourceView, options: dict[str, Any]) -> None:
         check_move(found.path, changed)
 
 
+# Connecting an account ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """A person is sent to a provider. `state` is part of the address, and `browser` is stored in a cookie."""
+
+    state: str
+    browser: str
+    verifier: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnedConsent:
+    """A person has come back from a provider. `content` describes the source to add, if it does not exist yet."""
+
+    verifier: str
+    content: str
+    source_id: UUID | None
+
+
+async def begin_consent(
+    connection: Connection, settings: Settings, owner: UUID, content: str, source: UUID | None = None
+) -> Consent:
+    """Remember a browser that is sent to a provider. The content is stored encrypted."""
+    begun = Consent(new_token(), new_token(), new_token())
+    sealed = seal_secret(settings, SourceSecret(begun.verifier, content))
+    values: Row = {"state_hash": hash_token(begun.state), "browser_hash": hash_token(begun.browser), "owner": owner}
+    values |= {"source": source, "content": sealed, "seconds": CONSENT_SECONDS}
+    await connection.execute(QUERIES.insert_consent, values)
+    return begun
+
+
+async def take_consent(
+    connection: Connection, settings: Settings, owner: UUID, state: str, browser: str
+) -> ReturnedConsent:
+    """Return the consent with this state, and delete it, so that it can be used only once.
+
+    Only the browser and the account that started it can use it.
+    """
+    values = {"state_hash": hash_token(state), "browser_hash": hash_token(browser), "owner": owner}
+    rows = await fetch_rows(connection, QUERIES.take_consent, values)
+    if not rows:
+        raise ConsentRefused("It was not started in this browser, is already complete or took too long. Start again.")
+    opened = open_secret(settings, rows[0]["content"])
+    return ReturnedConsent(opened.password, opened.client_secret or "", rows[0]["source_id"])
+
+
+async def client_secret_of(connection: Connection, settings: Settings, source: UUID) -> str | None:
+    """Return the client secret with which a source requests tokens."""
+    (row,) = await fetch_rows(connection, QUERIES.secret_of, {"source": source})
+    return open_secret(settings, row["secret"]).client_secret
+
+
 async def pause_source(connection: Connection, owner: UUID, source: UUID, *, paused: bool) -> SourceView:
     """Pause or resume a source."""
     await show_source(connection, owner, source)
@@ -138,6 +197,7 @@ async def _save(connection: Connection, query: bytes, values: Row) -> None:
 
 
 def _as_view(row: Row) -> SourceView:
+    consent: dict[str, str | None] = row["consent"] or {}
     return SourceView(
         id=row["id"],
         kind=row["kind"],
@@ -145,7 +205,7 @@ def _as_view(row: Row) -> SourceView:
         path=row["address"],
         state=_state(row),
         options=SourceOptions(**row["options"]),
-        access=SourceAccess(**row["access"]),
+        access=SourceAccess(**row["access"], **consent),
         every_seconds=row["every_seconds"],
         last_run=row["last_run_at"],
         next_run=None if row["paused"] else row["next_run_at"],

@@ -4,7 +4,8 @@ An email is identified by the UIDVALIDITY of its mailbox and its UID. The server
 email. The position of a source is the last UID that was found. It is saved in the same transaction as the rows of the
 emails. So each email is added exactly once, no matter when a connection is lost or a process is killed.
 
-Requests access tokens for mail servers with a refresh token (OAuth 2, RFC 6749 section 6).
+Requests access tokens for mail servers with a refresh token (OAuth 2, RFC 6749 section 6), and refresh tokens with the
+code that a provider sends after a person has connected their account (section 4.1, with PKCE).
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from functools import partial
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlencode, urlsplit
 
-from octavo.core.errors import BadInput, NetworkFailed, TooLarge
+from octavo.core.errors import BadInput, NetworkFailed, OctavoError, TooLarge
 from octavo.core.formatting import format_bytes
+from octavo.core.types import pkce_challenge
 from octavo.fetch import AddressRefused, FetchLimits, GuardedClient
-from octavo.intake.errors import BadSource, MailGone, SourceRefused
+from octavo.intake.errors import BadSource, ConsentRefused, MailGone, SourceRefused
 from octavo.intake.sources.imap import (
     PART_BYTES,
     Credentials,
@@ -35,6 +37,7 @@ from octavo.intake.sources.imap import (
 )
 from octavo.intake.sources.reading import Connections, Look, ReadFile, SeenFile, Source, SourceSecret
 from octavo.intake.upload_rows import NewUpload
+from octavo.records.automation import SourceAccess
 
 LIMITS = FetchLimits(bytes=64 << 10, seconds=20.0)
 # A token is not used in the last seconds before it expires.
@@ -82,11 +85,20 @@ def forget_token(request: TokenRequest) -> None:
 
 async def _ask(fetch: GuardedClient, request: TokenRequest) -> dict[str, Any]:
     values = {"grant_type": "refresh_token", "refresh_token": request.refresh_token, "client_id": request.client_id}
-    values |= {"client_secret": request.client_secret} if request.client_secret else {}
+    refusal = SourceRefused(
+        "The token server refused the refresh token. Connect the account again, or enter a new one."
+    )
+    return await _post(fetch, request.url, values, request.client_secret, refusal)
+
+
+async def _post(
+    fetch: GuardedClient, url: str, values: dict[str, str], client_secret: str | None, refusal: OctavoError
+) -> dict[str, Any]:
+    values |= {"client_secret": client_secret} if client_secret else {}
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    answer = await fetch.post(request.url, urlencode(values).encode(), headers, LIMITS)
+    answer = await fetch.post(url, urlencode(values).encode(), headers, LIMITS)
     if answer.status in _REFUSED:
-        raise SourceRefused("The token server refused the refresh token. Sign in again and enter a new one.")
+        raise refusal
     try:
         said: object = json.loads(answer.body) if answer.status == _OK else None
     except ValueError:
@@ -94,6 +106,31 @@ async def _ask(fetch: GuardedClient, request: TokenRequest) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise BadSource(f"The token server returned status {answer.status}.")
     return cast("dict[str, Any]", said)
+
+
+def consent_url(access: SourceAccess, state: str, verifier: str, redirect: str) -> str:
+    """Return the address at which a person allows access to their mailbox."""
+    query = {"response_type": "code", "client_id": access.client_id or "", "redirect_uri": redirect, "state": state}
+    query |= {"code_challenge": pkce_challenge(verifier), "code_challenge_method": "S256"}
+    query |= {"scope": access.scope} if access.scope else {}
+    # Google returns a refresh token only with these two. Other providers ignore what they do not know.
+    query |= {"access_type": "offline", "prompt": "consent", "login_hint": access.user or ""}
+    address = access.authorize_url or ""
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
+
+
+async def exchange_code(
+    fetch: GuardedClient, access: SourceAccess, client_secret: str | None, code: str, verifier: str, redirect: str
+) -> str:
+    """Exchange the code with which a provider sent a person back for a refresh token."""
+    values = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier, "redirect_uri": redirect}
+    values |= {"client_id": access.client_id or ""}
+    refusal = ConsentRefused("The provider rejected the code. It may have been used before, or it has expired.")
+    answer = await _post(fetch, access.token_url or "", values, client_secret, refusal)
+    token = answer.get("refresh_token")
+    if not isinstance(token, str) or not token or not token.isprintable():
+        raise ConsentRefused("The provider returned no refresh token. Allow offline access for the application there.")
+    return token
 
 
 def _lifetime(answer: dict[str, Any]) -> float:

@@ -42,7 +42,7 @@ OPTIONS: dict[SourceKind, frozenset[str]] = {
 }
 _ACCESS: dict[SourceKind, frozenset[str]] = {
     "folder": frozenset(),
-    "imap": frozenset({"user", "token_url", "client_id"}),
+    "imap": frozenset({"user", "token_url", "client_id", "authorize_url", "scope"}),
     "s3": frozenset({"user", "endpoint", "region"}),
     "webdav": frozenset({"user"}),
     "rss": frozenset(),
@@ -55,7 +55,10 @@ _LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class SourcePlan:
-    """A source to add, as a user described it. `options` contains only the options that were set."""
+    """A source to add, as a user described it. `options` contains only the options that were set.
+
+    `awaits_consent`: the password, a refresh token, is known only after the user has connected the account.
+    """
 
     kind: SourceKind
     path: str
@@ -65,6 +68,7 @@ class SourcePlan:
     password: str | None = None
     client_secret: str | None = None
     every_seconds: int | None = None
+    awaits_consent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +131,12 @@ async def _folder(settings: Settings, plan: SourcePlan) -> Place:
 async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
     """Check a mailbox such as `imaps://mail.example.org/INBOX`."""
     access = plan.access
-    if not access.user or not plan.password:
+    if not access.user or not (plan.password or plan.awaits_consent):
         raise BadSource("Enter the user and the password of the mailbox.")
     if bool(access.token_url) != bool(access.client_id):
         raise BadSource("OAuth needs both token_url and client_id.")
+    if (plan.awaits_consent or access.scope) and not (access.authorize_url and access.token_url):
+        raise BadSource("To connect an account, enter authorize_url, token_url and client_id.")
     scheme, _, rest = plan.path.partition("://")
     if scheme not in MAIL_PORTS or not rest:
         raise BadSource("Use an address such as imaps://mail.example.org/INBOX.")
@@ -143,8 +149,8 @@ async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
     refuse_private(replace(target, port=port), allow)
     if scheme == "imap" and not is_allowed(allow, target.host, port):
         raise BadSource("Passwords are sent only with TLS. Use imaps://, or allow the server with OCTAVO_FETCH_ALLOW.")
-    if access.token_url:
-        _check_server(settings, access.token_url, has_secret=True)
+    for url in filter(None, (access.token_url, access.authorize_url)):
+        _check_server(settings, url, has_secret=True)
     name = unquote(urlsplit(target.url).path.strip("/")) or "INBOX"
     host = f"[{target.host}]" if ":" in target.host else target.host
     address = f"{scheme}://{quote(access.user, safe='')}@{host}:{port}/{quote(name)}"

@@ -113,6 +113,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Storage quota exceeded. Delete documents permanently, or ask for a larger quota.": "Speicherkontingent überschritten. Löschen Sie Dokumente endgültig, oder bitten Sie um ein größeres Kontingent.",
   "The SHA-256 of the received bytes differs from the expected one. Send the file again.": "Die SHA-256-Prüfsumme der empfangenen Bytes weicht von der erwarteten ab. Senden Sie die Datei erneut.",
   "The URL does not lead to a page with text that Octavo can read.": "Die URL führt nicht zu einer Seite mit Text, den Octavo lesen kann.",
+  "The account was not connected.": "Das Konto wurde nicht verbunden.",
   "The document was not created from this upload.": "Das Dokument wurde nicht aus diesem Upload erstellt.",
   "The export contains a record that Octavo would not write. It was not imported.": "Der Export enthält einen Datensatz, den Octavo nicht schreiben würde. Er wurde nicht importiert.",
   "The export does not contain a file of this document, or the file was changed. Export the document again.": "Der Export enthält eine Datei dieses Dokuments nicht, oder die Datei wurde geändert. Exportieren Sie das Dokument erneut.",

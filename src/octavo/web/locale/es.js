@@ -113,6 +113,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Storage quota exceeded. Delete documents permanently, or ask for a larger quota.": "Cuota de almacenamiento superada. Elimine documentos definitivamente, o pida una cuota mayor.",
   "The SHA-256 of the received bytes differs from the expected one. Send the file again.": "El SHA-256 de los bytes recibidos difiere del esperado. Envíe el archivo de nuevo.",
   "The URL does not lead to a page with text that Octavo can read.": "La URL no lleva a una página con texto que Octavo pueda leer.",
+  "The account was not connected.": "La cuenta no se ha conectado.",
   "The document was not created from this upload.": "El documento no se creó a partir de esta subida.",
   "The export contains a record that Octavo would not write. It was not imported.": "La exportación contiene un registro que Octavo no escribiría. No se importó.",
   "The export does not contain a file of this document, or the file was changed. Export the document again.": "La exportación no contiene un archivo de este documento, o el archivo se modificó. Exporte el documento de nuevo.",

@@ -113,6 +113,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Storage quota exceeded. Delete documents permanently, or ask for a larger quota.": "Quota de stockage dépassé. Supprimez définitivement des documents, ou demandez un quota plus grand.",
   "The SHA-256 of the received bytes differs from the expected one. Send the file again.": "Le SHA-256 des octets reçus diffère de celui attendu. Envoyez de nouveau le fichier.",
   "The URL does not lead to a page with text that Octavo can read.": "L’URL ne mène pas à une page avec du texte qu’Octavo peut lire.",
+  "The account was not connected.": "Le compte n’a pas été connecté.",
   "The document was not created from this upload.": "Le document n’a pas été créé à partir de cet envoi.",
   "The export contains a record that Octavo would not write. It was not imported.": "L’export contient un enregistrement qu’Octavo n’écrirait pas. Il n’a pas été importé.",
   "The export does not contain a file of this document, or the file was changed. Export the document again.": "L’export ne contient pas un fichier de ce document, ou le fichier a été modifié. Exportez de nouveau le document.",

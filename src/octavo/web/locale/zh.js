@@ -113,6 +113,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Storage quota exceeded. Delete documents permanently, or ask for a larger quota.": "超出存储配额。请永久删除文档，或申请更大的配额。",
   "The SHA-256 of the received bytes differs from the expected one. Send the file again.": "收到字节的 SHA-256 与预期不同。请重新发送文件。",
   "The URL does not lead to a page with text that Octavo can read.": "该 URL 未指向含有 Octavo 可读文本的页面。",
+  "The account was not connected.": "账户未连接。",
   "The document was not created from this upload.": "文档未从此上传创建。",
   "The export contains a record that Octavo would not write. It was not imported.": "导出包含 Octavo 不会写入的记录。未导入。",
   "The export does not contain a file of this document, or the file was changed. Export the document again.": "导出不包含此文档的某个文件，或文件已更改。请重新导出文档。",

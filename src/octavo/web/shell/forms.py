@@ -17,6 +17,7 @@ from octavo.core.texts import mark
 from octavo.core.types import first_day
 from octavo.library.bulk import Chosen
 from octavo.library.documents import Filters
+from octavo.web.context.services import Services
 from octavo.web.shell.frame import Frame, back_to, render
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -131,3 +132,8 @@ def wants_json(request: Request) -> bool:
 
 def done(request: Request, back: str) -> Response:
     return Response(status_code=204) if wants_json(request) else back_to(local_path(back, LIBRARY))
+
+
+def public_address(request: Request, services: Services, path: str) -> str:
+    """Return the public address of a path. The Host header was checked before."""
+    return f"{services.settings.public_url or str(request.base_url).rstrip('/')}{path}"

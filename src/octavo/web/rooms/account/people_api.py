@@ -33,13 +33,9 @@ from octavo.records.account import Invitation, NewInvitation, ResetLink, Session
 from octavo.web.context.callers import AdminCaller, KnownCaller, address_of, session_secret
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, Email, problems
+from octavo.web.shell.forms import public_address
 
 log = structlog.get_logger()
-
-
-def public_address(request: Request, services: Services, path: str) -> str:
-    """Return the public address of a path. The Host header was checked before."""
-    return f"{services.settings.public_url or str(request.base_url).rstrip('/')}{path}"
 
 
 async def mail_link(services: Services, address: str, subject: str, text: str, link: str) -> bool:

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import json
 import time
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Annotated, Any, cast
 from urllib.parse import quote_plus, urlencode, urlsplit
 
@@ -27,6 +26,7 @@ from fastapi.responses import RedirectResponse
 from octavo.core.errors import NotFound, OctavoError
 from octavo.core.settings import Settings, is_loopback
 from octavo.core.texts import gettext as _
+from octavo.core.types import pkce_challenge
 from octavo.fetch import FetchLimits, FetchResponse, GuardedClient, parse_url
 from octavo.owners import Caller
 from octavo.owners.callers import ProviderFailed, ProviderRefused
@@ -56,8 +56,7 @@ from octavo.web.context.callers import (
 )
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.limits import TooFast
-from octavo.web.rooms.account.people_api import public_address
-from octavo.web.shell.forms import local_path
+from octavo.web.shell.forms import local_path, public_address
 from octavo.web.shell.frame import back_to, render
 
 LIMITS = FetchLimits(bytes=1 << 19, seconds=10, redirects=0)
@@ -100,7 +99,6 @@ class Provider:
         return self._configuration[1]
 
     async def authorization_url(self, begun: ProviderSignIn, redirect: str) -> str:
-        challenge = urlsafe_b64encode(sha256(begun.verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
             "client_id": self._settings.oidc_client_id or "",
@@ -108,7 +106,7 @@ class Provider:
             "scope": " ".join(self._settings.oidc_scopes),
             "state": begun.state,
             "nonce": begun.nonce,
-            "code_challenge": challenge,
+            "code_challenge": pkce_challenge(begun.verifier),
             "code_challenge_method": "S256",
         }
         return _with_query((await self.configuration()).authorization, query)

@@ -5,20 +5,26 @@ The settings pages for sources of documents.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 from uuid import UUID
 
-from fastapi import APIRouter, Request, Response
+import structlog
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from octavo.core.errors import BadInput
+from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.extensions import ExtensionKind, extension_names
 from octavo.core.http import Page
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
+from octavo.fetch import GuardedClient
+from octavo.intake.errors import ConsentRefused
 from octavo.intake.sources import definitions as sources
-from octavo.intake.sources.places import SourcePlan
+from octavo.intake.sources.mailboxes import consent_url, exchange_code
+from octavo.intake.sources.places import SourcePlan, check_plan
+from octavo.owners import Caller
 from octavo.records.automation import (
     AfterAdding,
     FailedFile,
@@ -32,11 +38,12 @@ from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import WHOLE, problems
-from octavo.web.shell.forms import Question, ask, read_form
-from octavo.web.shell.frame import Frame, back_to
+from octavo.web.shell.forms import Question, ask, public_address, read_form
+from octavo.web.shell.frame import Frame, back_to, render
 from octavo.web.shell.settings import SettingsFrame, show
 
 router = APIRouter(prefix="/api/v1")
+log = structlog.get_logger()
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=PLAIN)]
 Secret = Annotated[str, Field(min_length=1, max_length=4000, pattern=PLAIN)]
@@ -68,7 +75,8 @@ class SourceRequest(BaseModel):
 
     `path` is a folder on the server, or a URL: `imaps://host/mailbox`, `s3://bucket/prefix`, or `https://…` for WebDAV
     and feeds. For S3, the user is the access key and the password is the secret key. With `token_url` and `client_id`,
-    the password is an OAuth refresh token.
+    the password is an OAuth refresh token. With `authorize_url` and `scope`, the account can be connected again in
+    Settings, Sources.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -85,9 +93,11 @@ class SourceRequest(BaseModel):
     client_secret: Secret | None = None
     endpoint: Address | None = None
     region: Label | None = None
+    authorize_url: Address | None = None
+    scope: Address | None = None
 
     def as_plan(self) -> SourcePlan:
-        access = SourceAccess(self.user, self.token_url, self.client_id, self.endpoint, self.region)
+        access = SourceAccess(**{name: getattr(self, name) for name in SourceAccess.__dataclass_fields__})
         options = self.options.given()
         more = (self.password, self.client_secret, self.every_seconds)
         return SourcePlan(self.kind, self.path, self.name, options, access, *more)
@@ -268,7 +278,10 @@ KINDS: dict[SourceKind, KindWords] = {
     ),
 }
 _OPTIONS = ("subfolders", "after", "changed", "move_to", "sender", "subject")
-_VALUES = ("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name")
+_VALUES = (
+    *("user", "password", "token_url", "client_id", "client_secret", "endpoint", "region", "name"),
+    *("authorize_url", "scope"),
+)
 _SECRETS = frozenset({"password", "client_secret"})
 SOURCE_WRONG = Texts({"path": "Enter the address of the source.", "kind": "Choose a kind."})
 
@@ -293,6 +306,7 @@ async def _show_sources(
         failed = {one.id: await sources.list_failed(connection, owner, one.id) for one in found if one.counts.failed}
     choices = {"subfolders": SUBFOLDERS, "changed": CHANGED, "after_file": AFTER_FILE, "after_mail": AFTER_MAIL}
     offered = [kind for kind in KINDS if kind != "extension" or extension_names(ExtensionKind.SOURCE)]
+    values["mail_providers"] = {"": _("Another provider")} | {name: one.name for name, one in MAIL_PROVIDERS.items()}
     known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
     values["mail_place"] = services.settings.lmtp_listen
     return show(request, "sources", frame, status, **known, **choices, **values)
@@ -303,9 +317,11 @@ async def save_source(request: Request, services: ServicesOf, caller: AdminCalle
     """Add a source from a form, in which empty fields are left out."""
     form = await request.form()
     chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
-    wanted, wrong = read_form(SourceRequest, read_source(chosen), SOURCE_WRONG)
+    wanted, wrong = read_form(SourceRequest, read_source(with_provider(chosen)), SOURCE_WRONG)
     if wanted is not None:
         try:
+            if "connect" in chosen:
+                return await _connect_new(request, services, caller, wanted)
             async with services.database.transaction() as connection:
                 await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
         except BadInput as error:
@@ -324,6 +340,136 @@ def read_source(chosen: dict[str, str]) -> dict[str, Any]:
     options |= {"attachments": True} if "attachments" in chosen else {}
     given = {"kind": chosen.get("kind", "folder"), "path": chosen.get("path", ""), "options": options}
     return given | {name: chosen[name] for name in _VALUES if name in chosen}
+
+
+# Connecting an account ----------------------------------------------------------------------------------------------
+
+COOKIE = "octavo_consent"
+CALLBACK = "/settings/sources/callback"
+Text = Annotated[str, Query(max_length=4000)]
+
+
+@dataclass(frozen=True, slots=True)
+class MailProvider:
+    """The addresses and the scope with which people connect their account at a large provider."""
+
+    name: str
+    authorize_url: str
+    token_url: str
+    scope: str
+
+
+_MICROSOFT = "https://login.microsoftonline.com/common/oauth2/v2.0"
+MAIL_PROVIDERS = {
+    "google": MailProvider(
+        "Google",
+        "https://accounts.google.com/o/oauth2/v2/auth",
+        "https://oauth2.googleapis.com/token",
+        "https://mail.google.com/",
+    ),
+    "microsoft": MailProvider(
+        "Microsoft",
+        f"{_MICROSOFT}/authorize",
+        f"{_MICROSOFT}/token",
+        "https://outlook.office.com/IMAP.AccessAsUser.All offline_access",
+    ),
+}
+
+
+def with_provider(chosen: dict[str, str]) -> dict[str, str]:
+    """Fill in the addresses of the chosen provider."""
+    found = MAIL_PROVIDERS.get(chosen.get("provider", ""))
+    known = {"authorize_url": found.authorize_url, "token_url": found.token_url, "scope": found.scope} if found else {}
+    return chosen | known
+
+
+async def _connect_new(request: Request, services: Services, caller: Caller, wanted: SourceRequest) -> Response:
+    """Check a source whose token is not known yet, and show the link to the page of the provider."""
+    plan = replace(wanted.as_plan(), awaits_consent=True, password=None)
+    await check_plan(services.settings, plan)
+    content = wanted.model_dump_json(exclude={"password"}, exclude_unset=True)
+    async with services.database.transaction() as connection:
+        begun = await sources.begin_consent(connection, services.settings, caller.owner_id, content)
+    return _show_consent(request, services, plan.access, begun)
+
+
+@pages_router.post("/sources/{source}/connect")
+async def connect_again(request: Request, services: ServicesOf, caller: AdminCaller, source: UUID) -> Response:
+    """Connect the account of a source again, for example because the provider no longer accepts its token."""
+    async with services.database.transaction() as connection:
+        found = await sources.show_source(connection, caller.owner_id, source)
+        if not found.access.authorize_url:
+            raise NotFound
+        begun = await sources.begin_consent(connection, services.settings, caller.owner_id, "", source)
+    return _show_consent(request, services, found.access, begun)
+
+
+def _show_consent(request: Request, services: Services, access: SourceAccess, begun: sources.Consent) -> Response:
+    """Show a link to the provider, because the content security policy forbids forms that lead to another site."""
+    redirect = public_address(request, services, CALLBACK)
+    url = consent_url(access, begun.state, begun.verifier, redirect)
+    shown = {"url": url, "host": urlsplit(url).hostname, "user": access.user, "redirect": redirect, "error": None}
+    page = render(request, "source_connect.html", None, 200, **shown)
+    page.set_cookie(
+        COOKIE,
+        begun.browser,
+        max_age=sources.CONSENT_SECONDS,
+        path=CALLBACK,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return page
+
+
+@pages_router.get("/sources/callback")
+async def come_back(
+    request: Request,
+    services: ServicesOf,
+    caller: AdminCaller,
+    state: Text = "",
+    code: Text = "",
+    error: Text = "",
+) -> Response:
+    """Store the token of an account: the provider has sent the browser back, with a code that can be used once."""
+    try:
+        async with services.database.transaction() as connection:
+            browser = request.cookies.get(COOKIE, "")
+            returned = await sources.take_consent(connection, services.settings, caller.owner_id, state, browser)
+        if error or not code:
+            raise ConsentRefused(_("You cancelled it, or the provider does not allow it."))
+        await _connect(request, services, caller.owner_id, returned, code)
+    except OctavoError as refusal:
+        log.warning("an account was not connected", code=refusal.code, reason=refusal.detail)
+        return render(request, "source_connect.html", None, refusal.status, error=refusal)
+    answer = back_to("/settings/sources?said=source")
+    answer.delete_cookie(COOKIE, path=CALLBACK, samesite="lax", secure=request.url.scheme == "https")
+    return answer
+
+
+async def _connect(
+    request: Request, services: Services, owner: UUID, returned: sources.ReturnedConsent, code: str
+) -> None:
+    """Exchange the code for a token, and add the source or give it the new token."""
+    settings, source, redirect = services.settings, returned.source_id, public_address(request, services, CALLBACK)
+
+    async def exchange(access: SourceAccess, secret: str | None) -> str:
+        async with GuardedClient(frozenset(settings.fetch_allow)) as fetch:
+            return await exchange_code(fetch, access, secret, code, returned.verifier, redirect)
+
+    if source is None:
+        plan = SourceRequest.model_validate_json(returned.content).as_plan()
+        token = await exchange(plan.access, plan.client_secret)
+        async with services.database.transaction() as connection:
+            await sources.add_source(connection, settings, owner, replace(plan, password=token))
+        return
+    async with services.database.connection() as connection:
+        found = await sources.show_source(connection, owner, source)
+        secret = await sources.client_secret_of(connection, settings, source)
+    token = await exchange(found.access, secret)
+    async with services.database.transaction() as connection:
+        await sources.edit_source(connection, settings, owner, source, password=token, client_secret=secret)
+        await sources.run_source(connection, owner, source)
 
 
 @pages_router.post("/sources/{source}/delete")
