@@ -2,43 +2,82 @@
 
     python -m benchmarks.transfer --documents 1000 [--corpus FOLDER]
 
-Starts two installations in temporary folders. The first gets mixed documents: short texts in six formats, and the files
-of a corpus, if one is named. The time to process them is not part of the measurement.
+Starts two installations in temporary folders. The first gets mixed documents: short texts in eleven formats, among them
+PDFs, Office files and pictures of printed pages, and the files of a corpus, if one is named. The time to process them
+is not part of the measurement. The export and the import are each killed twice, after a third and after two thirds.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import signal
 import subprocess
 import sys
+import tempfile
+import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
 
+from octavo.library.exporting import BATCH_DOCUMENTS
 from tests.support.instance import Instance, instance_in
+from tests.support.office import docx, paragraph, pptx, rows, shape, slide, xlsx
+from tests.support.pdf import Pdf, Words
 from tests.support.postgres import open_folder
-from tools.compare_libraries import compare, open_library
+from tests.support.scans import lines, saved, sheet
+from tools.compare_libraries import Library, as_object, compare, open_library
 
 WORDS = (
     *("harbour", "keeper", "lamp", "boat", "fee", "quay", "rope", "anchor", "pilot"),
     *("tide", "chart", "crane", "lease", "pier", "ferry", "cargo", "signal", "fog"),
 )
-FORMATS: dict[str, Callable[[str, str], str]] = {
-    "md": lambda title, text: f"# {title}\n\n{text}\n",
-    "txt": lambda title, text: f"{title}\n\n{text}\n",
-    "html": lambda title, text: (
-        f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
-    ),
-    "csv": lambda title, text: "name,words\n" + "\n".join(f"{title} {n},{one}" for n, one in enumerate(text.split())),
-    "json": lambda title, text: json.dumps({"title": title, "text": text}),
-    "eml": lambda title, text: (
-        f"From: a@example.org\nTo: b@example.org\nSubject: {title}\nDate: Tue, 3 Mar 2026 09:00:00 +0000\n\n{text}\n"
-    ),
+# A file in which each of these texts is a page, slide, row or paragraph.
+Write = Callable[[str, list[str]], bytes]
+
+
+def write_html(title: str, texts: list[str]) -> bytes:
+    body = "".join(f"<p>{text}</p>" for text in texts)
+    return f"<html><head><title>{title}</title></head><body><h1>{title}</h1>{body}</body></html>".encode()
+
+
+def write_mail(title: str, texts: list[str]) -> bytes:
+    head = f"From: a@example.org\nTo: b@example.org\nSubject: {title}\nDate: Tue, 3 Mar 2026 09:00:00 +0000\n\n"
+    return (head + "\n\n".join(texts) + "\n").encode()
+
+
+def write_pdf(title: str, texts: list[str]) -> bytes:
+    head = [Words(title, size=18, font="bold")]
+    return Pdf([[*head, *lines(textwrap.wrap(text, 80), top=140)] for text in texts], info={"Title": title}).write()
+
+
+def write_docx(title: str, texts: list[str]) -> bytes:
+    heading = '<w:style w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
+    return docx(paragraph(title, "Heading1") + "".join(map(paragraph, texts)), styles=heading)
+
+
+def write_picture(title: str, texts: list[str]) -> bytes:
+    words = lines([title, *textwrap.wrap(texts[0], 60)], top=60)
+    with tempfile.TemporaryDirectory() as folder:
+        return saved(sheet(words, Path(folder)), "PNG")
+
+
+FORMATS: dict[str, Write] = {
+    "md": lambda title, texts: "\n\n".join([f"# {title}", *texts, ""]).encode(),
+    "txt": lambda title, texts: "\n\n".join([title, *texts, ""]).encode(),
+    "html": write_html,
+    "csv": lambda title, texts: "\n".join(["name,words", *(f"{title},{one}" for one in texts), ""]).encode(),
+    "json": lambda title, texts: json.dumps({"title": title, "texts": texts}).encode(),
+    "eml": write_mail,
+    "pdf": write_pdf,
+    "docx": write_docx,
+    "pptx": lambda title, texts: pptx(slide(shape("title", title) + shape(None, one)) for one in texts),
+    "xlsx": lambda title, texts: xlsx({title: rows(["Part", "Text"], *([n, one] for n, one in enumerate(texts)))}),
+    "png": write_picture,
 }
 
 
@@ -57,37 +96,48 @@ def write_documents(folder: Path, number: int, corpus: Path | None) -> None:
         (folder / f"{place:04d}-{source.name}").write_bytes(source.read_bytes())
     for place in range(number - len(found[: number // 5])):
         ending = list(FORMATS)[place % len(FORMATS)]
-        text = ". ".join(" ".join(chance.choices(WORDS, k=9)).capitalize() for _ in range(chance.randint(5, 15)))
-        (folder / f"note-{place:04d}.{ending}").write_text(FORMATS[ending](f"Note {place}", text))
+        (folder / f"note-{place:04d}.{ending}").write_bytes(FORMATS[ending](f"Note {place}", make_texts(chance)))
 
 
-def run_killed(instance: Instance, arguments: list[str], kills: Iterator[float]) -> float:
-    """Run a command, kill it with SIGKILL after each of these times, and run it to its end. Returns the seconds."""
-    took = 0.0
-    for seconds in kills:
-        began = time.monotonic()
+def make_texts(chance: random.Random) -> list[str]:
+    sentences = (" ".join(chance.choices(WORDS, k=9)).capitalize() for _ in itertools.count())
+    return [". ".join(itertools.islice(sentences, chance.randint(3, 8))) for _ in range(chance.randint(1, 3))]
+
+
+def run_killed(instance: Instance, arguments: list[str], done: Callable[[], int], kills: Sequence[int] = ()) -> float:
+    """Run a command, kill it when so many documents are done, and repeat it to its end. Returns the seconds."""
+    began, most = time.monotonic(), 0
+    for number in kills:
         process = start(instance, arguments)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            print(f"killed after {seconds:.1f} s: octavo {arguments[0]}")
-        took += time.monotonic() - began
-    began = time.monotonic()
+        while done() < number:
+            if process.poll() is not None:
+                sys.exit(f"octavo {arguments[0]} ended before it was killed")
+            time.sleep(0.2)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        print(f"killed octavo {arguments[0]} after {time.monotonic() - began:.1f} s, with {done()} documents")
     process = start(instance, arguments)
-    most = 0
     while process.poll() is None:
         most = max(most, memory_of(process.pid))
         time.sleep(0.05)
     if process.returncode:
         sys.exit(f"octavo {arguments[0]} failed")
     print(f"most memory of octavo {arguments[0]}: {most >> 20} MB")
-    return took + time.monotonic() - began
+    return time.monotonic() - began
 
 
-def start(instance: Instance, arguments: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "octavo", *arguments], env=instance.environment)
+def wait_until_idle(library: Library) -> None:
+    """Wait until no job is waiting or running, because an export of a library that changes is not a snapshot."""
+    while any(as_object(library.get("/jobs", status=one, limit=1))["items"] for one in ("queued", "processing")):
+        time.sleep(1)
+
+
+def count_exported(folder: Path) -> int:
+    return BATCH_DOCUMENTS * len(list(folder.glob("documents/*.sha256")))
+
+
+def start(instance: Instance, arguments: list[str], output: int | None = None) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "octavo", *arguments], env=instance.environment, stdout=output)
 
 
 def memory_of(process: int) -> int:
@@ -106,23 +156,24 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--documents", type=int, default=1000)
     options.add_argument("--corpus", type=Path)
-    options.add_argument("--kill-after", type=float, nargs=2, default=[4.0, 6.0], help="Seconds until each kill.")
     given = options.parse_args()
     with open_folder() as folder, instance_in(folder / "one") as one, instance_in(folder / "other") as other:
-        (folder / "files").mkdir()
+        for name in ("files", "one", "other"):
+            (folder / name).mkdir()
         write_documents(folder / "files", given.documents, given.corpus)
         one.start()
         other.start()
-        one.octavo("add", str(folder / "files"), "--wait")
-        out = str(folder / "export")
-        exported = run_killed(one, ["export", out], iter(given.kill_after))
-        imported = run_killed(other, ["import", out], iter(given.kill_after))
-        again = run_killed(other, ["import", out], iter(()))
         libraries = [open_library(each.address, make_key(each)) for each in (one, other)]
+        start(one, ["add", str(folder / "files"), "--wait"], subprocess.DEVNULL).wait()
+        wait_until_idle(libraries[0])
+        total, out = len(libraries[0].documents()), folder / "export"
+        kills = [total // 3, 2 * total // 3]
+        exported = run_killed(one, ["export", str(out)], lambda: count_exported(out), kills)
+        imported = run_killed(other, ["import", str(out)], lambda: len(libraries[1].documents()), kills)
+        again = run_killed(other, ["import", str(out)], lambda: 0)
         found = list(compare(*libraries))
         print("\n".join(found[:20]))
-        times = f"export {exported:.1f} s, import {imported:.1f} s, again {again:.1f} s"
-        print(f"{len(libraries[0].documents())} documents: {times}")
+        print(f"{total} documents: export {exported:.1f} s, import {imported:.1f} s, again {again:.1f} s")
         print(f"{len(found)} differences")
         return 1 if found else 0
 

@@ -9,6 +9,7 @@ their SHA-256 and by when they were added, and other records by their content.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -55,6 +56,9 @@ class Library:
 
     def get(self, path: str, **query: Any) -> Any:  # noqa: ANN401 - any JSON
         answer = self.http.get(f"/api/v1{path}", params=query)
+        while answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:  # the machine is busy
+            time.sleep(1)
+            answer = self.http.get(f"/api/v1{path}", params=query)
         if answer.status_code in {404, 409}:
             return None
         answer.raise_for_status()

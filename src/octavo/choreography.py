@@ -53,6 +53,7 @@ class Cause(StrEnum):
     BATCH_PART_LISTED = "document in a batch listed"
     DELIVERY_DUE = "delivery due"
     TEST_DELIVERY_REQUESTED = "test delivery requested"
+    EXPORT_REQUESTED = "export requested"
     REPLAY_REQUESTED = "replay of a delivery requested"
 
 
@@ -232,6 +233,13 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
         "A test message to a recipient was requested.",
         priority=3,
         max_attempts=1,
+        lane=Lane.INTERACTIVE,
+    ),
+    Cause.EXPORT_REQUESTED: Consequence(
+        "export_library",
+        (PERSON,),
+        "Somebody asked to prepare an export of the library or of some documents.",
+        priority=6,
         lane=Lane.INTERACTIVE,
     ),
     Cause.REPLAY_REQUESTED: Consequence(

@@ -104,6 +104,11 @@ RULES: dict[str, Rule] = {
     "GET /api/v1/uploads/{upload}/content": Rule("read", "upload"),
     "POST /api/v1/uploads/{upload}/finalize": Rule("write", "received upload"),
     "GET /api/v1/export": Rule("read", None),
+    "POST /api/v1/exports": Rule("write", None, 202, given()),
+    "GET /api/v1/exports": Rule("read", None),
+    "GET /api/v1/exports/{export}": Rule("read", "export"),
+    # Its job was cancelled, so there is nothing to download.
+    "GET /api/v1/exports/{export}/content": Rule("read", "export", 409),
     "POST /api/v1/import/known": Rule("write", None, body=given(documents=[])),
     # An empty record is refused, so that nothing has to be prepared here.
     "POST /api/v1/import/documents": Rule("write", None, 422, given(record={}), query=f"?import_id={MISSING}"),
@@ -367,6 +372,7 @@ class World:
             "ready document": self.ready_document,
             "prompt": self.prompt,
             "analysis": self.analysis,
+            "export": self.export,
             "conversion": self.conversion,
             "batch": self.batch,
             "connection": self.connection,
@@ -502,6 +508,12 @@ class World:
 
     async def analysis(self) -> str:
         return await self.post("/api/v1/analyses", "id", document_id=await self.ready_document())
+
+    async def export(self) -> str:
+        """A cancelled export, because an account prepares only one at a time."""
+        export = await self.post("/api/v1/exports", "id")
+        assert (await self.owner.post(f"/api/v1/jobs/{export}/cancel")).is_success
+        return export
 
     async def second_version(self) -> str:
         first, body = await self.document(), f"Text {self.number()}"

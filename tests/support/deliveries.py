@@ -31,7 +31,7 @@ from octavo.fetch import GuardedClient
 from octavo.jobs.kinds import Kinds
 from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
-from octavo.pipeline import Tools, deliver_event
+from octavo.pipeline import Tools, outgoing
 from octavo.storage import open_bucket
 from tests.support.engine import Engine
 from tests.support.instance import free_port
@@ -298,7 +298,7 @@ async def delivering(office: PostOffice, client: GuardedClient | None = None, **
     """A worker in this process that delivers and relays, and leaves all other jobs to the test."""
     chosen = Settings.model_validate({"data_dir": "/nowhere", **settings})
     kinds: Kinds[Tools] = Kinds()
-    kinds.add(deliver_event.KIND)
+    kinds.add(outgoing.DELIVER)
     opened = client or GuardedClient(frozenset(chosen.fetch_allow))
     tools = Tools(chosen, office.database, open_bucket("s3://unused"), OpenSandbox(), opened)
     # The test moves the clock of the engine, which must not end a lease.

@@ -30,6 +30,8 @@ from octavo.core.types import Extraction
 from octavo.records.documents import (
     KnownDocuments,
     Outcome,
+    PreparedExport,
+    PreparedExports,
     Received,
     Restored,
     RestoredDocument,
@@ -315,6 +317,26 @@ class UploadCalls(Calls):
                 raise read_problem(response)
             async for part in response.aiter_raw():
                 yield part
+
+    @Call
+    async def prepare_export(self, filters: ContentFilters | None = None, *, figures: bool = True) -> PreparedExport:
+        """Prepare an export as a file that stays on the server for a day. It replaces the previous one."""
+        body = {name: value for name, value in asdict(filters or ContentFilters()).items() if value is not None}
+        return await self._post(PreparedExport, "/exports", {**body, "figures": figures})
+
+    @Call
+    async def prepared_exports(self) -> PreparedExports:
+        """Return the prepared export, if there is one."""
+        return await self._get(PreparedExports, "/exports")
+
+    @Call
+    async def prepared_export(self, export: UUID) -> PreparedExport:
+        return await self._get(PreparedExport, f"/exports/{export}")
+
+    @Call
+    async def download_prepared_export(self, export: UUID, to: Path, on_progress: OnProgress | None = None) -> int:
+        """Download a finished export to a file. A broken download is resumed. Returns its size."""
+        return await self._save(to, f"/exports/{export}/content", on_progress)
 
     @Call
     async def find_known(self, documents: Sequence[Mapping[str, object]]) -> KnownDocuments:

@@ -51,6 +51,13 @@ class NothingBefore(BadInput):
     status = 409
 
 
+class ExportRunning(BadInput):
+    """An export is being prepared. Wait until it is finished, or cancel its job."""
+
+    code = "EXPORT_RUNNING"
+    status = 409
+
+
 class BadPlace(BadInput):
     """Invalid position for resuming an export. Start the export again."""
 

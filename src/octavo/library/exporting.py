@@ -21,11 +21,19 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
 from octavo import __version__
-from octavo.database import Database, Row, fetch_rows, load_queries, read_clock
-from octavo.library.errors import BadPlace
+from octavo.choreography import Cause, job_after
+from octavo.core.errors import BadInput, NotFound
+from octavo.core.types import JSON
+from octavo.database import Connection, Database, Row, fetch_rows, load_queries, read_clock
+from octavo.jobs.queue import UNFINISHED, enqueue
+from octavo.library.bulk import MOST_SELECTED
+from octavo.library.documents import Filters, count_documents, select_documents
+from octavo.library.errors import BadPlace, ExportRunning, NotReady
+from octavo.records.documents import PreparedExport
 from octavo.records.exports import FORMAT, KINDS, TEXT_FILES
 from octavo.storage import Bucket, ObjectMissing
 
@@ -63,6 +71,11 @@ class Place:
             raise BadPlace
         return cls(found[1], int(found[2]), found[3], int(found[4]))
 
+    @property
+    def text(self) -> str:
+        """The place as a text that `read` understands."""
+        return f"{self.kind}:{self.number}:{self.after}:{self.pages}"
+
 
 def _is_key(kind: str, key: str) -> bool:
     try:
@@ -86,6 +99,14 @@ class Batch:
         return f"{self.kind}/{self.number:05d}"
 
 
+@dataclass(frozen=True, slots=True)
+class ExportPart:
+    """A part of an export that ends with a complete batch. The next part follows `place`; the last part has none."""
+
+    place: Place | None
+    body: AsyncGenerator[bytes]
+
+
 @dataclass(slots=True)
 class Export:
     """Writes an export of one account. `documents` are the documents to export; None means all."""
@@ -96,20 +117,33 @@ class Export:
     documents: Sequence[UUID] | None
     draw: DrawFigure | None
     place: Place = field(default_factory=Place)
-    _number: int = field(default=0, init=False)
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """Yield the parts of a tar file."""
-        if self.place.after is None:
-            async with self.database.connection() as connection:
-                at = await read_clock(connection)
-            about = {"format": FORMAT, "version": __version__, "exported_at": at, "documents": self._chosen}
-            yield _entry(MANIFEST, to_json(about, indent=1))
+        """Yield the bytes of a tar file."""
+        async for part in self.parts():
+            async for body in part.body:
+                yield body
+
+    async def parts(self) -> AsyncGenerator[ExportPart]:
+        """Yield the parts of a tar file. Read each part to its end before the next one."""
+        head = await self._manifest() if self.place.after is None else b""
         pages = self.place.pages
         for kind in KINDS[KINDS.index(self.place.kind) :]:
-            async for part in self._kind(kind):
-                yield part
-            pages = max(pages, self._number if kind == "documents" else 0)
+            async for batch, rows in self._batches(kind):
+                pages = max(pages, batch.number if kind == "documents" else 0)
+                body = self._batch(head, batch, [row["record"] for row in rows])
+                yield ExportPart(Place(kind, batch.number, rows[-1]["key"], pages), body)
+                head = b""
+        yield ExportPart(None, self._end(head, pages))
+
+    async def _manifest(self) -> bytes:
+        async with self.database.connection() as connection:
+            at = await read_clock(connection)
+        about = {"format": FORMAT, "version": __version__, "exported_at": at, "documents": self._chosen}
+        return _entry(MANIFEST, to_json(about, indent=1))
+
+    async def _end(self, head: bytes, pages: int) -> AsyncGenerator[bytes]:
+        yield head
         yield _entry(INDEX, _index(pages).encode())
         yield _entry(COMPLETE, to_json({"format": FORMAT, "document_batches": pages}))
         yield bytes(2 * BLOCK)
@@ -118,9 +152,9 @@ class Export:
     def _chosen(self) -> str | int:
         return "all" if self.documents is None else len(self.documents)
 
-    async def _kind(self, kind: str) -> AsyncGenerator[bytes]:
+    async def _batches(self, kind: str) -> AsyncGenerator[tuple[Batch, list[Row]]]:
         resumed = kind == self.place.kind
-        after, self._number = (self.place.after, self.place.number) if resumed else (None, 0)
+        after, number = (self.place.after, self.place.number) if resumed else (None, 0)
         most = BATCH_LARGE_RECORDS if kind in LARGE else BATCH_RECORDS
         most = BATCH_DOCUMENTS if kind == "documents" else most
         while True:
@@ -129,10 +163,8 @@ class Export:
                 rows = await fetch_rows(connection, getattr(QUERIES, kind), values)
             if not rows:
                 return
-            after, self._number = rows[-1]["key"], self._number + 1
-            batch = Batch(kind, self._number)
-            async for part in self._batch(batch, [row["record"] for row in rows]):
-                yield part
+            after, number = rows[-1]["key"], number + 1
+            yield Batch(kind, number), rows
             if len(rows) < most:
                 return
 
@@ -140,7 +172,8 @@ class Export:
     def _ids(self) -> list[UUID] | None:
         return None if self.documents is None else list(self.documents)
 
-    async def _batch(self, batch: Batch, records: list[Row]) -> AsyncGenerator[bytes]:
+    async def _batch(self, head: bytes, batch: Batch, records: list[Row]) -> AsyncGenerator[bytes]:
+        yield head
         async for part in (
             self._documents(batch, records) if batch.kind == "documents" else self._records(batch, records)
         ):
@@ -203,6 +236,136 @@ class Export:
     def _add(batch: Batch, path: str, body: bytes) -> bytes:
         batch.sums.append(_sum(sha256(body).hexdigest(), path))
         return _entry(path, body)
+
+
+# Prepared exports -----------------------------------------------------------------------------------------------------
+
+# The key prefix of the parts of prepared exports.
+EXPORTS = "exports"
+
+
+class ExportOptions(BaseModel):
+    """The input of the job: the filters of the documents to export, and whether to draw figures."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    filters: Filters | None = None
+    figures: bool = True
+
+
+def read_options(given: dict[str, JSON]) -> ExportOptions:
+    try:
+        return ExportOptions.model_validate(given)
+    except ValidationError:
+        raise BadInput("Invalid options of an export.") from None
+
+
+class SelectedDocuments(BaseModel):
+    """The documents to export, or None for all, and their number."""
+
+    documents: list[UUID] | None
+    total: int
+
+
+async def select_exported(connection: Connection, owner: UUID, options: ExportOptions) -> SelectedDocuments:
+    if options.filters is None:
+        every = await count_documents(connection, owner, Filters(versions=True))
+        return SelectedDocuments(documents=None, total=every)
+    found = await select_documents(connection, owner, options.filters, MOST_SELECTED)
+    return SelectedDocuments(documents=found, total=len(found))
+
+
+class StoredPart(BaseModel):
+    """A stored part of a prepared export. The export continues after `place`; the last part has none."""
+
+    number: int
+    key: str
+    bytes: int
+    sha256: str
+    place: str | None = None
+
+
+class StoredExport(BaseModel):
+    """The output of the job."""
+
+    parts: list[StoredPart]
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.parts)
+
+    @property
+    def etag(self) -> str:
+        return f'"{sha256("".join(one.sha256 for one in self.parts).encode()).hexdigest()}"'
+
+    def cut(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+        """Yield the key of each part, and its range of bytes, that contain the bytes from `start` to `end`."""
+        before = 0
+        for one in self.parts:
+            first, last = max(start - before, 0), min(end - before, one.bytes)
+            if first < last:
+                yield one.key, first, last
+            before += one.bytes
+
+
+async def begin_export(connection: Connection, owner: UUID, options: ExportOptions) -> tuple[UUID, list[str]]:
+    """Queue an export. Returns its id, and the keys of the previous export, which the caller deletes after the commit.
+
+    An account has only one prepared export. Raises `ExportRunning` if it is not finished.
+    """
+    await connection.execute(QUERIES.lock_exports, {"owner": owner})
+    before = await _newest(connection, owner)
+    if before and before["status"] in UNFINISHED:
+        raise ExportRunning
+    job = job_after(Cause.EXPORT_REQUESTED, owner, options.model_dump(mode="json", exclude_defaults=True))
+    await enqueue(connection, [job])
+    unused = StoredExport.model_validate(before["output"]).parts if before and before["output"] else []
+    return job.id, [one.key for one in unused]
+
+
+async def newest_export(connection: Connection, owner: UUID) -> PreparedExport | None:
+    """Return the prepared export of an account, if it has one that is not expired."""
+    row = await _newest(connection, owner)
+    return _as_prepared(row) if row and not row["expired"] else None
+
+
+async def find_export(connection: Connection, owner: UUID, export: UUID) -> PreparedExport:
+    return _as_prepared(await _find(connection, owner, export))
+
+
+async def find_stored_export(connection: Connection, owner: UUID, export: UUID) -> tuple[PreparedExport, StoredExport]:
+    """Find a finished export. Raises `NotReady` while it is being prepared."""
+    row = await _find(connection, owner, export)
+    if row["output"] is None:
+        raise NotReady
+    return _as_prepared(row), StoredExport.model_validate(row["output"])
+
+
+async def _newest(connection: Connection, owner: UUID, export: UUID | None = None) -> Row | None:
+    rows = await fetch_rows(connection, QUERIES.newest_export, {"owner": owner, "id": export})
+    return rows[0] if rows else None
+
+
+async def _find(connection: Connection, owner: UUID, export: UUID) -> Row:
+    row = await _newest(connection, owner, export)
+    if row is None or row["expired"]:
+        raise NotFound
+    return row
+
+
+def _as_prepared(row: Row) -> PreparedExport:
+    stored = StoredExport.model_validate(row["output"]) if row["output"] else None
+    return PreparedExport(
+        id=row["id"],
+        status=row["status"],
+        collection=row["collection"],
+        documents=row["done"],
+        total=row["total"],
+        bytes=stored.bytes if stored else None,
+        error=row["error"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+    )
 
 
 # Tar -----------------------------------------------------------------------------------------------------------------

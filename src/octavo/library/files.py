@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, TypeAlias
 from uuid import UUID
 
 from psycopg.rows import class_row
 
-from octavo.core.errors import BadInput, NoPagePictures, NotFound, PageMissing
+from octavo.core.errors import AlreadyStored, BadInput, NoPagePictures, NotFound, PageMissing
 from octavo.core.http import Page
 from octavo.core.types import new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries
@@ -35,6 +36,8 @@ FETCHED_ENDINGS = {
     "text/html": ".html",
     "text/plain": ".txt",
 }
+# The width of the pictures of figures in exports, in pixels.
+FIGURE_WIDTH = 1600
 # The key prefix of files that jobs create or fetch. Uploads have another prefix.
 FETCHED_KEYS = "derived/"
 
@@ -317,6 +320,23 @@ async def keep_figure(connection: Connection, document: UUID, revision: int, nam
     await connection.execute(PICTURE_QUERIES.insert_figure, place)
     rows = await fetch_rows(connection, PICTURE_QUERIES.delete_unused_objects, {"keys": [stored.key]})
     return [row["key"] for row in rows]
+
+
+async def store_figure(
+    database: Database, bucket: Bucket, document: UUID, revision: int, name: str, drawn: bytes
+) -> None:
+    """Store the picture of a figure with its document. Its checksum is the file name, so that identical figures share a
+    file.
+    """
+    digest = sha256(drawn).hexdigest()
+    key = f"figures/{document}/{revision}/{digest}.png"
+    try:
+        stored = await bucket.put(key, drawn)
+    except AlreadyStored:
+        stored = Stored(key, len(drawn), digest)
+    async with database.transaction() as connection:
+        unused = await keep_figure(connection, document, revision, name, stored)
+    await bucket.delete(unused)
 
 
 def _with_box(row: Row) -> Row:

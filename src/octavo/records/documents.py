@@ -512,6 +512,29 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedExport:
+    """An export that is stored on the server for a day. `documents` of `total` documents are exported so far.
+
+    `status` is that of its job; its file can be downloaded when it is `complete`. `bytes` is the size of the file.
+    """
+
+    id: UUID
+    status: str
+    collection: str | None
+    documents: int
+    total: int | None
+    bytes: int | None
+    error: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedExports:
+    items: list[PreparedExport]
+
+
+@dataclass(frozen=True, slots=True)
 class RestoredDocument:
     """The result of restoring a document. `state` is `exists` if the document already existed."""
 

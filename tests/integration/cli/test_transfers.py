@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +24,7 @@ from tests.support.analyses import write_book
 from tests.support.instance import Instance
 from tests.support.invoices import make_invoice
 from tests.support.passwords import PASSWORD
-from tests.support.processes import PATIENCE_SECONDS, wait_until
+from tests.support.processes import PATIENCE_SECONDS, running_octavo, wait_until
 from tools.compare_libraries import Library, compare, open_library
 
 __all__ = ["console", "instance", "key"]
@@ -174,6 +176,68 @@ def test_an_interrupted_export_continues_after_its_last_complete_batch(console: 
     assert Path("part/documents/00001.jsonl").stat().st_mtime_ns == kept
     names = sorted(one.relative_to("whole") for one in Path("whole").rglob("*") if one.is_file())
     assert names == sorted(one.relative_to("part") for one in Path("part").rglob("*") if one.is_file())
+
+
+def prepare_export(library: Library, **wanted: object) -> str:
+    made = library.http.post("/api/v1/exports", json=wanted)
+    assert made.status_code == 202, made.text
+    return f"/exports/{made.json()['id']}"
+
+
+def is_complete(library: Library, path: str) -> bool:
+    found = library.get(path)
+    assert found["status"] in {"queued", "processing", "complete"}, found
+    return found["status"] == "complete"
+
+
+def test_a_prepared_export_survives_killed_workers_and_its_download_is_resumed(
+    console: Console, filled: Library, instance: Instance, tmp_path: Path
+) -> None:
+    path, content = (made := prepare_export(filled)), f"/api/v1{made}/content"
+    assert filled.http.get(content).json()["code"] == "NOT_READY"
+    assert filled.http.post("/api/v1/exports", json={}).json()["code"] == "EXPORT_RUNNING"
+    for fault in ("stage.commit.before@4=kill", "stage.commit.after@2=kill"):
+        environment = {**instance.environment, "OCTAVO_FAULTS": fault, "OCTAVO_LEASE_SECONDS": "2"}
+        with running_octavo(["worker"], environment) as worker:
+            worker.wait(PATIENCE_SECONDS)
+        assert filled.get(path)["status"] in {"queued", "processing"}
+    with working(instance):
+        wait_until(lambda: is_complete(filled, path), "the export is prepared")
+    whole = filled.http.get(content)
+    assert whole.headers["accept-ranges"] == "bytes"
+    assert len(whole.content) == filled.get(path)["bytes"]
+    half = {"range": f"bytes={len(whole.content) // 2}-", "if-range": whole.headers["etag"]}
+    rest = filled.http.get(content, headers=half)
+    assert rest.status_code == 206
+    assert whole.content[: len(whole.content) // 2] + rest.content == whole.content
+    assert filled.http.get(content, headers={**half, "if-range": '"another"'}).content == whole.content
+    assert filled.http.get(content, headers={"if-none-match": whole.headers["etag"]}).status_code == 304
+    unpack_bytes(whole.content, tmp_path / "prepared")
+    emil = Person(instance, "emil@example.org")
+    assert emil.library.get(path) is None
+    assert emil.library.http.get(content).status_code == 404
+    assert console.read("import", str(tmp_path / "prepared"), "--key", emil.key)["failed"] == []
+    assert list(compare(filled, emil.library)) == []
+
+
+def unpack_bytes(body: bytes, folder: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def test_a_prepared_export_is_replaced_by_the_next_one(filled: Library, instance: Instance, tmp_path: Path) -> None:
+    with working(instance):
+        first = prepare_export(filled, collection="Quay", figures=False)
+        wait_until(lambda: is_complete(filled, first), "the export is prepared")
+        unpack_bytes(filled.http.get(f"/api/v1{first}/content").content, tmp_path / "quay")
+        assert len(list((tmp_path / "quay").glob("documents/00001/*/layout.json"))) == 1
+        parts = list(instance.data.glob(f"objects{first}/*.tar"))
+        assert parts
+        second = prepare_export(filled)
+        wait_until(lambda: is_complete(filled, second), "the export is prepared")
+    assert filled.http.get(f"/api/v1{first}/content").status_code == 404
+    assert [f"/exports/{one['id']}" for one in filled.get("/exports")["items"]] == [second]
+    assert not any(one.exists() for one in parts)
 
 
 @pytest.mark.parametrize(

@@ -185,3 +185,14 @@ LEFT JOIN mapping_texts x ON x.owner_id = c.owner_id AND x.sha256 = c.mapping_sh
 WHERE c.owner_id = :owner AND c.archived_at IS NULL AND d.deleted_at IS NULL AND (:after::text IS NULL OR c.id > :after::uuid)
   AND (:documents::uuid[] IS NULL OR c.document_id = ANY (:documents))
 ORDER BY c.id LIMIT :most;
+
+-- name: lock_exports(owner)!
+-- Serialises the requests of an account for a prepared export.
+SELECT pg_advisory_xact_lock(hashtextextended('export:' || :owner::text, 0));
+
+-- name: newest_export(owner, id)
+-- The export with this id, or the newest one. The objects of an export have no rows, so the sweep deletes them after a day.
+SELECT id, status, done, total, output, created_at, error_message AS error, input -> 'filters' ->> 'collection' AS collection,
+       created_at + interval '1 day' AS expires_at, created_at + interval '1 day' < engine_now() AS expired
+FROM jobs WHERE owner_id = :owner AND kind = 'export_library' AND (:id::uuid IS NULL OR id = :id)
+ORDER BY created_at DESC, id DESC LIMIT 1;

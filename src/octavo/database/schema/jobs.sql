@@ -33,7 +33,8 @@ INSERT INTO job_kinds (name, max_attempts, time_limit, limit_renewed_by_stage) V
     ('analyse_document',    3,  interval '10 minutes', true),
     ('answer_segment',      3,  interval '15 minutes', false),
     ('consolidate_answers', 3,  interval '15 minutes', true),
-    ('convert_batch',       3,  interval '10 minutes', true);
+    ('convert_batch',       3,  interval '10 minutes', true),
+    ('export_library',      3,  interval '1 hour',     true);
 
 CREATE TABLE caps (
     key   text PRIMARY KEY,

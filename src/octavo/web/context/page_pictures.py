@@ -9,13 +9,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from octavo.core.errors import AlreadyStored, BadInput, NotFound, PageNotDrawn
+from octavo.core.errors import BadInput, NotFound, PageNotDrawn
 from octavo.core.types import new_id
 from octavo.database import Database
 from octavo.extract.extracted import Box, QuoteOnPage, SourceType
@@ -30,17 +29,18 @@ from octavo.extract.pictures.page_images import (
 from octavo.extract.pictures.quotes import quote_in_sandbox, words_in_sandbox
 from octavo.library.errors import NotReady
 from octavo.library.files import (
+    FIGURE_WIDTH,
     FigureSource,
     PageSource,
     Picture,
     find_figure,
     find_page,
-    keep_figure,
     keep_picture,
     picture_name,
+    store_figure,
 )
 from octavo.sandbox import Sandbox
-from octavo.storage import Bucket, ObjectMissing, ObjectStream, Stored, copy_to_file
+from octavo.storage import Bucket, ObjectMissing, ObjectStream, copy_to_file
 from octavo.web.http.limits import Clock, ConcurrencyLimit
 
 AT_ONCE = 2
@@ -74,7 +74,7 @@ class Width(IntEnum):
     SMALL = 120
     CARD = 400
     MEDIUM = 800
-    LARGE = 1600
+    LARGE = FIGURE_WIDTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,25 +176,13 @@ class PagePictures:
         except (PageNotDrawn, BadInput, NotFound) as error:
             self._failures.note(wanted, error.detail or error.title)
             raise PageNotDrawn(error.detail or error.title) from error
-        stored = await self._put_once(f"figures/{wanted.document}/{figure.revision}", drawn)
-        async with self._database.transaction() as connection:
-            name = picture_name(wanted.number, wanted.width)
-            unused = await keep_figure(connection, wanted.document, figure.revision, name, stored)
-        await self._bucket.delete(unused)
+        name = picture_name(wanted.number, wanted.width)
+        await store_figure(self._database, self._bucket, wanted.document, figure.revision, name, drawn)
 
     async def _draw_figure(self, figure: FigureSource, width: int) -> bytes:
         place = FigurePlace(SourceType(figure.source_type), figure.page, tuple(figure.box or ()), figure.member)
         async with self._limit.take(), self._copies.open(figure.key) as path:
             return await figure_in_sandbox(self._sandbox, path, place, width)
-
-    async def _put_once(self, folder: str, drawn: bytes) -> Stored:
-        """Store a picture with its checksum as the file name, so that identical figures in a document share a file."""
-        digest = sha256(drawn).hexdigest()
-        key = f"{folder}/{digest}.png"
-        try:
-            return await self._bucket.put(key, drawn)
-        except AlreadyStored:
-            return Stored(key, len(drawn), digest)
 
     async def mark(self, wanted: PageRequest, boxes: Sequence[Box]) -> bytes:
         """Draw boxes on the picture of a page.

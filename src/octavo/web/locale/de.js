@@ -235,6 +235,26 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Discard “%(title)s”?": "„%(title)s“ verwerfen?",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "Dieses Dokument wird nicht automatisch erneut verarbeitet. Seine Datei bleibt erhalten, Sie können es also später noch einmal verarbeiten.",
   "This is the same file. Choose a different one.": "Das ist dieselbe Datei. Wählen Sie eine andere.",
+  "%(number)s already here.": [
+    "",
+    ""
+  ],
+  "%(number)s document added.": [
+    "",
+    ""
+  ],
+  "%(number)s failed.": [
+    "",
+    ""
+  ],
+  "%(number)s of them is in the trash.": [
+    "",
+    ""
+  ],
+  "%(number)s other record added.": [
+    "",
+    ""
+  ],
   "Trash": "Papierkorb",
   "%(number)s document changed.": [
     "%(number)s Dokument geändert.",

@@ -235,6 +235,26 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Discard “%(title)s”?": "¿Descartar «%(title)s»?",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "Este documento no se volverá a procesar automáticamente. Su archivo se conserva, así que puede procesarlo más tarde.",
   "This is the same file. Choose a different one.": "Es el mismo archivo. Elija otro.",
+  "%(number)s already here.": [
+    "",
+    ""
+  ],
+  "%(number)s document added.": [
+    "",
+    ""
+  ],
+  "%(number)s failed.": [
+    "",
+    ""
+  ],
+  "%(number)s of them is in the trash.": [
+    "",
+    ""
+  ],
+  "%(number)s other record added.": [
+    "",
+    ""
+  ],
   "Trash": "Papelera",
   "%(number)s document changed.": [
     "%(number)s documento cambiado.",

@@ -235,6 +235,26 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Discard “%(title)s”?": "Abandonner « %(title)s » ?",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "Ce document ne sera pas traité à nouveau automatiquement. Son fichier est conservé, vous pourrez donc le traiter plus tard.",
   "This is the same file. Choose a different one.": "C’est le même fichier. Choisissez-en un autre.",
+  "%(number)s already here.": [
+    "",
+    ""
+  ],
+  "%(number)s document added.": [
+    "",
+    ""
+  ],
+  "%(number)s failed.": [
+    "",
+    ""
+  ],
+  "%(number)s of them is in the trash.": [
+    "",
+    ""
+  ],
+  "%(number)s other record added.": [
+    "",
+    ""
+  ],
   "Trash": "Corbeille",
   "%(number)s document changed.": [
     "%(number)s document modifié.",

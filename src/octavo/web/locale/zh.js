@@ -234,6 +234,21 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Discard “%(title)s”?": "放弃“%(title)s”？",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "此文档不会自动重试。其文件会保留，您以后可以重新处理。",
   "This is the same file. Choose a different one.": "这是同一个文件。请选择其他文件。",
+  "%(number)s already here.": [
+    ""
+  ],
+  "%(number)s document added.": [
+    ""
+  ],
+  "%(number)s failed.": [
+    ""
+  ],
+  "%(number)s of them is in the trash.": [
+    ""
+  ],
+  "%(number)s other record added.": [
+    ""
+  ],
   "Trash": "回收站",
   "%(number)s document changed.": [
     "已更改 %(number)s 个文档。"

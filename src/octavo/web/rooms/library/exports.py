@@ -25,24 +25,27 @@ from octavo.connect.connections import list_connections
 from octavo.convert.conversions import export_conversions
 from octavo.core.errors import NotFound, OctavoError, PageNotDrawn
 from octavo.core.http import Page
+from octavo.jobs.queue import UNFINISHED
 from octavo.jobs.views import MOST_LIMIT
 from octavo.library.bulk import in_batches
 from octavo.library.collections import list_collections
-from octavo.library.documents import list_chunks, show_document
+from octavo.library.documents import Filters, list_chunks, show_document
 from octavo.library.errors import NotReady, StillProcessed
+from octavo.library.exporting import ExportOptions, begin_export, newest_export
 from octavo.library.facts import list_facts
 from octavo.library.files import find_file, find_sources, list_figures
 from octavo.library.highlights import list_highlights
 from octavo.records.documents import Document
+from octavo.records.exports import KINDS
 from octavo.storage import attachment_header
-from octavo.web.context.callers import ReadCaller
+from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.page_pictures import FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.parameters import problems
 from octavo.web.http.protocol import DROP
 from octavo.web.rooms.library.api import LINK_SECONDS, link
 from octavo.web.shell.forms import read_id
-from octavo.web.shell.frame import Frame, LibraryFrame, render
+from octavo.web.shell.frame import Frame, LibraryFrame, back_to, render
 from octavo.web.shell.settings import SettingsFrame, show
 
 log = structlog.get_logger()
@@ -300,6 +303,29 @@ async def export_page(request: Request, services: ServicesOf, frame: SettingsFra
     """
     async with services.database.connection() as connection:
         found = await list_collections(connection, frame.caller.owner_id)
+        prepared = await newest_export(connection, frame.caller.owner_id)
     rows = [(one, f"{EXPORT}?{urlencode({'collection': one.name})}") for one in found]
     base = (services.settings.public_url or str(request.base_url)).rstrip("/")
-    return show(request, "export", frame, library=EXPORT, rows=rows, base=base)
+    return show(
+        request,
+        "export",
+        frame,
+        library=EXPORT,
+        rows=rows,
+        base=base,
+        prepared=prepared,
+        kinds=KINDS,
+        running=UNFINISHED,
+    )
+
+
+@page_router.post("/settings/export")
+async def prepare_export(
+    services: ServicesOf, caller: WriteCaller, collection: Annotated[str, Form(max_length=200)] = ""
+) -> Response:
+    """Prepare an export of the library or of a collection."""
+    filters = Filters(collection=collection, versions=True) if collection else None
+    async with services.database.transaction() as connection:
+        _made, unused = await begin_export(connection, caller.owner_id, ExportOptions(filters=filters))
+    await services.bucket.delete(unused)
+    return back_to("/settings/export")

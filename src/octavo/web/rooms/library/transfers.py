@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
 import psycopg
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -43,23 +43,42 @@ from octavo.language import DIMENSIONS, NAME
 from octavo.library.bulk import MOST_SELECTED
 from octavo.library.documents import Filters, select_documents
 from octavo.library.errors import NotReady
-from octavo.library.exporting import Export, Place
+from octavo.library.exporting import (
+    Export,
+    ExportOptions,
+    Place,
+    StoredExport,
+    begin_export,
+    find_export,
+    find_stored_export,
+    newest_export,
+)
 from octavo.owners import Caller
-from octavo.records.documents import KnownDocuments, Restored, RestoredDocument
+from octavo.records.documents import KnownDocuments, PreparedExport, PreparedExports, Restored, RestoredDocument
 from octavo.records.exports import (
     DocumentImport,
     Origin,
     RecordsImport,
     VectorsRecord,
 )
-from octavo.storage import Stored, attachment_header
+from octavo.storage import ObjectInfo, ObjectStream, Stored, attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
+from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.intake import JSON_BODY, MOST_RECORDS, IntakeOf, LimitsOf, read_body
-from octavo.web.context.page_pictures import FigureRequest, Width
+from octavo.web.context.page_pictures import UNCHANGED, FigureRequest, Width
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.downloads import attachment, is_known, is_still, read_range
 from octavo.web.http.limits import ConcurrencyLimit
 from octavo.web.http.parameters import problems
-from octavo.web.rooms.library.api import LANGUAGE, FilterAmount, FilterDate, FilterRequest, FilterSize, FilterText
+from octavo.web.rooms.library.api import (
+    LANGUAGE,
+    FilterAmount,
+    FilterDate,
+    FilterRequest,
+    FilterSize,
+    FilterText,
+    RangeHeaders,
+)
 from octavo.web.rooms.library.exports import whole_or_cut
 
 router = APIRouter(prefix="/api/v1", tags=["export and import"])
@@ -78,10 +97,10 @@ TAR: dict[int | str, dict[str, Any]] = {
 }
 
 
-class ExportQuery(BaseModel):
+class ExportRequest(BaseModel):
     """The documents to export. Without a filter, all documents are exported. The filters are those of `GET /documents`.
 
-    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    Without `figures`, no pictures are drawn.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -98,12 +117,20 @@ class ExportQuery(BaseModel):
     language: Annotated[str | None, Field(pattern=LANGUAGE)] = None
     size_min: FilterSize = None
     size_max: FilterSize = None
-    resume: Annotated[str | None, Field(max_length=200)] = None
     figures: bool = True
 
     def as_filters(self) -> Filters | None:
         given = self.model_dump(exclude_none=True, exclude={"resume", "figures"})
         return replace(FilterRequest(**given).as_filters(), versions=True) if given else None
+
+    def as_options(self) -> ExportOptions:
+        return ExportOptions(filters=self.as_filters(), figures=self.figures)
+
+
+class ExportQuery(ExportRequest):
+    """`resume` is the last complete batch of an interrupted export."""
+
+    resume: Annotated[str | None, Field(max_length=200)] = None
 
 
 @router.get("/export", responses={**TAR, **problems(401, 422)}, response_class=StreamingResponse)
@@ -135,6 +162,71 @@ async def export(
         "cache-control": "private, no-store",
     }
     return StreamingResponse(whole_or_cut(request, made.stream()), headers=headers, media_type="application/x-tar")
+
+
+# Prepared exports ----------------------------------------------------------------------------------------------------
+
+
+@router.post("/exports", status_code=202, responses=problems(400, 401, 403, 409, 422))
+async def prepare(
+    services: ServicesOf, caller: WriteCaller, wanted: ExportRequest, idempotency: IdempotencyOf
+) -> PreparedExport:
+    """Prepare an export as a file that stays on the server for a day. Its download can be resumed.
+
+    A job writes the file. Your account has only one prepared export: a new one replaces it.
+    """
+    async with services.database.transaction() as connection:
+        made, unused = await begin_export(connection, caller.owner_id, wanted.as_options())
+        found = await find_export(connection, caller.owner_id, made)
+        await idempotency.keep(connection, found)
+    await services.bucket.delete(unused)
+    return found
+
+
+@router.get("/exports", responses=problems(401, 422))
+async def prepared(services: ServicesOf, caller: ReadCaller) -> PreparedExports:
+    """List your prepared export, if there is one."""
+    async with services.database.connection() as connection:
+        found = await newest_export(connection, caller.owner_id)
+    return PreparedExports([found] if found else [])
+
+
+@router.get("/exports/{export}", responses=problems(401, 404, 422))
+async def prepared_export(services: ServicesOf, caller: ReadCaller, export: UUID) -> PreparedExport:
+    """Return the state of a prepared export."""
+    async with services.database.connection() as connection:
+        return await find_export(connection, caller.owner_id, export)
+
+
+@router.get(
+    "/exports/{export}/content",
+    responses={**TAR, **UNCHANGED, **problems(401, 404, 409, 416, 422)},
+    response_class=Response,
+)
+async def prepared_content(
+    request: Request, services: ServicesOf, caller: ReadCaller, export: UUID, asked: RangeHeaders
+) -> Response:
+    """Download a prepared export: a tar file. The download can be resumed with `Range` and `If-Range`."""
+    async with services.database.connection() as connection:
+        found, stored = await find_stored_export(connection, caller.owner_id, export)
+    if is_known(stored.etag, asked.if_none_match):
+        return Response(status_code=304, headers={"etag": stored.etag, "cache-control": "private, no-store"})
+    last = stored.parts[-1]
+    if await services.bucket.stat(last.key) is None or await services.bucket.stat(stored.parts[0].key) is None:
+        raise NotFound
+    info = ObjectInfo(last.key, stored.bytes, found.created_at)
+    same = is_still(asked.if_range, stored.etag, info.last_modified)
+    start, end = read_range(asked.range if same else None, stored.bytes)
+    body = whole_or_cut(request, _read_parts(services, stored, start, end))
+    return attachment(
+        ObjectStream(info, start, end, body), "octavo-export.tar", "application/x-tar", {"etag": stored.etag}
+    )
+
+
+async def _read_parts(services: Services, stored: StoredExport, start: int, end: int) -> AsyncGenerator[bytes]:
+    for key, first, last in stored.cut(start, end):
+        async for chunk in await services.bucket.stream(key, start=first, end=last):
+            yield chunk
 
 
 # Import --------------------------------------------------------------------------------------------------------------
