@@ -146,6 +146,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Unknown job kind.": "Unbekannte Auftragsart.",
   "Invalid event cursor. Send the id of an event, or a cursor from an earlier response.": "Ungültige Ereignisposition. Senden Sie die ID eines Ereignisses oder eine Position aus einer früheren Antwort.",
   "An unexpected error occurred. The log has the details.": "Ein unerwarteter Fehler ist aufgetreten. Die Einzelheiten stehen im Log.",
+  "An export is being prepared. Wait until it is finished, or cancel its job.": "Ein Export wird vorbereitet. Warten Sie, bis er fertig ist, oder brechen Sie seinen Auftrag ab.",
   "Invalid position for resuming an export. Start the export again.": "Ungültige Position zum Fortsetzen eines Exports. Beginnen Sie den Export neu.",
   "Not available until the document has been processed.": "Erst verfügbar, wenn das Dokument verarbeitet ist.",
   "The original file is no longer stored, so it cannot be processed again. Add the file again.": "Die Originaldatei ist nicht mehr gespeichert, daher kann sie nicht erneut verarbeitet werden. Fügen Sie die Datei erneut hinzu.",
@@ -235,26 +236,32 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Discard “%(title)s”?": "„%(title)s“ verwerfen?",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "Dieses Dokument wird nicht automatisch erneut verarbeitet. Seine Datei bleibt erhalten, Sie können es also später noch einmal verarbeiten.",
   "This is the same file. Choose a different one.": "Das ist dieselbe Datei. Wählen Sie eine andere.",
+  "%(done)s of %(total)s documents": "%(done)s von %(total)s Dokumenten",
   "%(number)s already here.": [
-    "",
-    ""
+    "%(number)s bereits vorhanden.",
+    "%(number)s bereits vorhanden."
   ],
   "%(number)s document added.": [
-    "",
-    ""
+    "%(number)s Dokument hinzugefügt.",
+    "%(number)s Dokumente hinzugefügt."
   ],
   "%(number)s failed.": [
-    "",
-    ""
+    "%(number)s fehlgeschlagen.",
+    "%(number)s fehlgeschlagen."
   ],
   "%(number)s of them is in the trash.": [
-    "",
-    ""
+    "%(number)s davon ist im Papierkorb.",
+    "%(number)s davon sind im Papierkorb."
   ],
   "%(number)s other record added.": [
-    "",
-    ""
+    "%(number)s anderer Eintrag hinzugefügt.",
+    "%(number)s andere Einträge hinzugefügt."
   ],
+  "Import finished. %(result)s": "Import abgeschlossen. %(result)s",
+  "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "Import angehalten: %(reason)s. %(result)s Wählen Sie die Datei erneut, um fortzufahren.",
+  "Reading %(name)s (%(size)s)": "%(name)s (%(size)s) wird gelesen",
+  "The file is damaged or incomplete (%(detail)s)": "Die Datei ist beschädigt oder unvollständig (%(detail)s)",
+  "This is not a complete export of Octavo": "Dies ist kein vollständiger Export von Octavo",
   "Trash": "Papierkorb",
   "%(number)s document changed.": [
     "%(number)s Dokument geändert.",

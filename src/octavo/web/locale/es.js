@@ -146,6 +146,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Unknown job kind.": "Tipo de tarea desconocido.",
   "Invalid event cursor. Send the id of an event, or a cursor from an earlier response.": "Posición de eventos no válida. Envíe el id de un evento, o una posición de una respuesta anterior.",
   "An unexpected error occurred. The log has the details.": "Se produjo un error inesperado. El registro tiene los detalles.",
+  "An export is being prepared. Wait until it is finished, or cancel its job.": "Se está preparando una exportación. Espere a que termine o cancele su tarea.",
   "Invalid position for resuming an export. Start the export again.": "Posición no válida para reanudar una exportación. Inicie la exportación de nuevo.",
   "Not available until the document has been processed.": "No disponible hasta que el documento se procese.",
   "The original file is no longer stored, so it cannot be processed again. Add the file again.": "El archivo original ya no está guardado, así que no se puede procesar de nuevo. Añada el archivo otra vez.",
@@ -235,26 +236,32 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Discard “%(title)s”?": "¿Descartar «%(title)s»?",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "Este documento no se volverá a procesar automáticamente. Su archivo se conserva, así que puede procesarlo más tarde.",
   "This is the same file. Choose a different one.": "Es el mismo archivo. Elija otro.",
+  "%(done)s of %(total)s documents": "%(done)s de %(total)s documentos",
   "%(number)s already here.": [
-    "",
-    ""
+    "%(number)s ya existe.",
+    "%(number)s ya existen."
   ],
   "%(number)s document added.": [
-    "",
-    ""
+    "%(number)s documento añadido.",
+    "%(number)s documentos añadidos."
   ],
   "%(number)s failed.": [
-    "",
-    ""
+    "%(number)s ha fallado.",
+    "%(number)s han fallado."
   ],
   "%(number)s of them is in the trash.": [
-    "",
-    ""
+    "%(number)s de ellos está en la papelera.",
+    "%(number)s de ellos están en la papelera."
   ],
   "%(number)s other record added.": [
-    "",
-    ""
+    "%(number)s registro más añadido.",
+    "%(number)s registros más añadidos."
   ],
+  "Import finished. %(result)s": "Importación terminada. %(result)s",
+  "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "Importación detenida: %(reason)s. %(result)s Elija el archivo de nuevo para continuar.",
+  "Reading %(name)s (%(size)s)": "Leyendo %(name)s (%(size)s)",
+  "The file is damaged or incomplete (%(detail)s)": "El archivo está dañado o incompleto (%(detail)s)",
+  "This is not a complete export of Octavo": "No es una exportación completa de Octavo",
   "Trash": "Papelera",
   "%(number)s document changed.": [
     "%(number)s documento cambiado.",

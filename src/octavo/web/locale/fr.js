@@ -146,6 +146,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Unknown job kind.": "Type de tâche inconnu.",
   "Invalid event cursor. Send the id of an event, or a cursor from an earlier response.": "Position d’événement non valide. Envoyez l’identifiant d’un événement, ou une position d’une réponse antérieure.",
   "An unexpected error occurred. The log has the details.": "Une erreur inattendue s’est produite. Le journal contient les détails.",
+  "An export is being prepared. Wait until it is finished, or cancel its job.": "Un export est en cours de préparation. Attendez qu’il soit terminé, ou annulez sa tâche.",
   "Invalid position for resuming an export. Start the export again.": "Position non valide pour reprendre un export. Recommencez l’export.",
   "Not available until the document has been processed.": "Pas disponible avant le traitement du document.",
   "The original file is no longer stored, so it cannot be processed again. Add the file again.": "Le fichier d’origine n’est plus enregistré, il ne peut donc pas être traité de nouveau. Ajoutez de nouveau le fichier.",
@@ -235,26 +236,32 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Discard “%(title)s”?": "Abandonner « %(title)s » ?",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "Ce document ne sera pas traité à nouveau automatiquement. Son fichier est conservé, vous pourrez donc le traiter plus tard.",
   "This is the same file. Choose a different one.": "C’est le même fichier. Choisissez-en un autre.",
+  "%(done)s of %(total)s documents": "%(done)s documents sur %(total)s",
   "%(number)s already here.": [
-    "",
-    ""
+    "%(number)s déjà présent.",
+    "%(number)s déjà présents."
   ],
   "%(number)s document added.": [
-    "",
-    ""
+    "%(number)s document ajouté.",
+    "%(number)s documents ajoutés."
   ],
   "%(number)s failed.": [
-    "",
-    ""
+    "%(number)s en échec.",
+    "%(number)s en échec."
   ],
   "%(number)s of them is in the trash.": [
-    "",
-    ""
+    "%(number)s d’entre eux est dans la corbeille.",
+    "%(number)s d’entre eux sont dans la corbeille."
   ],
   "%(number)s other record added.": [
-    "",
-    ""
+    "%(number)s autre enregistrement ajouté.",
+    "%(number)s autres enregistrements ajoutés."
   ],
+  "Import finished. %(result)s": "Import terminé. %(result)s",
+  "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "Import arrêté : %(reason)s. %(result)s Choisissez à nouveau le fichier pour continuer.",
+  "Reading %(name)s (%(size)s)": "Lecture de %(name)s (%(size)s)",
+  "The file is damaged or incomplete (%(detail)s)": "Le fichier est endommagé ou incomplet (%(detail)s)",
+  "This is not a complete export of Octavo": "Ce n’est pas un export complet d’Octavo",
   "Trash": "Corbeille",
   "%(number)s document changed.": [
     "%(number)s document modifié.",

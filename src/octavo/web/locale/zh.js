@@ -146,6 +146,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Unknown job kind.": "未知的任务类型。",
   "Invalid event cursor. Send the id of an event, or a cursor from an earlier response.": "事件位置无效。请发送事件的 ID，或先前响应中的位置。",
   "An unexpected error occurred. The log has the details.": "发生意外错误。详情见日志。",
+  "An export is being prepared. Wait until it is finished, or cancel its job.": "正在准备导出。请等待其完成，或取消其任务。",
   "Invalid position for resuming an export. Start the export again.": "继续导出的位置无效。请重新开始导出。",
   "Not available until the document has been processed.": "文档处理完成之前不可用。",
   "The original file is no longer stored, so it cannot be processed again. Add the file again.": "原始文件已不再存储，因此无法重新处理。请重新添加文件。",
@@ -234,21 +235,27 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Discard “%(title)s”?": "放弃“%(title)s”？",
   "This document will not be retried automatically. Its file is kept, so you can process it again later.": "此文档不会自动重试。其文件会保留，您以后可以重新处理。",
   "This is the same file. Choose a different one.": "这是同一个文件。请选择其他文件。",
+  "%(done)s of %(total)s documents": "%(done)s / %(total)s 个文档",
   "%(number)s already here.": [
-    ""
+    "%(number)s 个已存在。"
   ],
   "%(number)s document added.": [
-    ""
+    "已添加 %(number)s 个文档。"
   ],
   "%(number)s failed.": [
-    ""
+    "%(number)s 个失败。"
   ],
   "%(number)s of them is in the trash.": [
-    ""
+    "其中 %(number)s 个在回收站中。"
   ],
   "%(number)s other record added.": [
-    ""
+    "已添加 %(number)s 条其他记录。"
   ],
+  "Import finished. %(result)s": "导入完成。%(result)s",
+  "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "导入已停止：%(reason)s。%(result)s 重新选择该文件即可继续。",
+  "Reading %(name)s (%(size)s)": "正在读取 %(name)s（%(size)s）",
+  "The file is damaged or incomplete (%(detail)s)": "文件已损坏或不完整（%(detail)s）",
+  "This is not a complete export of Octavo": "这不是完整的 Octavo 导出",
   "Trash": "回收站",
   "%(number)s document changed.": [
     "已更改 %(number)s 个文档。"
