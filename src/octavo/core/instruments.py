@@ -43,6 +43,13 @@ JOBS = Histogram(
     buckets=LONG,
     registry=REGISTRY,
 )
+JOB_WAITS = Histogram(
+    "octavo_job_wait_seconds",
+    "Time of a job in the queue, from when it was queued or became due until a worker claimed it.",
+    ("kind", "lane"),
+    buckets=LONG,
+    registry=REGISTRY,
+)
 STAGES = Histogram(
     "octavo_stage_duration_seconds",
     "Duration of a stage or of a part of a stage.",

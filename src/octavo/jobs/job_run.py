@@ -45,7 +45,10 @@ class LeaseLost(OctavoError):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """A job that a worker has claimed. Every write includes the fencing token `lease_token`."""
+    """A job that a worker has claimed. Every write includes the fencing token `lease_token`.
+
+    `waited` is the time in the queue in seconds, or None if it is unknown because the response to the claim was lost.
+    """
 
     id: UUID
     kind: str
@@ -58,6 +61,7 @@ class ClaimedJob:
     stage: str | None
     lease_token: int
     input: dict[str, JSON]
+    waited: float | None = None
 
     @property
     def lane(self) -> Lane:

@@ -19,6 +19,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from octavo.core.errors import RETRY_RULES, DatabaseUnavailable, ErrorClass, OctavoError, OverBudget, TimedOut
+from octavo.core.instruments import JOB_WAITS
 from octavo.core.types import JSON, new_id
 from octavo.database import (
     Connection,
@@ -166,6 +167,8 @@ class Worker(Generic[Tools]):
         if claimed:
             self._faults.reach("claim.after")
             self._claims.add(claimed, time.monotonic())
+            for job in claimed:
+                JOB_WAITS.labels(job.kind, job.lane).observe(max(0.0, job.waited or 0.0))
         # Cap slots of finished jobs pass to other jobs after the claim, so the next exchange may claim those.
         return free > 0 and (len(claimed) == free or bool(finished)), claimed
 

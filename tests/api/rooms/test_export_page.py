@@ -33,3 +33,15 @@ async def test_the_library_and_each_collection_can_be_downloaded(house: House) -
         assert {folder.partition("-")[0] for folder in folders} == titles
         assert "complete.json" in names
     assert "Tax" not in words(await (await guest(house)).get(HERE))
+
+
+async def test_an_export_is_prepared_without_scripts(house: House) -> None:
+    browser = await guest(house)
+    assert (await browser.post("/api/v1/documents", json={"text": "Words.", "title": "One"})).is_success
+    assert "Prepared export" not in words(await browser.get(HERE))
+    assert (await browser.post(HERE, data={"collection": ""})).headers["location"] == HERE
+    is_page(page := await browser.get(HERE))
+    assert "Prepared export Whole library Waiting" in words(page)
+    refused = await browser.post(HERE, data={"collection": ""})
+    assert refused.status_code == 409
+    assert "Prepared export" not in words(await (await guest(house)).get(HERE))

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from uuid import UUID
 
 import httpx
 import pytest
 
 from octavo.cli import transfers
+from octavo.client import SyncClient
 from tests.integration.cli.test_documents_commands import Console, console, instance, key, working
 from tests.support import preloaded
 from tests.support.analyses import write_book
@@ -191,7 +193,7 @@ def is_complete(library: Library, path: str) -> bool:
 
 
 def test_a_prepared_export_survives_killed_workers_and_its_download_is_resumed(
-    console: Console, filled: Library, instance: Instance, tmp_path: Path
+    console: Console, filled: Library, instance: Instance, key: str, tmp_path: Path
 ) -> None:
     path, content = (made := prepare_export(filled)), f"/api/v1{made}/content"
     assert filled.http.get(content).json()["code"] == "NOT_READY"
@@ -212,7 +214,10 @@ def test_a_prepared_export_survives_killed_workers_and_its_download_is_resumed(
     assert whole.content[: len(whole.content) // 2] + rest.content == whole.content
     assert filled.http.get(content, headers={**half, "if-range": '"another"'}).content == whole.content
     assert filled.http.get(content, headers={"if-none-match": whole.headers["etag"]}).status_code == 304
-    unpack_bytes(whole.content, tmp_path / "prepared")
+    with SyncClient(instance.address, key=key) as client:
+        assert client.prepared_exports().items[0].documents == client.prepared_export(UUID(path[-36:])).total == 9
+        assert client.download_prepared_export(UUID(path[-36:]), tmp_path / "library.tar") == len(whole.content)
+    unpack_bytes((tmp_path / "library.tar").read_bytes(), tmp_path / "prepared")
     emil = Person(instance, "emil@example.org")
     assert emil.library.get(path) is None
     assert emil.library.http.get(content).status_code == 404

@@ -66,6 +66,11 @@ async def test_the_metrics_have_times_by_stage_and_source(
     complete = {"kind": "process_document", "outcome": "complete"}
     stages = await total(desk, "octavo_stage_duration_seconds_count", **extracted)
     jobs = await total(desk, "octavo_job_duration_seconds_count", **complete)
+    queue = {"kind": "process_document", "lane": "interactive"}
+    waits = await total(desk, "octavo_job_wait_seconds_count", **queue)
+    waited = await total(desk, "octavo_job_wait_seconds_sum", **queue)
+    later = "UPDATE jobs SET queued_at = queued_at - interval '7 seconds' WHERE document_id = %s RETURNING kind"
+    assert await desk.one(later, document) == "process_document"
     async with working(desk, sandbox, folder):
         await finished(desk, owner, document)
     lines = await measure(desk)
@@ -73,6 +78,8 @@ async def test_the_metrics_have_times_by_stage_and_source(
     assert await total(desk, "octavo_stage_duration_seconds_count", **extracted) == stages + 1
     assert await total(desk, "octavo_stage_duration_seconds_bucket", le="+Inf", **extracted) == stages + 1
     assert await total(desk, "octavo_job_duration_seconds_count", **complete) == jobs + 1
+    assert await total(desk, "octavo_job_wait_seconds_count", **queue) == waits + 1
+    assert await total(desk, "octavo_job_wait_seconds_sum", **queue) >= waited + 7
     assert any(line.startswith('octavo_stage_seconds{source="markdown",stage="extracted"} ') for line in lines), lines
     assert not any(line.startswith("octavo_analysis_item_seconds ") for line in lines)
     await desk.one(AS_ANSWER, document)

@@ -31,11 +31,14 @@ SELECT set_cap('kind:' || name, cap) FROM job_kinds WHERE cap IS NOT NULL ORDER 
 SELECT id, made FROM enqueue_jobs(:wanted);
 
 -- name: exchange(worker, held, tokens, outputs, kinds, slots, bulk_most, bulk_first, lease, mark_priority, mark_time, bulk_mark_priority, bulk_mark_time)
--- Completes finished jobs and claims the next ones.
-SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input
+-- Completes finished jobs and claims the next ones. `waited` is computed from the row before the claim, which this statement still
+-- sees: the seconds since the job was queued, or since it became due.
+SELECT id, kind, owner_id, document_id, parent_id, priority, virtual_time, attempt, stage, lease_token, input,
+       (SELECT extract(epoch FROM engine_now() - greatest(j.queued_at, j.run_after))::double precision
+        FROM jobs j WHERE j.id = e.id) AS waited
 FROM exchange_jobs(:worker, :held, :tokens, :outputs::jsonb, :kinds, :slots, :bulk_most::integer, :bulk_first::boolean,
                    make_interval(secs => :lease), :mark_priority::smallint, :mark_time::bigint, :bulk_mark_priority::smallint,
-                   :bulk_mark_time::bigint);
+                   :bulk_mark_time::bigint) e;
 
 -- name: pass_time(taking_over, newest_known, worker)
 -- Requeues jobs of dead workers and makes due jobs claimable. Returns the number of jobs, the seconds until the next one or the next
