@@ -23,7 +23,14 @@ from typing import Any
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ConditionalPrice, ModelInfo, ModelPrice, TieredPrices
 
-PROVIDERS = {"google": "gemini", "openai": "openai", "anthropic": "anthropic"}
+PROVIDERS = {
+    "google": "gemini",
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "mistral": "mistral",
+    "azure": "azure",
+    "aws": "bedrock",
+}
 # Google sells other people's models too, elsewhere.
 FOREIGN = ("claude",)
 FIELDS = {"input": "input_mtok", "output": "output_mtok", "cached": "cache_read_mtok"}
@@ -36,6 +43,9 @@ def main(day: date, file: Path) -> None:
             foreign = provider.id == "google" and model.id.startswith(FOREIGN)
             if not foreign and (price := price_of(model, day)):
                 models[PROVIDERS[provider.id]][model.id] = price
+    # The same models at the same prices, under other names or in addition.
+    models["azure"] = {**models["openai"], **models["azure"]}
+    models["vertex"] = {f"google/{name}": price for name, price in models["gemini"].items()}
     made = {"source": f"genai-prices {version('genai-prices')}", "date": day.isoformat(), "models": models}
     file.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n")
 

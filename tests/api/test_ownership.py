@@ -511,6 +511,8 @@ class World:
 
     async def export(self) -> str:
         """A cancelled export, because an account prepares only one at a time."""
+        for one in (await self.owner.get("/api/v1/exports")).json()["items"]:
+            await self.owner.post(f"/api/v1/jobs/{one['id']}/cancel")
         export = await self.post("/api/v1/exports", "id")
         assert (await self.owner.post(f"/api/v1/jobs/{export}/cancel")).is_success
         return export

@@ -72,6 +72,10 @@ FAULT_PATTERNS = (
     _pattern("anthropic", 400, r"content filtering policy", Fault.BLOCKED),
     _pattern("anthropic", 402, r"", Fault.OUT_OF_QUOTA),
     _pattern("anthropic", 529, r"", Fault.OVERLOADED),
+    _pattern("bedrock", 400, r"[Ii]nput is too long|too many input tokens|context limit", Fault.TOO_LONG),
+    _pattern("bedrock", 400, r"ServiceQuotaExceeded", Fault.OUT_OF_QUOTA),
+    # The token endpoint of Google refuses a key that was deleted with 400.
+    _pattern("vertex", 400, r"invalid_grant|invalid_client", Fault.BAD_KEY),
     _pattern("", 401, r"", Fault.BAD_KEY),
     _pattern("", 403, r"", Fault.BAD_KEY),
     _pattern("", 408, r"", Fault.TIMED_OUT),
@@ -98,6 +102,12 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
     "anthropic": {
         "max_tokens": Fault.TRUNCATED,
         "refusal": Fault.BLOCKED,
+        "model_context_window_exceeded": Fault.TOO_LONG,
+    },
+    "bedrock": {
+        "max_tokens": Fault.TRUNCATED,
+        "guardrail_intervened": Fault.BLOCKED,
+        "content_filtered": Fault.BLOCKED,
         "model_context_window_exceeded": Fault.TOO_LONG,
     },
 }

@@ -17,13 +17,17 @@ from octavo.ai.model_settings import apply, read_stored, read_version
 from octavo.ai.models import CallLimits, Model, ModelChain, Prices, model_chain
 from octavo.ai.providers import (
     Anthropic,
+    Azure,
+    Bedrock,
     Compatible,
     Gemini,
     GeminiFiles,
     HttpClient,
+    Mistral,
     OnText,
     OpenAI,
     Provider,
+    Vertex,
     VisionLimits,
 )
 from octavo.ai.tasks.task import In, Out, Task
@@ -89,9 +93,25 @@ def make_provider(name: str, settings: Settings, http: HttpClient, database: Dat
             return OpenAI(http, settings.openai_url, _reveal(settings.openai_key))
         case "anthropic":
             return Anthropic(http, settings.anthropic_url, _reveal(settings.anthropic_key))
-        case _:
+        case "compatible":
             url, key = settings.compatible_url or "", _reveal(settings.compatible_key)
             return Compatible(http, url, key, settings.compatible_context)
+        case _:
+            return _make_cloud_provider(name, settings, http)
+
+
+def _make_cloud_provider(name: str, settings: Settings, http: HttpClient) -> Provider:
+    match name:
+        case "mistral":
+            return Mistral(http, settings.mistral_url, _reveal(settings.mistral_key))
+        case "azure":
+            return Azure(http, settings.azure_url or "", _reveal(settings.azure_key), version=settings.azure_version)
+        case "vertex":
+            return Vertex.of(http, settings.vertex_url, _reveal(settings.vertex_key))
+        case "bedrock":
+            return Bedrock(http, settings.bedrock_url, _reveal(settings.bedrock_key), settings.bedrock_region)
+        case _:
+            raise BadSetting(f"Unknown provider {name}.")
 
 
 def _reveal(secret: SecretStr | None) -> str:

@@ -35,6 +35,10 @@ VALUES: dict[RemoteProvider, tuple[str, ...]] = {
     "gemini": ("key", "url", "model", "price"),
     "openai": ("key", "url", "model", "price"),
     "anthropic": ("key", "url", "model", "price"),
+    "mistral": ("key", "url", "model", "price"),
+    "azure": ("key", "url", "model", "price"),
+    "vertex": ("key", "url", "model", "price"),
+    "bedrock": ("key", "url", "model", "price"),
     "compatible": ("key", "url", "model", "context", "price"),
 }
 # Prices are entered per provider, but the setting is one list for all models.

@@ -70,6 +70,10 @@ def model_chain(settings: Settings) -> ModelChain:
         "gemini": settings.gemini_model,
         "openai": settings.openai_model,
         "anthropic": settings.anthropic_model,
+        "mistral": settings.mistral_model,
+        "azure": settings.azure_model or "",
+        "vertex": settings.vertex_model,
+        "bedrock": settings.bedrock_model or "",
         "compatible": settings.compatible_model or "",
     }
     tasks: dict[str, tuple[Model, ...]] = {}
@@ -117,6 +121,10 @@ CALL_LIMITS = {
     "gemini": CallLimits(pages=1000, bytes=50 * MEGABYTE, tokens=900_000),
     "openai": CallLimits(pages=1000, bytes=45 * MEGABYTE, tokens=240_000),
     "anthropic": CallLimits(pages=100, bytes=22 * MEGABYTE, tokens=180_000),
+    "mistral": CallLimits(pages=8, bytes=45 * MEGABYTE, tokens=115_000),
+    "azure": CallLimits(pages=50, bytes=45 * MEGABYTE, tokens=115_000),
+    "vertex": CallLimits(pages=16, bytes=18 * MEGABYTE, tokens=900_000),
+    "bedrock": CallLimits(pages=20, bytes=18 * MEGABYTE, tokens=180_000),
     "compatible": CallLimits(pages=100, bytes=20 * MEGABYTE, tokens=85_000),
 }
 

@@ -328,6 +328,10 @@ class Provider(StrEnum):
     GEMINI = "gemini"
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+    MISTRAL = "mistral"
+    AZURE = "azure"
+    VERTEX = "vertex"
+    BEDROCK = "bedrock"
     COMPATIBLE = "compatible"
 
 

@@ -37,6 +37,10 @@ PROVIDERS: dict[str, tuple[str, ...]] = {
     "gemini": ("gemini_key",),
     "openai": ("openai_key",),
     "anthropic": ("anthropic_key",),
+    "mistral": ("mistral_key",),
+    "azure": ("azure_key", "azure_url", "azure_model"),
+    "vertex": ("vertex_key",),
+    "bedrock": ("bedrock_key", "bedrock_model"),
     "compatible": ("compatible_url", "compatible_model"),
     "local": (),
 }
@@ -542,6 +546,50 @@ class Settings(BaseSettings):
     anthropic_key: Annotated[SecretStr | None, Field(description="API key for Anthropic.")] = None
     anthropic_url: Annotated[str, Field(description="Base URL of the Anthropic API.")] = "https://api.anthropic.com"
     anthropic_model: Annotated[str, Field(min_length=1, description="Anthropic model.")] = "claude-haiku-4-5"
+    mistral_key: Annotated[SecretStr | None, Field(description="API key for Mistral.")] = None
+    mistral_url: Annotated[str, Field(description="Base URL of the Mistral API.")] = "https://api.mistral.ai/v1"
+    mistral_model: Annotated[str, Field(min_length=1, description="Mistral model.")] = "mistral-small-latest"
+    azure_key: Annotated[SecretStr | None, Field(description="API key of the Azure OpenAI resource.")] = None
+    azure_url: Annotated[
+        str | None,
+        Field(description="Address of the Azure OpenAI resource, such as `https://NAME.openai.azure.com`."),
+    ] = None
+    azure_model: Annotated[str | None, Field(description="Name of the deployment in Azure OpenAI.")] = None
+    azure_version: Annotated[
+        str, Field(pattern=r"^[0-9a-z-]+$", description="API version (`api-version`) of Azure OpenAI.")
+    ] = "2024-10-21"
+    vertex_key: Annotated[
+        SecretStr | None, Field(description="Content of the JSON key file of a Google Cloud service account.")
+    ] = None
+    vertex_url: Annotated[
+        str,
+        Field(
+            description="Base URL of the OpenAI-compatible API of Google Vertex AI. `{project}` becomes the project of "
+            "the service account. Change `global` and the host to use a region."
+        ),
+    ] = "https://aiplatform.googleapis.com/v1/projects/{project}/locations/global/endpoints/openapi"
+    vertex_model: Annotated[str, Field(min_length=1, description="Vertex AI model, with its publisher.")] = (
+        "google/gemini-2.5-flash"
+    )
+    bedrock_key: Annotated[
+        SecretStr | None,
+        Field(
+            description="Access key for Amazon Bedrock: `ACCESS_KEY:SECRET_KEY`, or with a session token "
+            "`ACCESS_KEY:SECRET_KEY:SESSION_TOKEN`."
+        ),
+    ] = None
+    bedrock_url: Annotated[str, Field(description="Address of Amazon Bedrock. It contains the region.")] = (
+        "https://bedrock-runtime.us-east-1.amazonaws.com"
+    )
+    bedrock_region: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z0-9-]+$", description="AWS region for signatures, if OCTAVO_BEDROCK_URL does not name it."
+        ),
+    ] = "us-east-1"
+    bedrock_model: Annotated[
+        str | None, Field(description="Id of the model or inference profile in Amazon Bedrock.")
+    ] = None
     compatible_key: Annotated[
         SecretStr | None, Field(description="API key for the OpenAI-compatible server, if it requires one.")
     ] = None
@@ -576,8 +624,8 @@ class Settings(BaseSettings):
         Texts,
         Field(
             description="Model providers in order of preference, separated by commas: `gemini`, `openai`, `anthropic`, "
-            "`compatible` and `local`, which runs offline, needs no key and costs nothing. If one fails, the next one "
-            "is used."
+            "`mistral`, `azure`, `vertex`, `bedrock`, `compatible` and `local`, which runs offline, "
+            "needs no key and costs nothing. If one fails, the next one is used."
         ),
     ] = ("local",)
     task_models: Annotated[
@@ -778,7 +826,10 @@ class Settings(BaseSettings):
             raise ValueError("must look like https://host/path")
         return value
 
-    @field_validator("gemini_url", "openai_url", "anthropic_url", "compatible_url")
+    @field_validator(
+        *("gemini_url", "openai_url", "anthropic_url", "mistral_url", "azure_url", "vertex_url", "bedrock_url"),
+        "compatible_url",
+    )
     @classmethod
     def _provider_address(cls, value: str | None) -> str | None:
         if value and not (urlsplit(value).scheme in {"http", "https"} and urlsplit(value).netloc):

@@ -379,7 +379,7 @@ class Usage:
 
 # Models ------------------------------------------------------------------------------------------------------------
 
-RemoteProvider = Literal["gemini", "openai", "anthropic", "compatible"]
+RemoteProvider = Literal["gemini", "openai", "anthropic", "mistral", "azure", "vertex", "bedrock", "compatible"]
 TaskGroup = Literal["describe", "read", "connect", "answer", "analyse", "convert"]
 KeyState = Literal["none", "set", "unreadable"]
 

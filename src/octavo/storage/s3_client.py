@@ -128,6 +128,34 @@ def presign(
     return f"{parts.scheme}://{parts.netloc}{path}?{text}&X-Amz-Signature={signature}"
 
 
+def sign_headers(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    keys: AccessKeys,
+    *,
+    region: str,
+    service: str,
+    now: datetime,
+) -> dict[str, str]:
+    """Return the headers of a request to an Amazon service other than S3, with a signature of all of them and the body.
+
+    The path of the URL is encoded again for the signature, as these services require.
+    """
+    parts, stamp = urlsplit(url), now.strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
+    signed = {**headers, "host": parts.netloc, "x-amz-date": stamp}
+    names = ";".join(sorted(signed))
+    lines = "".join(f"{name}:{signed[name].strip()}\n" for name in sorted(signed))
+    content = sha256(body).hexdigest()
+    request = f"{method}\n{quote(parts.path, safe='/~')}\n{parts.query}\n{lines}\n{names}\n{content}"
+    to_sign = f"{_ALGORITHM}\n{stamp}\n{scope}\n{sha256(request.encode()).hexdigest()}"
+    signature = hmac.digest(_signing_key(keys, scope), to_sign.encode(), "sha256").hex()
+    credential = f"Credential={keys.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {**headers, "x-amz-date": stamp, "authorization": f"{_ALGORITHM} {credential}"}
+
+
 def _signing_key(keys: AccessKeys, scope: str) -> bytes:
     key = b"AWS4" + keys.secret_key.encode()
     for part in scope.split("/"):

@@ -5,6 +5,7 @@ money.
 """
 
 from octavo.ai.providers.anthropic import Anthropic
+from octavo.ai.providers.cloud import Azure, Bedrock, Mistral, Vertex
 from octavo.ai.providers.gemini import Gemini, GeminiFiles
 from octavo.ai.providers.openai import Compatible, OpenAI
 from octavo.ai.providers.provider import (
@@ -19,15 +20,19 @@ from octavo.ai.providers.provider import (
 
 __all__ = [
     "Anthropic",
+    "Azure",
+    "Bedrock",
     "Compatible",
     "Embedder",
     "EmbeddingReply",
     "Gemini",
     "GeminiFiles",
     "HttpClient",
+    "Mistral",
     "ModelReply",
     "OnText",
     "OpenAI",
     "Provider",
+    "Vertex",
     "VisionLimits",
 ]

@@ -117,8 +117,8 @@ class Compatible:
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if on_text:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        address, following = f"{self.url}/chat/completions", follow_text(on_text, _text_of_event)
-        reply = await self.http.post(FAMILY, address, body, self._headers(), seconds, following)
+        address, following = self.address(model, "chat/completions"), follow_text(on_text, _text_of_event)
+        reply = await self.http.post(FAMILY, address, body, await self.headers(seconds), seconds, following)
         read = _read_reply(
             _join(reply.read_events_as(CompletionChunk), request) if reply.events else reply.read_as(Completion)
         )
@@ -139,7 +139,8 @@ class Compatible:
 
     async def embed(self, model: str, texts: Sequence[str], seconds: float) -> EmbeddingReply:
         body = {"model": model, "input": list(texts)}
-        reply = await self.http.post(FAMILY, f"{self.url}/embeddings", body, self._headers(), seconds)
+        headers = await self.headers(seconds)
+        reply = await self.http.post(FAMILY, self.address(model, "embeddings"), body, headers, seconds)
         answer = reply.read_as(Embeddings)
         rows = sorted(answer.data, key=lambda row: row.index)
         return EmbeddingReply(
@@ -150,7 +151,14 @@ class Compatible:
         del model
         return {self.limit_name: request.output_tokens}
 
-    def _headers(self) -> dict[str, str]:
+    def address(self, model: str, operation: str) -> str:
+        """Return the address of an operation. Some servers have one address per model."""
+        del model
+        return f"{self.url}/{operation}"
+
+    async def headers(self, seconds: float) -> dict[str, str]:
+        """Return the headers with the credentials. Some servers require a token that must be requested first."""
+        del seconds
         return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
 

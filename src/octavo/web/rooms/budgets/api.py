@@ -190,7 +190,11 @@ servers_router = APIRouter(prefix="/api/v1/model-servers", tags=["models"])
 NAME = r"^[^|,=\s\x00-\x1f\x7f]*$"
 ModelName = Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)]
 ModelRef = Annotated[
-    str, Field(max_length=220, pattern=r"^(local|(gemini|openai|anthropic|compatible):[^|,=\s\x00]+)$")
+    str,
+    Field(
+        max_length=220,
+        pattern=r"^(local|(gemini|openai|anthropic|mistral|azure|vertex|bedrock|compatible):[^|,=\s\x00]+)$",
+    ),
 ]
 AnyProvider = RemoteProvider | Literal["local"]
 LEAST_CONTEXT, MOST_CONTEXT = 2048, 100_000_000

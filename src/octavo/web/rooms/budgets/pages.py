@@ -173,6 +173,10 @@ NAMES: Mapping[str, str] = Texts(
         "gemini": "Google Gemini",
         "openai": "OpenAI",
         "anthropic": "Anthropic",
+        "mistral": "Mistral",
+        "azure": "Azure OpenAI",
+        "vertex": "Google Vertex AI",
+        "bedrock": "Amazon Bedrock",
         "compatible": "Ollama or another compatible server",
         LOCAL: "Offline, without a model",
     }

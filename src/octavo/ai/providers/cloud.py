@@ -1,0 +1,263 @@
+"""Calls models that cloud platforms offer: Azure OpenAI, Google Vertex AI, Amazon Bedrock and Mistral.
+
+Azure, Vertex and Mistral speak the protocol of OpenAI and differ in the address and the credentials. Bedrock has its
+own protocol, Converse, and signs each request (AWS Signature Version 4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Self
+from urllib.parse import quote, urlencode, urlsplit
+from uuid import UUID
+
+from pydantic import BaseModel, Field, ValidationError
+
+from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
+from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
+from octavo.ai.providers.openai import REASONING_MODELS, REASONING_TOKENS, Compatible
+from octavo.ai.providers.provider import HttpClient, ModelReply, OnText, VisionLimits
+from octavo.storage.s3_client import AccessKeys, sign_headers
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+# Azure and Mistral ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Azure(Compatible):
+    """Azure OpenAI. The name of the model is that of the deployment, which is a part of the address."""
+
+    version: str = ""
+
+    vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=2048, pages=50, pdfs=False)
+    limit_name: ClassVar[str] = "max_completion_tokens"
+    cuts_silently: ClassVar[bool] = False
+
+    def address(self, model: str, operation: str) -> str:
+        deployment = f"{self.url}/openai/deployments/{quote(model, safe='')}"
+        return f"{deployment}/{operation}?{urlencode({'api-version': self.version})}"
+
+    async def headers(self, seconds: float) -> dict[str, str]:
+        del seconds
+        return {"api-key": self.key or ""}
+
+    def _limits(self, model: str, request: ModelRequest) -> dict[str, Any]:
+        if not model.startswith(REASONING_MODELS):
+            return {self.limit_name: request.output_tokens}
+        return {self.limit_name: request.output_tokens + REASONING_TOKENS, "reasoning_effort": "low"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mistral(Compatible):
+    vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=1540, pages=8, pdfs=False)
+    cuts_silently: ClassVar[bool] = False
+
+
+# Vertex --------------------------------------------------------------------------------------------------------------
+
+GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+GOOGLE_SIGN_IN = "https://oauth2.googleapis.com/token"
+JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+TOKEN_LIFETIME = timedelta(hours=1)
+# A token is replaced so long before it expires.
+TOKEN_MARGIN = timedelta(minutes=5)
+
+
+class ServiceAccountKey(BaseModel):
+    """The JSON file of a service account, as Google issues it."""
+
+    project_id: str = Field(pattern=r"^[a-z0-9.:-]+$")
+    client_email: str
+    private_key: str = Field(repr=False)
+    private_key_id: str | None = None
+    token_uri: str = GOOGLE_SIGN_IN
+
+
+class AccessToken(BaseModel):
+    access_token: str = Field(repr=False)
+    expires_in: int = 3600
+
+
+@dataclass(slots=True)
+class ServiceAccount:
+    """Exchanges signed statements (JWT) for access tokens, and keeps a token until shortly before it expires."""
+
+    http: HttpClient
+    text: str = field(repr=False)
+    clock: Clock = utc_now
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _token: str = field(default="", init=False, repr=False)
+    _expires: datetime = field(default=datetime.min.replace(tzinfo=UTC), init=False)
+
+    @property
+    def key(self) -> ServiceAccountKey:
+        try:
+            return ServiceAccountKey.model_validate_json(self.text)
+        except ValidationError:
+            raise ProviderFault(Fault.BAD_KEY) from None
+
+    async def token(self, seconds: float) -> str:
+        async with self._lock:
+            if self.clock() >= self._expires - TOKEN_MARGIN:
+                await self._renew(seconds)
+            return self._token
+
+    async def _renew(self, seconds: float) -> None:
+        import jwt  # loaded late, so that processes start quickly
+
+        now, key = self.clock(), self.key
+        claims = {"iss": key.client_email, "scope": GOOGLE_SCOPE, "aud": key.token_uri}
+        claims |= {"iat": int(now.timestamp()), "exp": int((now + TOKEN_LIFETIME).timestamp())}
+        try:
+            signed = jwt.encode(claims, key.private_key, "RS256", {"kid": key.private_key_id})
+        except (ValueError, TypeError, jwt.PyJWTError):
+            raise ProviderFault(Fault.BAD_KEY) from None
+        body = urlencode({"grant_type": JWT_GRANT, "assertion": signed}).encode()
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        reply = await self.http.send(VERTEX, "POST", key.token_uri, body, form, seconds)
+        made = reply.read_as(AccessToken)
+        self._token, self._expires = made.access_token, now + timedelta(seconds=made.expires_in)
+
+
+VERTEX = "vertex"
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex(Compatible):
+    """Google Vertex AI. `{project}` in the URL becomes the project of the service account."""
+
+    account: ServiceAccount | None = None
+
+    vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=2048, pages=16, pdfs=False)
+    cuts_silently: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, http: HttpClient, url: str, key: str) -> Self:
+        return cls(http, url, None, account=ServiceAccount(http, key))
+
+    def address(self, model: str, operation: str) -> str:
+        del model
+        project = self.account.key.project_id if self.account else ""
+        return f"{self.url.replace('{project}', project)}/{operation}"
+
+    async def headers(self, seconds: float) -> dict[str, str]:
+        return {"authorization": f"Bearer {await self.account.token(seconds)}"} if self.account else {}
+
+
+# Bedrock -------------------------------------------------------------------------------------------------------------
+
+BEDROCK = "bedrock"
+REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+ANSWER_TOOL = "answer"
+
+
+class ToolUse(BaseModel):
+    input: dict[str, Any] = {}
+
+
+class Block(BaseModel):
+    """A part of an answer: a text, or the answer in the form that was asked for. Other parts are ignored."""
+
+    text: str = ""
+    tool: ToolUse | None = Field(default=None, alias="toolUse")
+
+
+class BedrockMessage(BaseModel):
+    content: list[Block] = []
+
+
+class Output(BaseModel):
+    message: BedrockMessage = BedrockMessage()
+
+
+class BedrockCounts(BaseModel):
+    read: int = Field(default=0, alias="inputTokens")
+    written: int = Field(default=0, alias="outputTokens")
+    cached: int = Field(default=0, alias="cacheReadInputTokens")
+    stored: int = Field(default=0, alias="cacheWriteInputTokens")
+
+
+class Conversation(BaseModel):
+    output: Output = Output()
+    reason: str = Field(alias="stopReason")
+    usage: BedrockCounts = BedrockCounts()
+
+
+@dataclass(frozen=True, slots=True)
+class Bedrock:
+    """Amazon Bedrock. The key is `ACCESS_KEY:SECRET_KEY` or `ACCESS_KEY:SECRET_KEY:SESSION_TOKEN`. Answers are not
+    streamed.
+    """
+
+    http: HttpClient
+    url: str
+    key: str = field(repr=False)
+    default_region: str = "us-east-1"
+    clock: Clock = utc_now
+
+    vision_limits: ClassVar[VisionLimits] = VisionLimits(pixels=1568, pages=20, pdfs=False)
+
+    async def generate(
+        self, model: str, request: ModelRequest, owner: UUID, seconds: float, on_text: OnText | None = None
+    ) -> ModelReply:
+        del owner, on_text
+        body: dict[str, Any] = {
+            "system": [{"text": request.instructions}],
+            "messages": [{"role": "user", "content": [await _block(part) for part in request.parts]}],
+            "inferenceConfig": {"maxTokens": request.output_tokens},
+        }
+        if request.schema:
+            tool = {"name": ANSWER_TOOL, "inputSchema": {"json": request.schema}}
+            body["toolConfig"] = {"tools": [{"toolSpec": tool}], "toolChoice": {"any": {}}}
+        address, content = f"{self.url}/model/{quote(model, safe='')}/converse", json.dumps(body).encode()
+        reply = await self.http.send(BEDROCK, "POST", address, content, self._sign(address, content), seconds)
+        return _read_conversation(reply.read_as(Conversation), is_structured=request.schema is not None)
+
+    def _sign(self, address: str, content: bytes) -> dict[str, str]:
+        access, _, rest = self.key.partition(":")
+        secret, _, session = rest.partition(":")
+        if not access or not secret:
+            raise ProviderFault(Fault.BAD_KEY)
+        headers = {"content-type": "application/json"} | ({"x-amz-security-token": session} if session else {})
+        found = REGION.fullmatch(urlsplit(address).hostname or "")
+        region = found[1] if found else self.default_region
+        keys = AccessKeys(access, secret)
+        return sign_headers("POST", address, headers, content, keys, region=region, service=BEDROCK, now=self.clock())
+
+
+async def _block(part: Part) -> dict[str, Any]:
+    match part:
+        case InstructionText():
+            return {"text": part.text}
+        case QuotedText():
+            return {"text": part.fenced}
+        case Picture():
+            return {"image": _file(part.media_type, part.data)}
+        case FileReference():
+            return {"document": {"name": "document", **_file(part.media_type, await part.read())}}
+
+
+def _file(media_type: str, data: bytes) -> dict[str, Any]:
+    return {"format": media_type.rpartition("/")[2], "source": {"bytes": b64encode(data).decode()}}
+
+
+def _read_conversation(answer: Conversation, *, is_structured: bool) -> ModelReply:
+    counts, blocks = answer.usage, answer.output.message.content
+    usage = TokenUsage(counts.read + counts.cached + counts.stored, counts.written, counts.cached)
+    if fault := classify_finish(BEDROCK, answer.reason):
+        raise ProviderFault(fault, usage)
+    structured = [json.dumps(block.tool.input) for block in blocks if block.tool]
+    text = "".join(block.text for block in blocks)
+    return ModelReply(structured[0] if is_structured and structured else text, usage)
