@@ -167,7 +167,7 @@ class Database:
         settings and LISTEN would apply to other callers. The connection detects a lost network within seconds, even
         if it only waits for notifications.
         """
-        connection = await connect(self._direct or self._connection_info, **LOST_NETWORK)
+        connection = await connect(self._direct or self._connection_info, prepared=False, **LOST_NETWORK)
         try:
             return connection, self._direct is not None or await _is_direct(connection)
         except BaseException:  # also a cancellation: nobody else knows this connection yet

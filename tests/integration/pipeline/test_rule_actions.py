@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -89,7 +90,7 @@ async def test_a_new_document_is_sent_once_to_each_recipient_although_the_receiv
         then = RuleThen(["ferry"], deliver=[hook, mail])
         async with desk.database.transaction() as connection:
             rule = await rules.add_rule(connection, owner, "Ferries", RuleWhen(text="ferry"), then, enabled=True)
-        settings = {
+        settings: dict[str, Any] = {
             "fetch_allow": [there.allowed],
             "smtp_url": f"smtp://127.0.0.1:{port}",
             "mail_from": "o@example.org",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from octavo.sandbox import JSON
-from octavo.sandbox.kernel import describe
+from octavo.sandbox.kernel import describe_landlock
 from octavo.sandbox.layers import explain
 
 NAMES = ["limits", "environment", "capabilities", "no_new_privs", "mounts", "landlock", "seccomp"]
@@ -44,4 +44,4 @@ def test_answer_of_another_shape_is_refused() -> None:
     ],
 )
 def test_landlock_grew_over_time(version: int, covered: str) -> None:
-    assert describe(version) == covered
+    assert describe_landlock(version) == covered
