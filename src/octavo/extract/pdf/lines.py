@@ -202,10 +202,11 @@ def _has_equal_letters(words: Sequence[Word]) -> bool:
     letter = max(widths, default=0.0)
     if any(len(word.text) * letter - (word.right - word.left) > _MOST_AROUND * letter for word in words):
         return False
-    # A space is as wide as a letter. In a few words, narrow spaces mean that only the first word is monospaced.
+    # A space is as wide as a letter. After a short word, narrow spaces mean that only this word is monospaced.
     gaps = [other.left - one.right for one, other in pairwise(words)]
     is_narrow = gaps and _TOUCHING * letter < min(gaps) and max(gaps) < _LEAST_SPACE * letter
-    return not is_narrow or len(words) > _FEW_WORDS
+    is_short = len(words) <= _FEW_WORDS and 2 * len(words[0].text) < sum(len(word.text) for word in words)
+    return not (is_narrow and is_short)
 
 
 def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:

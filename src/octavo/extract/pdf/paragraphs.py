@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import BlockKind, RegionKind, is_caption
@@ -61,6 +62,7 @@ _LABEL_START = re.compile(r"[^\W\d_a-z][^:.,;]{0,24}:\s+\S")
 _CONTENTS_LINE = re.compile(r"[^\W\d_].*[\s.](?:[0-9]{1,4}|[ivxlc]{1,6})\Z")
 _TYPED_END, _TYPED_START = re.compile(r"[\w)\"'][.,:]\Z"), re.compile(r"\w{0,4}[>$#%+]")  # of a sentence; of a program
 _INDEX_LINE = re.compile(r"[^\W\d_]\S*,(?:\s\d{1,4}(?:[\u2013-]\d{1,4})?,?)+\Z")
+_NUMBERED_TITLE, _TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,4}\.?\s"), 1.1  # the size as a multiple of the others
 _LEAST_INDEX, _MOSTLY_INDEX = 8, 0.7  # lines; share of the lines
 _SHORT = 40  # letters
 _CONTACT = re.compile(r"[\d+]|www\.|https?:|\S+@\S|(?:tel|fon|fax|phone|mobile?|e-?mail|web)\b", re.IGNORECASE)
@@ -114,6 +116,9 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
     if _are_index(lines):
         lines = [replace(line, mono=False) for line in lines]
     elif any(line.mono for line in lines):
+        usual = median(line.size for line in lines)
+        titles = (line.mono and line.size > _TITLE * usual and _NUMBERED_TITLE.match(line.text) for line in lines)
+        lines = [replace(line, mono=False) if title else line for line, title in zip(lines, titles, strict=True)]
         lines = _with_foreign_code(lines)
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
@@ -277,9 +282,10 @@ def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> boo
 def _ends_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a sentence ends in one monospaced line. The first line of a paragraph can have another indent."""
     line = column.lines[index]
-    if not _TYPED_END.search(line.text) or _TYPED_START.match(line.text):
-        return False
     after = index + 1
+    is_open = after < len(column.lines) and not column.lines[after].mono and _runs_on(column, after)
+    if not (is_open or _TYPED_END.search(line.text)) or _TYPED_START.match(line.text):
+        return False
     if after < len(column.lines) and column.lines[after].mono and not _is_apart_from_typed(column, after):
         return False
     shift = column.starts[index] - column.starts[index - 1]

@@ -157,3 +157,15 @@ def test_a_japanese_line_inside_code_is_code() -> None:
     assert [block.kind for block in blocks(*lines)] == [BlockKind.CODE]
     below = run("逆数はいくつですか", 70, 260)
     assert [block.kind for block in blocks(lines[0], lines[2], below)] == [BlockKind.CODE, BlockKind.PARAGRAPH]
+
+
+def test_a_numbered_title_in_large_typed_letters_is_not_code() -> None:
+    title = run("5.15.2 manpage.sgml.ex", 60, 180, 14.0, font="Courier", letter=8.4)
+    first, *_ = blocks(title, *(run(LONG, 60, 210 + 12 * row) for row in range(4)))
+    assert (first.kind, first.text) == (BlockKind.PARAGRAPH, "5.15.2 manpage.sgml.ex")
+
+
+def test_a_sentence_runs_through_a_typed_line() -> None:
+    typed = "tool_name removes every name that has no value from"
+    lines = run(LONG, 72, 200), run(typed, 60, 212, font="Courier", letter=6.0), run("the list.", 60, 224)
+    assert texts(*lines) == [f"{LONG} {typed} the list."]
