@@ -16,7 +16,17 @@ from octavo.ai.gateway_setup import open_gateway
 from octavo.core.settings import Settings
 from octavo.database import Database, load_queries
 from tests.support.engine import Engine, engine_on
-from tests.support.fake_ai import FakeAnthropic, FakeGemini, FakeOpenAI, FakeProvider
+from tests.support.fake_ai import (
+    FakeAnthropic,
+    FakeAzure,
+    FakeBedrock,
+    FakeGemini,
+    FakeMistral,
+    FakeOpenAI,
+    FakeProvider,
+    FakeVertex,
+)
+from tests.support.fake_ai.cloud import REGION
 from tests.support.fake_ai.server import SECRET, cost_of
 from tests.support.postgres import Server
 from tests.support.processes import PATIENCE_SECONDS
@@ -35,11 +45,23 @@ class Bench:
     gemini: FakeGemini
     openai: FakeOpenAI
     anthropic: FakeAnthropic
+    mistral: FakeMistral
+    azure: FakeAzure
+    vertex: FakeVertex
+    bedrock: FakeBedrock
     _open: list[Gateway] = field(default_factory=list[Gateway])
 
     @property
     def servers(self) -> dict[str, FakeProvider]:
-        return {"gemini": self.gemini, "openai": self.openai, "anthropic": self.anthropic}
+        return {
+            "gemini": self.gemini,
+            "openai": self.openai,
+            "anthropic": self.anthropic,
+            "mistral": self.mistral,
+            "azure": self.azure,
+            "vertex": self.vertex,
+            "bedrock": self.bedrock,
+        }
 
     def clear(self) -> None:
         """Nothing was ever asked, and no time has passed."""
@@ -57,6 +79,17 @@ class Bench:
             "openai_url": f"{self.openai.url}/v1",
             "anthropic_key": SECRET,
             "anthropic_url": self.anthropic.url,
+            "mistral_key": SECRET,
+            "mistral_url": f"{self.mistral.url}/v1",
+            "azure_key": SECRET,
+            "azure_url": self.azure.url,
+            "azure_model": "gpt-5-mini",
+            "vertex_key": self.vertex.account,
+            "vertex_url": self.vertex.base,
+            "bedrock_key": self.bedrock.key,
+            "bedrock_url": self.bedrock.url,
+            "bedrock_region": REGION,
+            "bedrock_model": "global.anthropic.claude-haiku-4-5-20251001-v1:0",
             "compatible_key": SECRET,
             "compatible_url": f"{self.openai.url}/v1",
             "compatible_model": "llama",
@@ -121,8 +154,12 @@ async def open_bench(server: Server) -> AsyncGenerator[Bench]:
         FakeGemini() as gemini,
         FakeOpenAI() as openai,
         FakeAnthropic() as anthropic,
+        FakeMistral() as mistral,
+        FakeAzure() as azure,
+        FakeVertex() as vertex,
+        FakeBedrock() as bedrock,
     ):
         async with Database(info, connections=15) as database:
-            bench = Bench(engine, database, gemini, openai, anthropic)
+            bench = Bench(engine, database, gemini, openai, anthropic, mistral, azure, vertex, bedrock)
             yield bench
             await bench.close()

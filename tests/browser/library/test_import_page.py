@@ -7,14 +7,16 @@ import re
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import OpenBrowser
 from tests.support.browser import Place, Program, check_axe
 
 HERE = "/settings/export"
+# Returns the new content of a file, or None to leave it out.
+Change: TypeAlias = Callable[[str, bytes], bytes | None]
 TITLES = ("Lamps of the cape", "Boats at night", "Ältere Gebühren")
 
 
@@ -36,11 +38,11 @@ def choose(page: Page, path: Path) -> None:
     page.get_by_role("button", name="Import", exact=True).click()
 
 
-def line(page: Page) -> Any:  # noqa: ANN401 - a locator
+def line(page: Page) -> Locator:
     return page.locator("[data-import] [data-line]")
 
 
-def changed(path: Path, change: Callable[[str, bytes], bytes | None]) -> Path:
+def changed(path: Path, change: Change) -> Path:
     """A copy of the archive, with each file as `change` returns it."""
     target = path.with_name("changed.tar")
     with tarfile.open(path) as source, tarfile.open(target, "w") as made:
@@ -122,7 +124,7 @@ def test_files_that_are_not_exports_are_refused(place: Place, open_browser: Open
     owner.api.close()
     visitor = open_browser(place.sign_up())
     page = visitor.open(HERE)
-    cases = [
+    cases: list[tuple[Change, str]] = [
         (lambda name, body: None if name == "complete.json" else body, "not a complete export"),
         (lambda name, body: body + b"{}\n" if name == "documents/00001.jsonl" else body, "damaged or incomplete"),
     ]

@@ -20,7 +20,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 DOCUMENT = DocumentSource([ChunkText("The council met on Tuesday.")])
 # A slow answer is given up after this; all others come at once, or nearly so on a busy machine.
 SHORT = replace(CLASSIFY_DOCUMENT, seconds=1)
-MODELS = {"gemini": "gemini-2.5-flash", "openai": "gpt-5-mini", "anthropic": "claude-haiku-4-5"}
+MODELS = {
+    "gemini": "gemini-2.5-flash",
+    "openai": "gpt-5-mini",
+    "anthropic": "claude-haiku-4-5",
+    "mistral": "mistral-small-latest",
+    "azure": "gpt-5-mini",
+    "vertex": "google/gemini-2.5-flash",
+    "bedrock": "global.anthropic.claude-haiku-4-5-20251001-v1:0",
+}
 
 
 class Row(NamedTuple):

@@ -26,7 +26,7 @@ def test_the_table_has_every_provider_with_what_it_needs() -> None:
     assert set(rows) == set(PROVIDERS)
     for name, (needs, model) in rows.items():
         assert re.findall(r"OCTAVO_\w+", needs) == [variable_name(need) for need in PROVIDERS[name]]
-        if name in {"gemini", "openai", "anthropic"}:
+        if name in {"gemini", "openai", "anthropic", "mistral", "vertex"}:
             assert model.strip() == f"`{Settings.model_fields[f'{name}_model'].default}`"
             assert Prices().find(Model(name, model.strip(" `")))
 

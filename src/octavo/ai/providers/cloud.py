@@ -110,7 +110,7 @@ class ServiceAccount:
 
     async def token(self, seconds: float) -> str:
         async with self._lock:
-            if self.clock() >= self._expires - TOKEN_MARGIN:
+            if self.clock() + TOKEN_MARGIN >= self._expires:
                 await self._renew(seconds)
             return self._token
 
@@ -222,10 +222,11 @@ class Bedrock:
             tool = {"name": ANSWER_TOOL, "inputSchema": {"json": request.schema}}
             body["toolConfig"] = {"tools": [{"toolSpec": tool}], "toolChoice": {"any": {}}}
         address, content = f"{self.url}/model/{quote(model, safe='')}/converse", json.dumps(body).encode()
-        reply = await self.http.send(BEDROCK, "POST", address, content, self._sign(address, content), seconds)
+        reply = await self.http.send(BEDROCK, "POST", address, content, self.sign(address, content), seconds)
         return _read_conversation(reply.read_as(Conversation), is_structured=request.schema is not None)
 
-    def _sign(self, address: str, content: bytes) -> dict[str, str]:
+    def sign(self, address: str, content: bytes) -> dict[str, str]:
+        """Return the headers of a request with its signature."""
         access, _, rest = self.key.partition(":")
         secret, _, session = rest.partition(":")
         if not access or not secret:
