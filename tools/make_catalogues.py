@@ -24,8 +24,7 @@ from babel.messages.plurals import get_plural
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
-from octavo.core.texts import ENGLISH
-from octavo.web.http.languages import FOLDER, LANGUAGES
+from octavo.core.texts import ENGLISH, FOLDER, LANGUAGES
 
 SOURCE = Path(__file__).parents[1] / "src" / "octavo"
 WEB = SOURCE / "web"

@@ -274,6 +274,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/session": Rule("nothing", None, 401, given(email="ada@example.org", password="wrong")),
     "GET /api/v1/session": Rule("read", None),
     "PUT /api/v1/account/password": Rule("person", None, 422, given(password=PASSWORD, new_password="short")),
+    "PATCH /api/v1/session": Rule("person", None, body=given(language="de")),
     "POST /api/v1/session/owner": Rule("person", "owner", body=lambda owner: {"owner_id": owner}),
     "GET /api/v1/keys": Rule("key", None),
     "POST /api/v1/keys": Rule("key", None, 201, given(name="k", scope="read")),

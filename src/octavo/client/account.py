@@ -83,6 +83,11 @@ class AccountCalls(Calls):
         return await self._post(Me, "/session", body, repeat=Repeat.NEVER)
 
     @Call
+    async def choose_language(self, language: str | None) -> Me:
+        """Choose the language of pages and mails, such as `de`. None: that of the browser."""
+        return await self._patch(Me, "/session", {"language": language})
+
+    @Call
     async def sign_out(self) -> None:
         """End this client's session."""
         await self._delete("/session")

@@ -1,6 +1,7 @@
 """Texts in the language of the reader. English texts are the keys of the catalogues.
 
-Only pages set a catalogue, so the API and the command line are always English.
+Only pages and mails set a catalogue, so the API and the command line are always English. A catalogue is read from its
+`.po` file when the language is first used, so nothing has to be compiled.
 
 Language tags, the languages that OCR supports (ISO 639), and word counts for all writing systems.
 """
@@ -12,11 +13,20 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from gettext import NullTranslations
+from functools import cache
+from gettext import GNUTranslations, NullTranslations
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeVar
 
 Key = TypeVar("Key")
 ENGLISH = "en"
+FOLDER = Path(__file__).parents[1] / "web" / "locale"
+# Each in its own language, in the order in which they are offered.
+LANGUAGES = MappingProxyType({"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français", "zh": "简体中文"})
+LOCALES = {"en": "en", "zh": "zh_Hans_CN"}
+RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,37 @@ current_catalogue = _catalogue.get
 
 @contextmanager
 def texts_from(catalogue: Catalogue) -> Generator[None]:
-    """Use a catalogue for the texts of one request."""
+    """Use a catalogue for the texts of one request or mail."""
     token = _catalogue.set(catalogue)
     try:
         yield
     finally:
         _catalogue.reset(token)
+
+
+@cache
+def catalogue_of(language: str) -> Catalogue:
+    if language == ENGLISH:
+        return Catalogue()
+    from babel.messages.mofile import write_mo
+    from babel.messages.pofile import read_po
+
+    compiled = BytesIO()
+    with (FOLDER / language / "LC_MESSAGES" / "octavo.po").open("rb") as file:
+        write_mo(compiled, read_po(file, locale=language))
+    compiled.seek(0)
+    direction = "rtl" if language in RIGHT_TO_LEFT else "ltr"
+    return Catalogue(language, LOCALES.get(language, language), direction, GNUTranslations(compiled))
+
+
+def catalogue_for(language: str | None) -> Catalogue:
+    """Return the catalogue of a person's language; the English one if the person has chosen none."""
+    return catalogue_of(language if language in LANGUAGES else ENGLISH)
+
+
+def use_catalogue(catalogue: Catalogue) -> None:
+    """Use a catalogue until the end of the `texts_from` around it."""
+    _catalogue.set(catalogue)
 
 
 def gettext(message: str, /, **values: object) -> str:

@@ -20,6 +20,7 @@ from octavo.choreography import Cause, job_after
 from octavo.core.errors import BadInput, OctavoError
 from octavo.core.extensions import ExtensionKind, load_extensions
 from octavo.core.settings import Settings
+from octavo.core.texts import catalogue_for, texts_from
 from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Database, Row, fetch_rows, load_queries
 from octavo.deliver.channels import (
@@ -110,7 +111,8 @@ class Sender:
         row = rows[0]
         event = _test_event(job, row["now"]) if wanted.test else _event(wanted.type, row)
         about = _subject(wanted.type, event, row)
-        message = describe(about, public_url=self.public_url, for_administrator=row["everybodys"])
+        with texts_from(catalogue_for(row["language"])):
+            message = describe(about, public_url=self.public_url, for_administrator=row["everybodys"])
         message_id = f"test_{job.id}" if wanted.test else f"evt_{event.id}"
         recipient = row["id"], row["address"], row["secret"]
         times = {"sent_at": row["now"], "old_secret": row["old_secret"]}

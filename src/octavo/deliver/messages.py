@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import get_args
 from uuid import UUID
 
+from octavo.core.texts import Texts
+from octavo.core.texts import gettext as _
 from octavo.records.deliveries import EventType
 
 # Shown in the application only: a failed delivery never causes another one.
@@ -48,36 +50,38 @@ _NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2
 # If a model fails, the document can still be read but has no description.
 _MODELS, _UNDESCRIBED = "AI_", "undescribed"
 _INCOMPLETE = "incomplete"
-_SENTENCES: Mapping[str, str] = {
-    _UNDESCRIBED: "{subject} can be read, but its description failed{code}.",
-    "document.completed": "{subject} is ready.",
-    "document.matched": "{subject} matches a rule{reason}.",
-    "document.failed": "{subject} could not be processed{code}.",
-    "document.rejected": "A file was rejected{code}.",
-    "job.completed": "A job is complete.",
-    "job.failed": "A job failed{code}.",
-    "job.dead_letter": "{subject} failed for good after several attempts{code}.",
-    "analysis.completed": "The analysis of {subject} is complete.",
-    _INCOMPLETE: "The analysis of {subject} is complete, but some parts of the document have no answer.",
-    "analysis.failed": "The analysis of {subject} failed{code}.",
-    "analysis.stalled": "The analysis of {subject} has made no progress for several minutes{reason}.",
-    "analysis.abandoned": "The analysis of {subject} was abandoned after two days without progress{code}.",
-    "conversion.completed": "{subject} was converted.",
-    "conversion.needs_review": "{subject} was converted and needs review{reason}.",
-    "conversion.failed": "{subject} could not be converted{reason}{code}.",
-    "conversion.batch": "A batch of conversions is done{reason}.",
-    "conversion.deleted": "A conversion was deleted.",
-    "conversion.downloaded": "The result of {subject} was downloaded.",
-    "conversion.expired": "{subject}: files of its conversion expired and were deleted.",
-    "document.expired": "{subject} expired and was deleted.",
-    "document.abandoned": "An upload was never finished.",
-    "import.progress": "Import{reason}.",
-    "import.completed": "Import finished{reason}.",
-    FAILING: (
-        "Deliveries to {subject} have failed for more than a week. Check that the address is correct and reachable."
-    ),
-    TEST: "This is a test. Deliveries to this address work.",
-}
+_SENTENCES: Mapping[str, str] = Texts(
+    {
+        _UNDESCRIBED: "{subject} can be read, but its description failed{code}.",
+        "document.completed": "{subject} is ready.",
+        "document.matched": "{subject} matches a rule{reason}.",
+        "document.failed": "{subject} could not be processed{code}.",
+        "document.rejected": "A file was rejected{code}.",
+        "job.completed": "A job is complete.",
+        "job.failed": "A job failed{code}.",
+        "job.dead_letter": "{subject} failed for good after several attempts{code}.",
+        "analysis.completed": "The analysis of {subject} is complete.",
+        _INCOMPLETE: "The analysis of {subject} is complete, but some parts of the document have no answer.",
+        "analysis.failed": "The analysis of {subject} failed{code}.",
+        "analysis.stalled": "The analysis of {subject} has made no progress for several minutes{reason}.",
+        "analysis.abandoned": "The analysis of {subject} was abandoned after two days without progress{code}.",
+        "conversion.completed": "{subject} was converted.",
+        "conversion.needs_review": "{subject} was converted and needs review{reason}.",
+        "conversion.failed": "{subject} could not be converted{reason}{code}.",
+        "conversion.batch": "A batch of conversions is done{reason}.",
+        "conversion.deleted": "A conversion was deleted.",
+        "conversion.downloaded": "The result of {subject} was downloaded.",
+        "conversion.expired": "{subject}: files of its conversion expired and were deleted.",
+        "document.expired": "{subject} expired and was deleted.",
+        "document.abandoned": "An upload was never finished.",
+        "import.progress": "Import{reason}.",
+        "import.completed": "Import finished{reason}.",
+        FAILING: (
+            "Deliveries to {subject} have failed for more than a week. Check that the address is correct and reachable."
+        ),
+        TEST: "This is a test. Deliveries to this address work.",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ class Subject:
 
 
 def describe(about: Subject, *, public_url: str | None = None, for_administrator: bool = False) -> Message:
-    """Write the message for an event. A document without a title is called “A document”."""
+    """Write the message for an event, in the current language. A document without a title is called “A document”."""
     event_type = _UNDESCRIBED if about.is_undescribed else about.type
     if event_type == "analysis.completed" and about.error_code:
         event_type = _INCOMPLETE
@@ -130,7 +134,7 @@ def describe(about: Subject, *, public_url: str | None = None, for_administrator
     code = f" ({about.error_code})" if about.error_code else ""
     reason = f": {about.reason.rstrip('.')}" if about.reason else ""
     sentence = pattern.format(subject=_name(about), code=code, reason=reason)
-    title = f"Octavo: {sentence.rstrip('.')}"
+    title = f"Octavo: {sentence.rstrip('.。')}"
     if for_administrator:
         sentence = " ".join((sentence, *_names(about)))
     path = operations_path(about) if for_administrator else path_of(about)
@@ -149,8 +153,8 @@ def _name(about: Subject) -> str:
     if about.title and (named := plain(about.title)):
         return f"“{named}”"
     if about.is_conversion:
-        return "A file"
-    return "A document" if about.document_id else "A job"
+        return _("A file")
+    return _("A document") if about.document_id else _("A job")
 
 
 def path_of(about: Subject) -> str | None:

@@ -22,6 +22,7 @@ from octavo.core.http import Page, make_cursor, read_cursor
 from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.owners.audit import record
+from octavo.owners.callers import Caller
 from octavo.owners.sessions import end_other_sessions, end_session, insert_session, open_session
 from octavo.records.account import UserAccount
 
@@ -38,6 +39,7 @@ class Account:
     email: str
     password_hash: str | None = field(repr=False)
     owner_id: UUID
+    language: str | None = None
 
 
 async def find_account(connection: Connection, email: str) -> Account | None:
@@ -48,6 +50,13 @@ async def find_account(connection: Connection, email: str) -> Account | None:
 async def read_account(connection: Connection, user_id: UUID) -> Account | None:
     rows = await fetch_rows(connection, QUERIES.account_by_id, {"user": user_id})
     return Account(**rows[0]) if rows else None
+
+
+async def set_language(connection: Connection, caller: Caller, language: str | None) -> None:
+    """Store the language in which a person reads pages and mails. None removes it. Visitors have only a cookie."""
+    if not caller.is_anonymous:
+        values = {"user": caller.user_id, "owner": caller.owner_id, "language": language}
+        await connection.execute(QUERIES.set_language, values)
 
 
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:

@@ -29,6 +29,7 @@ class Caller:
 
     `scope` is the scope of the session or API key. The caller's permissions are limited by both the scope and the
     person's role. A `limited` member sees only the documents in collections that were granted to them.
+    `language` is the one that the person has chosen for pages and mails.
     """
 
     owner_id: UUID
@@ -38,6 +39,7 @@ class Caller:
     scope: Scope
     via: Literal["session", "key"]
     limited: bool = False
+    language: str | None = None
 
     @property
     def may_write(self) -> bool:

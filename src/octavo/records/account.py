@@ -231,7 +231,8 @@ class OwnerChoice:
 class Me:
     """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors.
 
-    `limited`: whether they see only some collections of the account.
+    `limited`: whether they see only some collections of the account. `language`: the language that they have chosen for
+    pages and mails.
     """
 
     owner_id: UUID
@@ -243,6 +244,7 @@ class Me:
     owners: list[OwnerChoice]
     note: str | None
     limited: bool = False
+    language: str | None = None
 
 
 # Costs -------------------------------------------------------------------------------------------------------------

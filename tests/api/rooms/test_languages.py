@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from uuid import uuid4
 
 import pytest
+from pydantic import SecretStr
 
+from octavo.core.errors import NotFound
 from octavo.core.texts import Catalogue
 from octavo.web.http import languages
 from tests.api.rooms.conftest import administrator, guest, is_page, person, went_to
+from tests.support.deliveries import Mailbox, mail_server
 from tests.support.page_texts import OPEN, Marked, unmarked_in_page
-from tests.support.visitors import House
+from tests.support.passwords import PASSWORD
+from tests.support.visitors import House, OpenHouse
 
 MADE_UP = "xx"
 PAGES = [
@@ -124,6 +129,55 @@ async def test_a_page_is_in_the_language_of_the_browser_until_a_person_chooses_o
     page = await browser.get("/library", headers={"accept-language": "nl"})
     assert '<html lang="en"' in page.text
     assert "/locale/" not in page.text  # English loads nothing more
+
+
+async def test_the_language_is_kept_with_the_person_and_programs_get_english(house: House) -> None:
+    browser = await person(house, "ann@example.org")
+    await browser.post("/settings/appearance", data={"language": "fr"})
+    other = await guest(house)  # another browser, without the cookie
+    await other.post("/api/v1/session", json={"email": "ann@example.org", "password": PASSWORD})
+    assert '<html lang="fr"' in (await other.get("/library", headers={"accept-language": "de"})).text
+    session = (await other.get("/api/v1/session")).json()
+    assert session["language"] == "fr"
+    refused = await other.get(f"/api/v1/documents/{uuid4()}", headers={"accept": "*/*"})
+    assert refused.json()["title"] == NotFound().title  # the API is always in English
+    changed = await other.patch("/api/v1/session", json={"language": "zh"})
+    assert changed.json()["language"] == "zh"
+    # The choice of the person counts more than the cookie of a browser.
+    assert '<html lang="zh"' in (await browser.get("/library")).text
+    assert (await other.patch("/api/v1/session", json={"language": "tlh"})).status_code == 422
+    await other.patch("/api/v1/session", json={"language": None})
+    assert '<html lang="fr"' in (await browser.get("/library")).text  # the cookie
+    stranger = await guest(house)
+    assert '<html lang="en"' in (await stranger.get("/sign-in")).text
+
+
+async def test_the_administrator_and_visitors_choose_a_language(house: House) -> None:
+    admin, visitor = await administrator(house), await guest(house)
+    await admin.post("/settings/appearance", data={"language": "de"})
+    assert '<html lang="de"' in (await (await administrator(house)).get("/library")).text
+    await visitor.post("/api/v1/documents", json={"text": "The bog keeps the rain."})
+    await visitor.post("/settings/appearance", data={"language": "es"})
+    assert '<html lang="es"' in (await visitor.get("/library")).text
+    assert await house.rows("SELECT FROM owners WHERE kind = 'anonymous' AND language IS NOT NULL") == []
+
+
+async def test_mails_are_in_the_language_of_the_person_who_gets_them(open_house: OpenHouse) -> None:
+    mailbox = Mailbox()
+    with mail_server(mailbox) as port:
+        house = await open_house(smtp_url=SecretStr(f"smtp://127.0.0.1:{port}"), public_url="https://docs.example.org")
+        ada, bob = await person(house, "ada@example.org"), await person(house, "bob@example.org")
+        for browser, language in ((ada, "de"), (bob, "fr")):
+            await browser.patch("/api/v1/session", json={"language": language})
+        for email in ("bob@example.org", "new@example.org"):  # the second one has no language, so it is that of Ada
+            assert (await ada.post("/api/v1/invitations", json={"email": email})).status_code == 201
+        await (await guest(house)).post("/reset-password/link", data={"email": "bob@example.org"})
+    subjects = [(to, mail["subject"]) for _, to, mail in mailbox.mails]
+    assert subjects == [
+        (["bob@example.org"], "Invitation à Octavo"),
+        (["new@example.org"], "Einladung zu Octavo"),
+        (["bob@example.org"], "Nouveau mot de passe pour Octavo"),
+    ]
 
 
 async def test_somebody_who_is_not_signed_in_can_choose_a_language(house: House) -> None:

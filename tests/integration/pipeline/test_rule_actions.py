@@ -87,6 +87,8 @@ async def test_a_new_document_is_sent_once_to_each_recipient_although_the_receiv
         hook = await recipient(desk, owner, there.url)
         mail = await recipient(desk, owner, "anna@example.org", "mail")
         await recipient(desk, owner, f"{there.url}/other")
+        user = "INSERT INTO users (id, email, owner_id, language) VALUES (%s, 'anna@example.org', %s, 'de')"
+        await desk.rows(user, new_id(), owner)
         then = RuleThen(["ferry"], deliver=[hook, mail])
         async with desk.database.transaction() as connection:
             rule = await rules.add_rule(connection, owner, "Ferries", RuleWhen(text="ferry"), then, enabled=True)
@@ -110,7 +112,7 @@ async def test_a_new_document_is_sent_once_to_each_recipient_although_the_receiv
         assert second.json["data"]["document_id"] == str(document)
         ((_, to, message),) = mailbox.mails
         assert to == ["anna@example.org"]
-        assert message["subject"] == "Octavo: “ferry.txt” matches a rule: Ferries"
+        assert message["subject"] == "Octavo: “ferry.txt” passt zu einer Regel: Ferries"
         assert f"https://octavo.example/documents/{document}" in message.get_content()
     async with desk.database.connection() as connection:
         runs = (await rules.list_runs(connection, owner, rule.id, limit=10)).items

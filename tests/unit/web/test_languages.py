@@ -11,8 +11,19 @@ from babel.messages.pofile import read_po
 
 import octavo.web
 from octavo.core.formatting import count_of, format_bytes, format_day, format_dollars, format_full_date, format_number
-from octavo.core.texts import ENGLISH, Catalogue, Texts, gettext, mark, texts_from, translate_sentences
-from octavo.web.http.languages import FOLDER, LANGUAGES, catalogue_of, choose_language
+from octavo.core.texts import (
+    ENGLISH,
+    FOLDER,
+    LANGUAGES,
+    Catalogue,
+    Texts,
+    catalogue_of,
+    gettext,
+    mark,
+    texts_from,
+    translate_sentences,
+)
+from octavo.web.http.languages import choose_language
 from tests.support.page_texts import unmarked_in_template
 from tools import make_catalogues
 

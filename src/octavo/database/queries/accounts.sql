@@ -9,10 +9,10 @@ INSERT INTO memberships (owner_id, user_id, role) SELECT owner_id, id, 'owner' F
 RETURNING user_id;
 
 -- name: account_by_email(email)
-SELECT id, email, password_hash, owner_id FROM users WHERE email = lower(:email);
+SELECT id, email, password_hash, owner_id, language FROM users WHERE email = lower(:email);
 
 -- name: account_by_id(user)
-SELECT id, email, password_hash, owner_id FROM users WHERE id = :user;
+SELECT id, email, password_hash, owner_id, language FROM users WHERE id = :user;
 
 -- name: keep_password(user, seen, password_hash)!
 -- Changes the password hash only if it is still the one that was checked.
@@ -43,3 +43,8 @@ ORDER BY o.created_at DESC, o.id DESC LIMIT :most;
 -- name: visitors()
 SELECT count(*) AS owners, coalesce(sum(g.bytes), 0)::bigint AS bytes, coalesce(sum(g.documents), 0)::bigint AS documents
 FROM owners o JOIN owner_usage g ON g.owner_id = o.id WHERE o.kind = 'anonymous';
+
+-- name: set_language(user, owner, language)!
+-- Of a user, or of the administrator, who is not a user.
+WITH person AS (UPDATE users SET language = :language WHERE id = :user)
+UPDATE owners SET language = :language WHERE id = :owner AND :user::uuid IS NULL;

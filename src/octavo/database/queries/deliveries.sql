@@ -89,6 +89,8 @@ WHERE subscribers.address <> excluded.address OR subscribers.events <> excluded.
 SELECT s.id, s.channel, s.address, s.secret, CASE WHEN s.old_until > engine_now() THEN s.old_secret END AS old_secret, s.active,
        e.id AS event_id, e.at, e.kind, e.state_after, e.process_id, e.document_id, e.detail,
        CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
+       (SELECT u.language FROM users u WHERE s.channel = 'mail' AND CASE WHEN s.user_id IS NULL THEN u.email = lower(s.address)
+                                                                         ELSE u.id = s.user_id END) AS language,
        s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now, j.kind AS job_kind,
        CASE WHEN s.everybodys THEN owner_name(o) END AS owner,
        CASE WHEN NOT s.everybodys AND s.channel = 'webhook' AND e.document_id IS NOT NULL THEN (

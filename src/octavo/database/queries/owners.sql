@@ -45,7 +45,8 @@ WITH old AS (
 SELECT s.owner_id, o.kind, s.user_id, coalesce(m.role, 'owner') AS role, 'session' AS via,
        CASE WHEN o.kind = 'anonymous' OR m.role = 'member' THEN 'write'
             WHEN m.role = 'reader' THEN 'read' ELSE 'admin' END AS scope,
-       coalesce(m.limited, false) AS limited, EXISTS (SELECT FROM renewed) AS renewed
+       coalesce(m.limited, false) AS limited, EXISTS (SELECT FROM renewed) AS renewed,
+       CASE WHEN s.user_id IS NULL THEN o.language ELSE (SELECT language FROM users u WHERE u.id = s.user_id) END AS language
 FROM sessions s
 JOIN owners o ON o.id = s.owner_id
 LEFT JOIN memberships m ON m.owner_id = s.owner_id AND m.user_id = s.user_id

@@ -6,8 +6,11 @@ CREATE TABLE owners (
     id         uuid PRIMARY KEY,
     kind       text NOT NULL CHECK (kind IN ('local', 'anonymous', 'user')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    left_at    timestamptz
+    left_at    timestamptz,
+    language   text
 );
+
+COMMENT ON COLUMN owners.language IS 'As for a user, for the administrator, who signs in without being a user.';
 
 COMMENT ON COLUMN owners.left_at IS 'When it was found that a visitor has no session left. Nobody can reach these documents any more.';
 COMMENT ON TABLE owners IS 'Every row that belongs to somebody refers to one of these.';
@@ -21,9 +24,11 @@ CREATE TABLE users (
     email         text NOT NULL CHECK (email = lower(email)),
     password_hash text,
     owner_id      uuid NOT NULL REFERENCES owners ON DELETE CASCADE,
-    created_at    timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    language      text
 );
 
+COMMENT ON COLUMN users.language IS 'The language of pages and mails, such as `de`. NULL: that of the browser.';
 COMMENT ON COLUMN users.password_hash IS 'NULL if the person signs in with a provider only.';
 COMMENT ON COLUMN users.owner_id IS 'The personal owner of this person.';
 

@@ -20,6 +20,7 @@ from octavo.database import Actor, Viewer, act_as, allow_changes
 from octavo.owners import SESSION_SECONDS, Caller, open_anonymous_session, read_key, read_session
 from octavo.owners.grants import require_changeable
 from octavo.web.context.services import Services, ServicesOf
+from octavo.web.http.languages import prefer_language
 from octavo.web.http.limits import group_address
 from octavo.web.http.security import bearer_key
 
@@ -76,6 +77,7 @@ async def recognise(request: Request, services: ServicesOf) -> Caller | None:
     if key is not None and caller is None:
         raise Unauthenticated("This API key is unknown, revoked or expired.")
     request.state.caller = caller
+    prefer_language(request.url.path, caller.language if caller else None)
     _act_as(request, caller)
     return caller
 

@@ -1,27 +1,13 @@
-"""The languages of pages: which one a request gets, and the catalogues with their texts.
-
-A catalogue is read from its `.po` file when the language is first used, so nothing has to be compiled.
-"""
+"""The languages of pages: which one a request gets."""
 
 from __future__ import annotations
-
-from functools import cache
-from gettext import GNUTranslations
-from io import BytesIO
-from pathlib import Path
-from types import MappingProxyType
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from octavo.core.texts import ENGLISH, Catalogue, texts_from
+from octavo.core.texts import ENGLISH, LANGUAGES, catalogue_of, texts_from, use_catalogue
 
-FOLDER = Path(__file__).parents[1] / "locale"
 LANGUAGE_COOKIE = "octavo_language"
-# Each in its own language, in the order in which they are offered.
-LANGUAGES = MappingProxyType({"en": "English", "de": "Deutsch", "es": "Español", "fr": "Français", "zh": "简体中文"})
-LOCALES = {"en": "en", "zh": "zh_Hans_CN"}
-RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 # These addresses are for programs, whose texts are always English.
 FOR_PROGRAMS = (
     "/api/",
@@ -62,23 +48,11 @@ def _by_preference(accepted: str) -> list[str]:
     return [name for _, name in sorted(weighed, key=lambda pair: pair[0])]
 
 
-@cache
-def catalogue_of(language: str) -> Catalogue:
-    if language == ENGLISH:
-        return Catalogue()
-    from babel.messages.mofile import write_mo
-    from babel.messages.pofile import read_po
-
-    compiled = BytesIO()
-    with (FOLDER / language / "LC_MESSAGES" / "octavo.po").open("rb") as file:
-        write_mo(compiled, read_po(file, locale=language))
-    compiled.seek(0)
-    direction = "rtl" if language in RIGHT_TO_LEFT else "ltr"
-    return Catalogue(language, LOCALES.get(language, language), direction, GNUTranslations(compiled))
-
-
 class Languages:
-    """Sets the language of pages for the time of a request: the one in the cookie, or one that the browser accepts."""
+    """Sets the language of pages for the time of a request: the one in the cookie, or one that the browser accepts.
+
+    `prefer_language` changes it to the language that a signed-in person has chosen, as soon as the person is known.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -88,10 +62,14 @@ class Languages:
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         language = choose_language(language_cookie(headers), headers.get("accept-language", ""))
-        if language == ENGLISH:
-            return await self._app(scope, receive, send)
         with texts_from(catalogue_of(language)):
             return await self._app(scope, receive, send)
+
+
+def prefer_language(path: str, language: str | None) -> None:
+    """Use the language of the person for the rest of a request to a page."""
+    if language in LANGUAGES and not path.startswith(FOR_PROGRAMS):
+        use_catalogue(catalogue_of(language))
 
 
 def language_cookie(headers: Headers) -> str | None:

@@ -179,6 +179,7 @@ async def describe(connection: Connection, caller: Caller) -> Me:
         owners=await list_owners(connection, caller.user_id) if caller.user_id else [],
         note=_(ONLY_THIS_BROWSER) if caller.is_anonymous else None,
         limited=caller.limited,
+        language=caller.language or (account.language if account else None),
     )
 
 

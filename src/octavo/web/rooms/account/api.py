@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from octavo.core.http import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Role, Scope, callers, members
-from octavo.owners.accounts import list_users
+from octavo.owners.accounts import list_users, set_language
 from octavo.owners.members import Member
 from octavo.records.account import KeyView, NewKey, UserAccount
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, ReadCaller
@@ -72,6 +73,23 @@ async def session(services: ServicesOf, caller: ReadCaller) -> Me:
     """Return the current user and the account (owner) for which they act."""
     async with services.database.connection() as connection:
         return await accounts.describe(connection, caller)
+
+
+class LanguageRequest(BaseModel):
+    """The language of pages and mails, such as `de`. Null removes it: pages then follow the browser."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    language: Literal["en", "de", "es", "fr", "zh"] | None
+
+
+@router.patch("/session", responses=problems(401, 403, 422))
+async def choose_language(services: ServicesOf, caller: KnownCaller, person: PersonId, wanted: LanguageRequest) -> Me:
+    """Choose the language of the pages and of the mails that you get. The API is always in English."""
+    del person
+    async with services.database.transaction() as connection:
+        await set_language(connection, caller, wanted.language)
+        return await accounts.describe(connection, replace(caller, language=wanted.language))
 
 
 @router.delete("/session", status_code=204, responses=problems(401, 403), openapi_extra=NO_SIGN_IN)

@@ -15,7 +15,7 @@ from octavo.core.texts import gettext as _
 from octavo.database import Connection
 from octavo.owners import Caller, Scope, callers, members
 from octavo.owners.account_links import list_invitations
-from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors
+from octavo.owners.accounts import LEAST_CHARACTERS, list_users, read_visitors, set_language
 from octavo.owners.callers import OwnerSeesAll
 from octavo.owners.identities import list_identities
 from octavo.owners.members import Member
@@ -301,7 +301,7 @@ async def appearance(request: Request, frame: SettingsFrame, said: str = "") -> 
     chosen = theme if theme in THEMES else "system"
     keys = request.cookies.get(KEYS_COOKIE) != KEYS_OFF
     offered = {"": _("Same as the browser"), **LANGUAGES}
-    language = language_cookie(request.headers) or ""
+    language = frame.caller.language or language_cookie(request.headers) or ""
     return show(
         request,
         "appearance",
@@ -318,12 +318,15 @@ async def appearance(request: Request, frame: SettingsFrame, said: str = "") -> 
 @appearance_router.post("")
 async def keep(
     request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
     theme: Annotated[Literal["system", "light", "dark"], Form()] = "system",
     keys: Annotated[str, Form(max_length=10)] = "",
     language: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
+    """Store the language with the person, and everything else in the browser."""
     answer = back_to("/settings/appearance?said=appearance")
-    _keep(request, answer, LANGUAGE_COOKIE, language if language in LANGUAGES else None)
+    await _keep_language(request, services, caller, answer, language)
     _keep(request, answer, THEME_COOKIE, theme if theme in THEMES else None)
     _keep(request, answer, KEYS_COOKIE, None if keys else KEYS_OFF)
     return answer
@@ -334,12 +337,27 @@ language_router = APIRouter(include_in_schema=False)
 
 @language_router.post("/language")
 async def choose_language(
-    request: Request, language: Annotated[str, Form(max_length=20)] = "", back: Back = "/"
+    request: Request,
+    services: ServicesOf,
+    caller: OptionalCaller,
+    language: Annotated[str, Form(max_length=20)] = "",
+    back: Back = "/",
 ) -> Response:
-    """Change the language of the pages in this browser, from the sign-in and sign-up pages."""
+    """Change the language of the pages, from the sign-in and sign-up pages."""
     answer = back_to(local_path(back))
-    _keep(request, answer, LANGUAGE_COOKIE, language if language in LANGUAGES else None)
+    await _keep_language(request, services, caller, answer, language)
     return answer
+
+
+async def _keep_language(
+    request: Request, services: Services, caller: Caller | None, answer: Response, language: str
+) -> None:
+    """Store the language with the person, and in a cookie for pages before the sign-in."""
+    known = language if language in LANGUAGES else None
+    _keep(request, answer, LANGUAGE_COOKIE, known)
+    if caller and caller.language != known:
+        async with services.database.transaction() as connection:
+            await set_language(connection, caller, known)
 
 
 def _keep(request: Request, answer: Response, name: str, value: str | None) -> None:

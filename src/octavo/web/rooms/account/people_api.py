@@ -9,6 +9,7 @@ The mails are sent immediately and not by a job, because the links must not be s
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -22,13 +23,16 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from octavo.core.errors import OctavoError
+from octavo.core.formatting import format_full_date
 from octavo.core.http import Page
 from octavo.core.settings import Settings
+from octavo.core.texts import catalogue_for, mark, texts_from
+from octavo.core.texts import gettext as _
 from octavo.database import read_clock
 from octavo.deliver.channels import MailServer, as_mail_header, send_mail
 from octavo.owners import Caller, Role, account_links, sessions
 from octavo.owners.account_links import DEFAULT_DAYS, MOST_DAYS
-from octavo.owners.accounts import find_account
+from octavo.owners.accounts import Account, find_account
 from octavo.records.account import Invitation, NewInvitation, ResetLink, SessionView
 from octavo.web.context.callers import AdminCaller, KnownCaller, address_of, session_secret
 from octavo.web.context.services import Services, ServicesOf
@@ -61,11 +65,17 @@ async def mail_link(services: Services, address: str, subject: str, text: str, l
     return True
 
 
-INVITED = "You are invited to a document library. Open this link to join. It works once, until {day}."
-FORGOTTEN = (
+INVITED = mark("You are invited to a document library. Open this link to join. It works once, until %(day)s.")
+FORGOTTEN = mark(
     "Somebody asked for a new password for your account. Open this link within an hour to set one. If it was not you, "
     "ignore this message."
 )
+
+
+def _language_of(account: Account | None, otherwise: str | None = None) -> AbstractContextManager[None]:
+    """Use the language of the person who gets a mail, or `otherwise`, or the language of the current page."""
+    language = (account.language if account else None) or otherwise
+    return texts_from(catalogue_for(language)) if language else nullcontext()
 
 
 def invitation_path(token: str) -> str:
@@ -94,9 +104,12 @@ async def send_invitation(
         made, token = await account_links.invite(
             connection, caller, wanted.email, wanted.role, wanted.expires_in_days, limited=wanted.limited
         )
+        known = await find_account(connection, made.email)
     link = public_address(request, services, invitation_path(token))
-    text = INVITED.format(day=f"{made.expires_at:%-d %B %Y}")
-    mailed = await mail_link(services, made.email, "Invitation to Octavo", text, link)
+    with _language_of(known, caller.language):
+        text = _(INVITED, day=format_full_date(made.expires_at.date()))
+        subject = _("Invitation to Octavo")
+    mailed = await mail_link(services, made.email, subject, text, link)
     return NewInvitation(**asdict(made), link=link, mailed=mailed)
 
 
@@ -120,9 +133,11 @@ async def mail_reset_link(services: Services, email: str) -> None:
         account = await find_account(connection, email)
         if account is None:
             return
-        token, _ = await account_links.make_reset_token(connection, account)
+        token, _until = await account_links.make_reset_token(connection, account)
     link = f"{services.settings.public_url}{reset_path(token)}"
-    await mail_link(services, account.email, "New password for Octavo", FORGOTTEN, link)
+    with _language_of(account):
+        subject, text = _("New password for Octavo"), _(FORGOTTEN)
+    await mail_link(services, account.email, subject, text, link)
 
 
 async def admit_reset(request: Request, services: Services, email: str) -> None:
