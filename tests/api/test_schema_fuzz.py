@@ -239,6 +239,7 @@ class World:
             "field": lambda: self.alone("fields", {"name": "Project", "type": "text"}),
             "invitation": lambda: self.alone("invitations", {"email": "eve@example.org"}),
             "session": lambda: str(uuid4()),  # a key has none
+            "export": self.export,
             "group": lambda: self.alone("groups", {"name": "Auditors"}),
             "grant": self.grant,
             "share": lambda: self.alone("shares", {"document_id": self.kept["document"]}),
@@ -251,6 +252,11 @@ class World:
         for one in self.call("GET", f"/api/v1/{things}")["items"]:
             self.call("DELETE", f"/api/v1/{things}/{one['id']}")
         return self.call("POST", f"/api/v1/{things}", json=body)["id"]
+
+    def export(self) -> str:
+        """Only one may be in preparation."""
+        made = self.call("GET", "/api/v1/exports")["items"]
+        return made[0]["id"] if made else self.call("POST", "/api/v1/exports", json={})["id"]
 
     def grant(self) -> str:
         group = self.alone("groups", {"name": "Auditors"})

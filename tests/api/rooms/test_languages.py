@@ -94,7 +94,7 @@ async def test_every_text_of_the_pages_can_be_translated(house: House, made_up: 
 
 # The document, built-in prompts and mappings, dates, addresses, and names of models, jobs and programs.
 CONTENT = re.compile(
-    r"bog|^TEXT$|Python|\d\d:\d\d$|https?:|^[\w.:-]+[_\d-][\w.:-]*$|^(?:convert|deliver)$|MemberNumber|"
+    r"bog|^TEXT$|Python|\d\d:\d\d$|https?:|^[\w.:/-]+[_\d-][\w.:-]*$|^(?:convert|deliver)$|MemberNumber|"
     r"Invoices of|Receipts of|Summar|People and organisations|Which |Dates and|^Money$|Obligations|Who has"
 )
 

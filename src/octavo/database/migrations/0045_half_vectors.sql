@@ -31,14 +31,4 @@ BEGIN
     USING given, of_owner, chosen, most, required, excluded;
 END $$;
 
--- Vectors that are too long for an index with full precision are already indexed this way.
-DO $$
-DECLARE
-    one record;
-BEGIN
-    FOR one IN SELECT id FROM embedding_models WHERE dimensions > 2000 AND to_regclass('chunk_embeddings_hnsw_' || id) IS NOT NULL LOOP
-        EXECUTE format('ALTER INDEX %I RENAME TO %I', 'chunk_embeddings_hnsw_' || one.id, 'chunk_embeddings_half_' || one.id);
-    END LOOP;
-END $$;
-
 UPDATE job_kinds SET time_limit = interval '1 day' WHERE name = 'index_vectors';
