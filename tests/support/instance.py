@@ -49,10 +49,12 @@ class Instance:
         self.address = f"http://127.0.0.1:{self.environment['OCTAVO_PORT']}"
         self.process: Running | None = None
 
-    def start(self, prefix: Sequence[str] = ()) -> None:
+    def start(self, prefix: Sequence[str] = (), *, replace: bool = False) -> None:
         already = len(self.log.read_text()) if self.log.exists() else 0
         with self.log.open("ab") as log:
-            self.process = start_octavo(["up"], self.environment, log.fileno(), prefix=prefix)
+            self.process = start_octavo(
+                ["up", *(["--replace"] if replace else [])], self.environment, log.fileno(), prefix=prefix
+            )
         try:
             wait_until(lambda: self._has_announced(already), "it says that it is ready")
         except AssertionError as error:

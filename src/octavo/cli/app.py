@@ -141,15 +141,25 @@ def begin(process: str, parent: int | None = None) -> Settings:
 
 
 @app.command()
-def up() -> None:
+def up(
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Stop the running Octavo first, and take over its port. Requests wait meanwhile. Use it for upgrades.",
+        ),
+    ] = False,
+) -> None:
     """Start Octavo on this machine: database, workers and web server. Ctrl-C stops it."""
     from octavo.ops.ports import open_early
 
     settings = load_settings()
     listener = open_early(settings.host, settings.port)  # before the modules are loaded, which takes a while
-    from octavo.ops.supervise import Supervisor
+    from octavo.ops.supervise import Supervisor, take_over
 
     begin("up")
+    if replace and listener is None:
+        listener = take_over(settings)
 
     async def supervise() -> None:
         await Supervisor(settings, typer.echo, listener).run()

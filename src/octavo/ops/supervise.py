@@ -38,7 +38,7 @@ from octavo.ops.instance import (
     start_database,
     web_processes,
 )
-from octavo.ops.ports import address_of, listen, listen_for_mails
+from octavo.ops.ports import address_of, listen, listen_for_mails, open_early
 from octavo.ops.processes import (
     Backoff,
     ProcessRecord,
@@ -59,6 +59,8 @@ SLOW_START_SECONDS = 20
 RELEASE_SECONDS = 60
 POLL_SECONDS = 0.05
 STOP_SECONDS = 60
+# The pause between two attempts to open the port of an `octavo up` that is stopping.
+TAKE_OVER_SECONDS = 0.005
 
 
 @dataclass(slots=True)
@@ -344,8 +346,28 @@ def read_status(settings: Settings) -> Status:
     return Status(record.address, asyncio.run(is_ready(record.address)), str(settings.data_dir), processes)
 
 
-def stop(settings: Settings) -> bool:
-    """Stop all processes that `octavo up` started, and wait for them. Returns False if nothing was running."""
+def take_over(settings: Settings) -> socket.socket | None:
+    """Stop the running `octavo up`, and open its port as soon as it is free.
+
+    All modules are loaded before, and requests wait in the new port while the old processes end. So requests are
+    refused only for the moment between two attempts to open the port. Returns None if the port did not become free.
+    """
+    found: list[socket.socket] = []
+
+    def try_port() -> None:
+        if not found and (opened := open_early(settings.host, settings.port)):
+            found.append(opened)
+
+    stop(settings, meanwhile=try_port)
+    try_port()
+    return found[0] if found else None
+
+
+def stop(settings: Settings, meanwhile: Callable[[], None] | None = None) -> bool:
+    """Stop all processes that `octavo up` started, and wait for them. Returns False if nothing was running.
+
+    `meanwhile` is called again and again until they have stopped.
+    """
     record_file = RecordFile(DataFolder(settings.data_dir))
     record = record_file.read()
     if record:
@@ -355,7 +377,9 @@ def stop(settings: Settings) -> bool:
         while record_file.is_claimed():
             if time.monotonic() > deadline:
                 raise TimedOut(f"Process {record.pid} did not stop. End it with `kill -9 {record.pid}`.")
-            time.sleep(POLL_SECONDS)
+            if meanwhile:
+                meanwhile()
+            time.sleep(TAKE_OVER_SECONDS if meanwhile else POLL_SECONDS)
     server = embedded_server(settings)
     left = server is not None and server.pid() is not None
     if server and left:

@@ -10,6 +10,8 @@ import random
 import signal
 import smtplib
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -125,6 +127,45 @@ def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(fo
         assert instance.process_ids()["web 2"] == named["web 2"]
         assert instance.stop() == 0
         assert instance.everything() == []
+
+
+def test_another_up_takes_over_the_port_and_requests_wait_meanwhile(folder: Path) -> None:
+    """As in an upgrade. The old processes are stopped by the new `up`, which opens the port as soon as it is free."""
+    with instance_in(folder, workers=1) as instance:
+        instance.start()
+        assert instance.process
+        before, old = instance.process, set(instance.everything())
+        refused, ending = list[float](), threading.Event()
+
+        def read() -> None:
+            while not ending.is_set():
+                try:
+                    with socket.create_connection(("127.0.0.1", int(instance.environment["OCTAVO_PORT"]))):
+                        pass
+                except ConnectionRefusedError:
+                    refused.append(time.monotonic())
+                ending.wait(0.002)
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            instance.start(replace=True)
+            assert fetch(f"{instance.address}/healthz")[0] == 200
+        finally:
+            ending.set()
+            reader.join()
+        assert before.wait(PATIENCE_SECONDS) == 0
+        assert not old & set(instance.everything())
+        # The port is closed only between two attempts to open it. Two seconds are the goal for readers.
+        assert not refused or refused[-1] - refused[0] < 2
+        assert instance.stop() == 0
+
+
+def test_replacing_nothing_is_a_start(folder: Path) -> None:
+    with instance_in(folder, workers=0) as instance:
+        instance.start(replace=True)
+        assert fetch(f"{instance.address}/healthz")[0] == 200
+        assert instance.stop() == 0
 
 
 def web_restarts(instance: Instance) -> int:
