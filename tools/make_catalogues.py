@@ -94,10 +94,16 @@ def syntax_of(path: Path) -> ast.Module:
 def texts_of(module: ast.Module) -> Iterator[Text]:
     """Return the marked texts of a Python module, and the titles of its errors."""
     for node in ast.walk(module):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield from marked(node.func.id, node.args)
+        if isinstance(node, ast.Call) and (name := called(node.func)):
+            yield from marked(name, node.args)
         elif isinstance(node, ast.ClassDef) and is_error(node) and (title := ast.get_docstring(node)):
             yield title.splitlines()[0]
+
+
+def called(function: ast.expr) -> str | None:
+    """Return the name of a function that is called, also with types, as in `Texts[GrantAccess](…)`."""
+    named = function.value if isinstance(function, ast.Subscript) else function
+    return named.id if isinstance(named, ast.Name) else None
 
 
 def marked(function: str, arguments: list[ast.expr]) -> Iterator[Text]:

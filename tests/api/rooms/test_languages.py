@@ -40,6 +40,7 @@ PAGES = [
     *(
         f"/settings/{name}"
         for name in (
+            "access",
             "account",
             "account/second-factor",
             "appearance",

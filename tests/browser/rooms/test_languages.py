@@ -9,7 +9,7 @@ from octavo.web.http.languages import LANGUAGE_COOKIE
 from tests.browser.conftest import OpenBrowser
 from tests.browser.rooms.test_every_room import EMPTY, NOBODYS, SMALL, resize, work_of
 from tests.browser.rooms.work import fill_map, fill_rooms
-from tests.support.browser import DESKTOP, PHONE, Visitor, check_axe, no_sideways_scroll, picture
+from tests.support.browser import DESKTOP, PHONE, Place, Visitor, check_axe, no_sideways_scroll, picture
 
 # Labels whose words do not fit. Titles and other content have `dir="auto"` and may be cut.
 CLIPPED = """() => [...document.body.querySelectorAll("*")]
@@ -42,6 +42,22 @@ def test_scripts_speak_the_language_of_the_page(member: Visitor) -> None:
     page = member.open("/library")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Tastenkürzel")).to_be_visible()
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "zh"])
+def test_groups_and_access_fit_in_another_language(member: Visitor, place: Place, language: str) -> None:
+    speak(member, language)
+    look_at(member.open("/settings/access"), "access-empty", language)
+    email = f"a.colleague.with.a.long.name.{language}@accounting.example.org"
+    place.sign_up(email)
+    user = member.ask("POST", "/members", json={"email": email, "role": "member", "limited": True})["user_id"]
+    group = member.ask("POST", "/groups", json={"name": "Accounting"})["id"]
+    member.ask("PUT", f"/groups/{group}/members/{user}")
+    for name, access in (("Invoices", "read"), ("Contracts with suppliers", "write")):
+        collection = member.ask("POST", "/collections", json={"name": name})["id"]
+        member.ask("POST", "/grants", json={"collection_id": collection, "group_id": group, "access": access})
+    member.ask("POST", "/grants", json={"collection_id": collection, "user_id": user})
+    look_at(member.open("/settings/access"), "access", language)
 
 
 @pytest.mark.long

@@ -105,7 +105,14 @@ def test_a_text_without_a_mark_is_found() -> None:
 
 def test_scripts_and_python_find_their_texts() -> None:
     texts = make_catalogues.collect()
-    for text in ("Keyboard shortcuts", "Newest first", "Timed out.", "Skip to content", "Since %(date)s"):
+    for text in (
+        "Keyboard shortcuts",
+        "Newest first",
+        "Timed out.",
+        "Skip to content",
+        "Since %(date)s",
+        "Read and change",
+    ):
         assert text in texts
     assert ("%(number)s page", "%(number)s pages") in texts
 

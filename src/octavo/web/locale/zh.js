@@ -165,7 +165,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "This address was paused or deleted.": "此地址已暂停或删除。",
   "A group with this name already exists.": "已有同名的组。",
   "Enter the code from your authenticator app.": "请输入身份验证器应用的验证码。",
-  "Members with the role owner see all collections. Choose another role first.": "所有者角色的成员可以看到所有合集。请先选择其他角色。",
+  "Members with the role owner see all collections. Choose another role first.": "所有者角色的成员可以看到所有集合。请先选择其他角色。",
   "Set up an authenticator app first.": "请先设置身份验证器应用。",
   "Signing in with the provider failed.": "通过提供商登录失败。",
   "The sign-in provider could not be reached or sent an invalid response. Try again later.": "无法连接到登录提供商，或其发送了无效响应。请稍后重试。",
