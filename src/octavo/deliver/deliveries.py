@@ -173,7 +173,7 @@ def _subject(event_type: str, event: EventRecord, row: Row) -> Subject:
         event.document_id,
         row["title"],
         _text_of(event.detail, "code"),
-        _text_of(event.detail, "message"),
+        _text_of(event.detail, "message") or row["rule"],
         converts=row["converts"],
         owner=row["owner"],
         job_kind=row["job_kind"],

@@ -397,7 +397,7 @@ async def _send(connection: Connection, rule: RuleView, planned: Sequence[Planne
     if not pairs:
         return 0
     documents, subscribers = zip(*pairs, strict=True)
-    values = {"rule": rule.id, "name": rule.name, "documents": list(documents), "subscribers": list(subscribers)}
+    values = {"rule": rule.id, "documents": list(documents), "subscribers": list(subscribers)}
     (row,) = await fetch_rows(connection, QUERIES.send, values)
     return row["number"]
 

@@ -110,6 +110,8 @@ async def test_a_new_document_is_sent_once_to_each_recipient_although_the_receiv
         assert first.id == second.id
         assert second.json["type"] == "document.matched"
         assert second.json["data"]["document_id"] == str(document)
+        # Limited members can read events of their documents, but no rules.
+        assert set(second.json["data"]["detail"]) == {"rule_id", "recipients"}
         ((_, to, message),) = mailbox.mails
         assert to == ["anna@example.org"]
         assert message["subject"] == "Octavo: “ferry.txt” passt zu einer Regel: Ferries"

@@ -91,6 +91,8 @@ SELECT s.id, s.channel, s.address, s.secret, CASE WHEN s.old_until > engine_now(
        CASE WHEN NOT s.everybodys THEN coalesce(nullif(d.title, ''), d.filename, c.filename) END AS title,
        (SELECT u.language FROM users u WHERE s.channel = 'mail' AND CASE WHEN s.user_id IS NULL THEN u.email = lower(s.address)
                                                                          ELSE u.id = s.user_id END) AS language,
+       (SELECT r.name FROM rules r WHERE e.kind = 'matched' AND r.owner_id = s.owner_id
+                                     AND r.id = (e.detail ->> 'rule_id')::uuid) AS rule,
        s.everybodys, c.id IS NOT NULL AS converts, clock_timestamp() AS now, j.kind AS job_kind,
        CASE WHEN s.everybodys THEN owner_name(o) END AS owner,
        CASE WHEN NOT s.everybodys AND s.channel = 'webhook' AND e.document_id IS NOT NULL THEN (

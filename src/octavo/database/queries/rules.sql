@@ -87,8 +87,9 @@ ORDER BY created_at, id;
 -- name: sent(rule, documents)
 SELECT document_id, subscriber_id FROM rule_deliveries WHERE rule_id = :rule AND document_id = ANY (:documents);
 
--- name: send(rule, name, documents, subscribers)
--- Writes one event for each document, with the recipients that did not get it from this rule before.
+-- name: send(rule, documents, subscribers)
+-- Writes one event for each document, with the recipients that did not get it from this rule before. It does not name the rule,
+-- because limited members can read events of their documents, but no rules.
 WITH wanted AS (
     SELECT * FROM unnest(:documents::uuid[], :subscribers::uuid[]) AS w (document, subscriber)
 ), new AS (
@@ -97,7 +98,7 @@ WITH wanted AS (
     ON CONFLICT (rule_id, document_id, subscriber_id) DO NOTHING RETURNING document_id, subscriber_id
 ), put AS (
     INSERT INTO events (process_id, kind, owner_id, document_id, detail)
-    SELECT d.process_id, 'matched', d.owner_id, d.id, jsonb_build_object('reason', :name::text, 'rule_id', :rule::uuid, 'recipients', n.recipients)
+    SELECT d.process_id, 'matched', d.owner_id, d.id, jsonb_build_object('rule_id', :rule::uuid, 'recipients', n.recipients)
     FROM (SELECT document_id, jsonb_agg(subscriber_id ORDER BY subscriber_id) AS recipients FROM new GROUP BY document_id) AS n
     JOIN documents d ON d.id = n.document_id ORDER BY d.id
 )
