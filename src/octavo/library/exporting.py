@@ -359,7 +359,7 @@ def _as_prepared(row: Row) -> PreparedExport:
         id=row["id"],
         status=row["status"],
         collection=row["collection"],
-        documents=row["done"],
+        documents=min(row["done"], row["total"] or 0),  # the queue also counts stored parts
         total=row["total"],
         bytes=stored.bytes if stored else None,
         error=row["error"],
