@@ -219,11 +219,11 @@ def test_a_prepared_export_survives_killed_workers_and_its_download_is_resumed(
         assert client.prepared_exports().items[0].documents == made.total > 8
         assert client.download_prepared_export(UUID(path[-36:]), tmp_path / "library.tar") == len(whole.content)
     unpack_bytes((tmp_path / "library.tar").read_bytes(), tmp_path / "prepared")
-    emil = Person(instance, "emil@example.org")
-    assert emil.library.get(path) is None
-    assert emil.library.http.get(content).status_code == 404
-    assert console.read("import", str(tmp_path / "prepared"), "--key", emil.key)["failed"] == []
-    assert list(compare(filled, emil.library)) == []
+    greta = Person(instance, "greta@example.org")
+    assert greta.library.get(path) is None
+    assert greta.library.http.get(content).status_code == 404
+    assert console.read("import", str(tmp_path / "prepared"), "--key", greta.key)["failed"] == []
+    assert list(compare(filled, greta.library)) == []
 
 
 def unpack_bytes(body: bytes, folder: Path) -> None:
