@@ -235,7 +235,7 @@ async def test_openapi_describes_credentials_and_every_error(house: House) -> No
         if path.startswith(("/api/v1/account", "/api/v1/session", "/api/v1/keys", "/api/v1/members"))
         for operation in operations.values()
     ]
-    assert len(routes) == 15
+    assert len(routes) == 16
     assert len([route for route in routes if {} in route["security"]]) == 3  # signing up, in and out
     for route in routes:
         assert route["security"][:2] == [{"key": []}, {"session": []}]

@@ -21,7 +21,7 @@ async def test_a_path_for_posts_is_not_mistaken_for_an_id(house: House, method: 
 async def test_a_wrong_method_gets_all_allowed_methods(house: House) -> None:
     browser = await house.browser()
     for path, allowed in (
-        ("/api/v1/session", "DELETE, GET, POST"),
+        ("/api/v1/session", "DELETE, GET, PATCH, POST"),
         ("/api/v1/documents", "GET, POST"),
         ("/api/v1/documents/01a1dfbc-be41-74f4-a5ee-65817d8e8af2", "DELETE, GET, PATCH"),
     ):
