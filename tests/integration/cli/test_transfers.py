@@ -101,8 +101,13 @@ def filled(instance: Instance, key: str) -> Library:
         asked = http.post("/api/v1/ask", json={"question": "How much is the harbour fee?"})
         assert asked.status_code == 200, asked.text
         wait_until(settled, "everything is processed")
-    (one, *_) = library.items(f"/documents/{log}/connections")  # without a worker, nothing replaces it
-    send("POST", f"/connections/{one['id']}/confirm", {})
+
+    def confirm() -> bool:
+        """A comparison that ends meanwhile replaces the connection that was found."""
+        (one, *_) = library.items(f"/documents/{log}/connections")
+        return http.post(f"/api/v1/connections/{one['id']}/confirm", json={}).is_success
+
+    wait_until(confirm, "a connection is confirmed")
     return library
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool
 
 from octavo.core.http import Page
 from octavo.jobs.views import DEFAULT_LIMIT
@@ -158,7 +158,7 @@ class NewMemberRequest(BaseModel):
 
     email: Email
     role: Role = "member"
-    limited: bool = False
+    limited: StrictBool = False
 
 
 class MemberEdit(BaseModel):
@@ -167,7 +167,7 @@ class MemberEdit(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Role | None = None
-    limited: bool | None = None
+    limited: StrictBool | None = None
 
 
 @members_router.get("", responses=problems(401))

@@ -20,7 +20,7 @@ from uuid import UUID
 
 import structlog
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.errors import OctavoError
 from octavo.core.formatting import format_full_date
@@ -91,7 +91,7 @@ class NewInvitationRequest(BaseModel):
 
     email: Email
     role: Role = "member"
-    limited: bool = False
+    limited: StrictBool = False
     expires_in_days: Annotated[int, Field(ge=1, le=MOST_DAYS), WHOLE] = DEFAULT_DAYS
 
 
@@ -154,7 +154,7 @@ class ResetLinkRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     email: Email
-    clear_second_factor: bool = False
+    clear_second_factor: StrictBool = False
 
 
 @invitations_router.get("", responses=problems(401, 403))
