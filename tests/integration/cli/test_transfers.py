@@ -221,7 +221,7 @@ def test_a_prepared_export_survives_killed_workers_and_its_download_is_resumed(
     assert filled.http.get(content, headers={"if-none-match": whole.headers["etag"]}).status_code == 304
     with SyncClient(instance.address, key=key) as client:
         made = client.prepared_export(UUID(path[-36:]))
-        assert client.prepared_exports().items[0].documents == made.total > 8
+        assert client.prepared_exports().items[0].documents == made.total == len(filled.documents())
         assert client.download_prepared_export(UUID(path[-36:]), tmp_path / "library.tar") == len(whole.content)
     unpack_bytes((tmp_path / "library.tar").read_bytes(), tmp_path / "prepared")
     greta = Person(instance, "greta@example.org")
