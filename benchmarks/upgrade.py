@@ -57,6 +57,9 @@ COUNTS = b"""
     SELECT count(*), count(*) FILTER (WHERE status = 'completed'),
            (SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')) FROM documents"""
 
+FAILURES = b"""
+    SELECT concat_ws(' ', error_code, kind, left(error_message, 200)), count(*) FROM jobs WHERE status IN ('failed', 'dead_letter') GROUP BY 1"""
+
 
 # The installation before the upgrade ---------------------------------------------------------------------------------
 
@@ -246,7 +249,18 @@ def counts(data: Path) -> tuple[int, int, int]:
 
 def describe(data: Path) -> str:
     documents, done, waiting = counts(data)
-    return f"{documents:,} documents, {done:,} of them done, {waiting:,} unfinished jobs"
+    return f"{documents:,} documents, {done:,} of them done, {waiting:,} unfinished jobs, failed: {failures(data)}"
+
+
+def failures(data: Path) -> dict[str, int]:
+    """The number of failed jobs by their error."""
+
+    async def read() -> dict[str, int]:
+        async with database_address(Settings(data_dir=data)) as address:
+            with psycopg.connect(address) as connection:
+                return dict(connection.execute(FAILURES).fetchall())
+
+    return asyncio.run(read())
 
 
 def upgrade(folder: Path, old_sources: str, documents: int, waiting: int) -> int:
