@@ -58,7 +58,8 @@ COUNTS = b"""
            (SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')) FROM documents"""
 
 FAILURES = b"""
-    SELECT concat_ws(' ', error_code, kind, left(error_message, 200)), count(*) FROM jobs WHERE status IN ('failed', 'dead_letter') GROUP BY 1"""
+    SELECT concat_ws(' ', error_code, kind, left(error_message, 200)), count(*)
+    FROM jobs WHERE status IN ('failed', 'dead_letter') GROUP BY 1"""
 
 
 # The installation before the upgrade ---------------------------------------------------------------------------------
