@@ -12,7 +12,8 @@ Starts Octavo in an empty data folder with a profile hook in every process, then
 Printed for each: functions of Octavo that ran, their files and packages, and how often the walk changes the package,
 counted in three ways: the different pairs of packages in which one calls the other; the functions that were first
 called from another package; and how often the next function to run for the first time is in another package, which
-counts every return to the caller too. Start-up, imports and comprehensions do not count. Children of the sandbox cannot
+counts every return to the caller too. Start-up, imports and comprehensions do not count, and neither do the tasks that
+run without a request: those seen while nothing was requested for half a minute. Children of the sandbox cannot
 write anywhere, so they are not traced.
 """
 
@@ -43,13 +44,14 @@ HOOK = """
 import atexit, json, os, signal, sys, threading, time
 
 FOLDER, SOURCE = os.environ["WALKS_FOLDER"], os.environ["WALKS_SOURCE"]
-seen, main, importing = {}, os.getpid(), threading.local()
+seen, background, trunk, main, importing = {}, set(), set(), os.getpid(), threading.local()
 
-def caller(frame):
-    while frame := frame.f_back:
+def callers(frame):
+    found = []
+    while (frame := frame.f_back) and frame.f_code not in trunk:
         if frame.f_code.co_filename.startswith(SOURCE) and frame.f_code.co_name[0] != "<":
-            return frame.f_code.co_filename[len(SOURCE):]
-    return ""
+            found.append(frame.f_code)
+    return found
 
 def note(frame, event, argument):
     code = frame.f_code
@@ -59,22 +61,36 @@ def note(frame, event, argument):
             importing.depth = max(0, getattr(importing, "depth", 0) + (1 if event == "call" else -1))
     elif event == "call" and code not in seen and code.co_filename.startswith(SOURCE) and code.co_name[0] != "<":
         if not getattr(importing, "depth", 0):
-            seen[code] = time.time_ns(), caller(frame)
+            above = callers(frame)
+            root = above[-1] if above else code
+            if root not in background:
+                seen[code] = time.time_ns(), above[0].co_filename[len(SOURCE):] if above else "", root
+
+def begin(number, frame):
+    seen.clear()
+    while frame:  # the functions that run the event loop
+        trunk.add(frame.f_code)
+        frame = frame.f_back
+
+def leave_out(*ignored):
+    # Requests all begin in the same function, and `octavo up` requests the state of the web server.
+    background.update(root for _, _, root in seen.values() if root.co_name != "__call__")
 
 def dump(*ignored):
     if os.getpid() == main:
-        calls = [[at, code.co_filename[len(SOURCE):], by] for code, (at, by) in list(seen.items())]
+        calls = [[at, code.co_filename[len(SOURCE):], by] for code, (at, by, _) in list(seen.items())]
         with open(f"{FOLDER}/{main}.part", "w") as file:
             json.dump({"command": sys.argv[1:2], "calls": calls}, file)
         os.rename(f"{FOLDER}/{main}.part", f"{FOLDER}/{main}.json")
 
-signal.signal(signal.SIGUSR1, lambda *ignored: seen.clear())
+signal.signal(signal.SIGUSR1, begin)
+signal.signal(signal.SIGHUP, leave_out)
 signal.signal(signal.SIGUSR2, dump)
 atexit.register(dump)
 threading.setprofile(note)
 sys.setprofile(note)
 """
-READY_SECONDS, WALK_SECONDS = 120, 180
+READY_SECONDS, IDLE_SECONDS, WALK_SECONDS = 120, 30, 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +182,20 @@ class Instance:
         up = json.loads((Path(self._environment["OCTAVO_DATA_DIR"]) / "run/up.json").read_text())
         return [process["pid"] for process in up["processes"] if process.get("pid")]
 
+    def leave_out_background(self) -> None:
+        """Watch the processes while nothing is requested: what they do then is left out of all walks."""
+        self._signal(signal.SIGUSR1)
+        time.sleep(IDLE_SECONDS)
+        self._signal(signal.SIGHUP)
+
     def begin_walk(self) -> None:
         for old in self._walks.glob("*.json"):
             old.unlink()
+        self._signal(signal.SIGUSR1)
+
+    def _signal(self, number: signal.Signals) -> None:
         for process in self.processes():
-            os.kill(process, signal.SIGUSR1)
+            os.kill(process, number)
 
     def end_walk(self) -> list[Walk]:
         for process in self.processes():
@@ -205,6 +230,7 @@ def wait_for(ready: Any) -> None:  # noqa: ANN401
 
 def walk_of_add(octavo: Instance, report: Path) -> list[Walk]:
     octavo.get("/")
+    octavo.leave_out_background()
     events = octavo.follow_events()
     octavo.begin_walk()
     octavo.command("add", str(report))
