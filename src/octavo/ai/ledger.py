@@ -166,7 +166,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The answer to a `CallRequest`.
+    """The result of a `CallRequest`.
 
     `seconds` is the delay before the call can be sent or requested again. `scope`, `taken_usd` and `limit_usd` describe
     the budget that was exceeded, if any.

@@ -105,7 +105,7 @@ async def load_results(settings: Settings, database: Database, out: str, owner: 
 
 
 def run_id(out: str) -> UUID:
-    """Return the id of a run, the same each time its results are loaded."""
+    """Return the id of a run. It is the same each time the results are loaded."""
     return uuid5(NAMESPACE_URL, out)
 
 

@@ -84,7 +84,7 @@ class AccountCalls(Calls):
 
     @Call
     async def choose_language(self, language: str | None) -> Me:
-        """Choose the language of pages and mails, such as `de`. None: that of the browser."""
+        """Choose the language of pages and emails, such as `de`. None selects the language of the browser."""
         return await self._patch(Me, "/session", {"language": language})
 
     @Call
@@ -191,7 +191,7 @@ class AccountCalls(Calls):
 
     @Call
     async def list_sessions(self) -> list[SessionView]:
-        """List the browsers with which you are signed in."""
+        """List the browsers in which you are signed in."""
         return (await self._list(SessionView, "/sessions")).items
 
     @Call

@@ -4,10 +4,8 @@ the results.
 Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
 only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 
-Connections that extensions find.
-
-The entry point is a function that takes pairs of chunks and returns the connections that it finds between them. Octavo
-quotes the most similar sentences of a pair.
+Extensions can also find connections. Their entry point is a function that takes pairs of chunks and returns the
+connections that it finds between them. Octavo quotes the most similar sentences of a pair.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Let each extension look at the pairs. If one fails, this is logged, and the others go on. Invalid
+    """Let each extension look at the pairs. If one fails, the error is logged, and the others continue. Invalid
     connections are left out."""
     engines = load_extensions(ExtensionKind.ENGINE)
     if not engines:

@@ -65,7 +65,7 @@ def load_extensions(kind: ExtensionKind) -> dict[str, Any]:
 
 @cache
 def _declared(kind: ExtensionKind) -> dict[str, EntryPoint]:
-    """Return the entry points of a kind by name. If two packages use the same name, the first package counts."""
+    """Return the entry points of a kind by name. If two packages use the same name, the first package is used."""
     found = sorted(entry_points(group=kind), key=lambda point: (point.name, point.dist.name if point.dist else ""))
     declared: dict[str, EntryPoint] = {}
     for point in found:

@@ -1,6 +1,6 @@
 """Formats numbers, sizes, prices, dates and durations for people, on web pages and in the terminal.
 
-On pages in other languages than English, Babel knows the formats. It is imported when it is first used.
+For languages other than English, Babel provides the formats. It is imported when it is first used.
 """
 
 from __future__ import annotations

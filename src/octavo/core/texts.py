@@ -1,6 +1,6 @@
 """Texts in the language of the reader. English texts are the keys of the catalogues.
 
-Only pages and mails set a catalogue, so the API and the command line are always English. A catalogue is read from its
+Only pages and emails set a catalogue, so the API and the command line are always English. A catalogue is read from its
 `.po` file when the language is first used, so nothing has to be compiled.
 
 Language tags, the languages that OCR supports (ISO 639), and word counts for all writing systems.

@@ -89,15 +89,15 @@ def act_as(actor: Actor | None) -> None:
 
 
 def current_viewer() -> UUID | None:
-    """Return the limited member for whom this task reads. Caches of what queries return must be kept apart by it."""
+    """Return the id of the limited member for whom this task reads. Caches of query results must be keyed by it."""
     actor = _actor.get()
     return actor.viewer.user_id if actor and actor.viewer else None
 
 
 def see_everything() -> None:
-    """Let later connections of this task read without the limits of its viewer.
+    """Let later connections of this task read all rows, not only those that its viewer may see.
 
-    For pages that show the same to everybody.
+    Used for pages that are the same for every visitor, such as shared pages.
     """
     if actor := _actor.get():
         _actor.set(replace(actor, viewer=None))
@@ -161,7 +161,7 @@ class Database:
         return await connect(self._connection_info, prepared=self._prepared, **LOST_NETWORK)
 
     async def connect_directly(self) -> tuple[Connection, bool]:
-        """Open a connection for LISTEN or a long index build, and tell whether it keeps its session.
+        """Open a connection for LISTEN or a long index build, and return whether it keeps its session.
 
         A connection pooler in transaction mode does not: it may run each statement in another process of the server, so
         settings and LISTEN would apply to other callers. The connection detects a lost network within seconds, even

@@ -2,7 +2,7 @@
 
 The file name and media type are used only if the bytes are ambiguous.
 
-The registry of processors: which processor reads which type of file. Each processor declares its types.
+Also contains the registry that finds the processor for a type of file. Each processor declares its types.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file.
 
-    If only a general type such as text is found, the suffix of the file can belong to an extension.
+    If only a general type such as text is found and an extension reads files with this suffix, returns `EXTENSION`.
     """
     suffix = _suffix(filename)
     found = _built_in_type(head, suffix, _media_type(content_type))

@@ -257,7 +257,7 @@ def read_options(given: dict[str, JSON]) -> ExportOptions:
     try:
         return ExportOptions.model_validate(given)
     except ValidationError:
-        raise BadInput("Invalid options of an export.") from None
+        raise BadInput("Invalid export options.") from None
 
 
 class SelectedDocuments(BaseModel):

@@ -1,6 +1,6 @@
 """The files of a document: its source, an unlocked copy of the source, and its artifacts.
 
-Page images and figures of a document: which documents have them, their source files, and the stored images.
+Also handles page images and figures: which documents have them, their source files, and the stored images.
 
 An image is made when it is first requested. Most figures in a long document are never viewed, and drawing one takes as
 long as reading twenty pages.

@@ -249,7 +249,7 @@ class PlannedChange:
 
     @property
     def shown_changes(self) -> list[ValueChange]:
-        """The changes, and the recipients that get a message."""
+        """All changes to show to the user, including the messages that would be sent to recipients."""
         sent = [ValueChange("deliver", None, recipient_label(one)) for one in self.recipients]
         return [*self.changes, *sent]
 
@@ -391,7 +391,7 @@ async def _plan_deliveries(connection: Connection, owner: UUID, rule: RuleView, 
 async def _send(connection: Connection, rule: RuleView, planned: Sequence[PlannedChange]) -> int:
     """Write the events that the relay delivers to the recipients. Returns the number of messages.
 
-    An event is written once for a document, a rule and a recipient, also if a run is repeated.
+    An event is written once for each document, rule and recipient, even if a run is repeated.
     """
     pairs = [(one.document["id"], recipient["id"]) for one in planned for recipient in one.recipients]
     if not pairs:

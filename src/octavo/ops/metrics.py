@@ -246,5 +246,5 @@ def _order(row: Row) -> tuple[Any, ...]:
 
 
 def metric_names(metrics: Iterable[Metric]) -> set[str]:
-    """Return the names under which monitoring systems find these metrics."""
+    """Return the names of these metrics in monitoring systems. Some have a suffix, such as `_total`."""
     return {f"{one.name}{suffix}" for one in metrics for suffix in SUFFIXES.get(one.type, ("",))}

@@ -53,7 +53,7 @@ async def read_account(connection: Connection, user_id: UUID) -> Account | None:
 
 
 async def set_language(connection: Connection, caller: Caller, language: str | None) -> None:
-    """Store the language in which a person reads pages and mails. None removes it. Visitors have only a cookie."""
+    """Store the language in which a person reads pages and emails. None removes it. Visitors have only a cookie."""
     if not caller.is_anonymous:
         values = {"user": caller.user_id, "owner": caller.owner_id, "language": language}
         await connection.execute(QUERIES.set_language, values)

@@ -3,7 +3,7 @@
 A caller acts for one account (owner). An API key is shown once and stored only as a hash. A key has at most the
 permissions of the person who created it.
 
-Errors of sign-in, invitations, links and the second factor.
+Also defines the errors of sign-in, invitations, links and the second factor.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Caller:
 
     `scope` is the scope of the session or API key. The caller's permissions are limited by both the scope and the
     person's role. A `limited` member sees only the documents in collections that were granted to them.
-    `language` is the one that the person has chosen for pages and mails.
+    `language` is the one that the person has chosen for pages and emails.
     """
 
     owner_id: UUID

@@ -232,7 +232,7 @@ class Me:
     """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors.
 
     `limited`: whether they see only some collections of the account. `language`: the language that they have chosen for
-    pages and mails.
+    pages and emails.
     """
 
     owner_id: UUID

@@ -125,7 +125,7 @@ class RuleChange:
 class RuleTrial:
     """The documents that a rule would change or send: at most 200 of them. `total` counts all of them.
 
-    `problems` lists actions that cannot be done, for example because a recipient is paused.
+    `problems` lists actions that cannot be performed, for example because a recipient is paused.
     """
 
     items: list[RuleChange]

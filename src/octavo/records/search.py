@@ -185,7 +185,7 @@ TurnStatus = Literal["unfinished", "answered", "failed", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class AskScope:
-    """The documents that are asked: those of a collection, those that match a query, or selected ones. By default, all.
+    """The documents that a question is about: a collection, all that match a query, or selected ones. By default, all.
 
     `query` uses the syntax of the search box.
     """

@@ -206,7 +206,7 @@ async def delete_thread(connection: Connection, owner: UUID, thread: UUID) -> No
 
 
 async def forget_threads(database: Database, days: int) -> int:
-    """Delete the threads without a new question for this many days. With 0 days, all threads are kept."""
+    """Delete threads that have had no new question for `days` days. If `days` is 0, keep all threads."""
     if not days:
         return 0
     async with database.connection() as connection:

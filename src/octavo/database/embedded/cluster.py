@@ -234,7 +234,7 @@ class Account:
     gid: int
 
     def process_options(self) -> ProcessAccount:
-        """Return the options with which `subprocess` starts a program as this account.
+        """Return the `subprocess` options that start a program as this account.
 
         For the current account, every option is None.
         """

@@ -50,8 +50,8 @@ class Seam:
 class StitchedText:
     """The joined text.
 
-    `seams` contains the position at which each two neighbouring answers were joined, or None if they overlap but do not
-    match. Such answers are both kept in full.
+    `seams` contains one entry for each pair of neighbouring answers: the position at which they were joined, or None if
+    they overlap but do not match. In that case, both answers are kept in full.
     """
 
     markdown: str

@@ -2,9 +2,7 @@
 
 Every word of the text is in exactly one chunk. There is only white space between chunks.
 
-Splits an extracted document into chunks, and validates the chunks.
-
-The splitting runs in the sandbox, because it takes seconds for a long text.
+The splitting runs in the sandbox, because it takes seconds for a long text. The resulting chunks are validated.
 """
 
 from __future__ import annotations
@@ -316,7 +314,7 @@ def cut_document(task: Task) -> None:
 
 
 def cut(extracted: bytes) -> bytes:
-    """Return the positions of the chunks of an extracted document. Both are JSON. Runs in the sandbox."""
+    """Return the positions of a document's chunks. The input and the output are JSON. Runs in the sandbox."""
     document = json.loads(extracted)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]

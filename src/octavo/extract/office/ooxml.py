@@ -1,6 +1,6 @@
 """Reads Office Open XML packages (DOCX, PPTX, XLSX): parts, relationships, charts and metadata.
 
-Code shared by the readers of all OpenDocument files: styles, metadata, encryption.
+Also contains code shared by the readers of all OpenDocument files: styles, metadata, encryption.
 """
 
 from __future__ import annotations

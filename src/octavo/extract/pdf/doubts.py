@@ -98,7 +98,7 @@ def _misses_table(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
-    """Whether a page has many short labels at many places, as a diagram has that was not recognised."""
+    """Whether a page has many short labels in many places, like a diagram that was not recognised."""
     texts = [block for block in blocks if block.region in _TEXT and block.box and block.kind is BlockKind.PARAGRAPH]
     labels = [block for block in texts if len(block.text) <= _LONGEST_LABEL and block.text[-1:].isalnum()]
     places = {round(block.box.left / _PLACE) for block in labels if block.box}
@@ -138,7 +138,7 @@ def _is_doubtful(table: Table) -> bool:
 def _has_false_span(table: Table) -> bool:
     """Whether a heading covers several columns, but the rows below it do not divide these columns.
 
-    Two columns were then probably read as one, or one as two.
+    This suggests that two columns were read as one, or one as two.
     """
     below = table.grid[1:3]
     left = 0
@@ -172,7 +172,7 @@ def _has_false_header(table: Table) -> bool:
 
 
 def _has_cut_cells(table: Table) -> bool:
-    """Whether several cells continue the cell above them. The lines of one row were then read as several rows."""
+    """Whether several cells continue the cell above them. This suggests that one row was read as several rows."""
     continued = sum(
         bool(above and below) and above[0].isupper() and above[-1].isalpha() and below[0].islower()
         for column in zip(*table.grid[1:], strict=True)
@@ -271,7 +271,7 @@ def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bo
 def _has_fraction(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
     """Whether a fraction is outside the pictures and tables: small text above and below a short line.
 
-    Its two parts were then read as parts of different lines.
+    The two parts of such a fraction were read as parts of different lines.
     """
     rules = [one.box for one in page.shapes[:_MOST_SHAPES] if _is_fraction_bar(one)][:_MOST_BARS]
     if not rules:

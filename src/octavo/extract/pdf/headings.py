@@ -175,7 +175,7 @@ def heading_levels(
 
 
 def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
-    """Whether bookmarks tell nothing about levels: they all have the same one, and point to headings of many sizes."""
+    """Whether bookmarks do not show levels: they all have the same level, but point to headings of many sizes."""
     if len(set(marked.values())) > 1:
         return False
     sizes = sorted({likely[place].size for place in marked})
@@ -289,7 +289,7 @@ def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) ->
 
 
 def _is_centred(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a block is in the middle between the outer edges of all text on the page, and far from both."""
+    """Whether a block is centred between the outer edges of all text on the page, and far from both."""
     box, boxes = blocks[index].box, [block.box for block in blocks if block.box and not block.figure]
     if box is None or len(boxes) < _FEW_PAGES:
         return False
@@ -334,7 +334,7 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether other text of the page is at the same height as this block. Pictures, such as logos, are ignored."""
+    """Whether the page has other text at the same height as this block. Pictures, such as logos, are ignored."""
     box = blocks[index].box
     near = (*blocks[max(0, index - _NEAR) : index], *blocks[index + 1 : index + _NEAR])
     near = tuple(one for one in near if not one.figure)

@@ -200,7 +200,7 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _without_first(run: TextRun) -> TextRun:
-    """Remove the first word of a text run. The others have another colour, because this word alone is hidden."""
+    """Remove the first word of a text run, because it is hidden. The other words have another colour."""
     second = _LABEL_NUMBER.sub("", run.words[1].text)
     words = (run.words[1]._replace(text=second or run.words[1].text), *run.words[2:])
     start = run.text.find(words[0].text, len(run.words[0].text))
@@ -228,7 +228,7 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_even_letters(content: PageContent) -> PageContent:
-    """Remove the fonts of recognised text, which mean nothing, and small differences of its letter sizes."""
+    """Remove the fonts of recognised text, which are meaningless, and small differences in its letter sizes."""
     usual = median(run.size for run in content.runs)
     return replace(
         content,

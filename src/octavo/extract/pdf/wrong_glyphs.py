@@ -159,7 +159,7 @@ def _with_accents(page: PageContent, characters: Characters) -> PageContent:
 
 
 def _with_late_accents(page: PageContent, characters: Characters) -> PageContent:
-    """Join accents that are written after the word above one of whose letters they are drawn."""
+    """Join accents with their letters if an accent is stored after the word, but drawn above one of its letters."""
     runs = list(page.runs)
     for found in islice(_LATE_ACCENT.finditer(characters.text), _MOST_ACCENTS):
         box = characters.box(found.end() - 1)

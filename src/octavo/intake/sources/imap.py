@@ -214,7 +214,7 @@ class Mailbox:
 
 @contextmanager
 def named_errors() -> Generator[None]:
-    """Raise Octavo's errors instead of those of the library, also if the server sends an invalid response."""
+    """Raise Octavo's errors instead of those of the library, even if the server sends an invalid response."""
     try:
         yield
     except (imaplib.IMAP4.abort, OSError) as error:

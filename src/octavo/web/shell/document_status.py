@@ -184,7 +184,7 @@ def _read(document: Document) -> StatusText:
 
 
 def is_photo(document: Document) -> bool:
-    """Whether the file is a photo. It does not matter if some of the words in a photo could not be read."""
+    """Whether the file is a photo. Unreadable words in a photo are not reported as a problem."""
     return document.source_type == "image" and document.kind == "photo"
 
 

@@ -268,7 +268,7 @@ class _Reader:
                 yield from self._text(_CHARACTERS.get(sign, ""), form)
 
     def _line(self, start: int, end: int) -> str:
-        """Return the text of a footnote or comment on one line, without comments on that text."""
+        """Return the text of a footnote or comment as a single line, without the comments attached to that text."""
         waiting, self.comments = self.comments, []
         fields, self.fields = self.fields, []
         text = one_line(self.blocks(start, end))

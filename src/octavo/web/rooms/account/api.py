@@ -76,7 +76,7 @@ async def session(services: ServicesOf, caller: ReadCaller) -> Me:
 
 
 class LanguageRequest(BaseModel):
-    """The language of pages and mails, such as `de`. Null removes it: pages then follow the browser."""
+    """The language of pages and emails, such as `de`. Null removes it: pages then use the language of the browser."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,7 +85,7 @@ class LanguageRequest(BaseModel):
 
 @router.patch("/session", responses=problems(401, 403, 422))
 async def choose_language(services: ServicesOf, caller: KnownCaller, person: PersonId, wanted: LanguageRequest) -> Me:
-    """Choose the language of the pages and of the mails that you get. The API is always in English."""
+    """Choose the language of pages and of emails that are sent to you. The API is always in English."""
     del person
     async with services.database.transaction() as connection:
         await set_language(connection, caller, wanted.language)
@@ -162,7 +162,7 @@ class NewMemberRequest(BaseModel):
 
 
 class MemberEdit(BaseModel):
-    """Changes of a member. Only the fields that are sent are changed."""
+    """Changes to a member. Only the fields that are sent are changed."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -2,9 +2,9 @@
 
 Invitations and forgotten passwords, for the pages and the API.
 
-Sends mails with one-time links.
+Sends emails with one-time links.
 
-The mails are sent immediately and not by a job, because the links must not be stored.
+The emails are sent immediately and not by a job, because the links must not be stored.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ async def withdraw_invitation(services: ServicesOf, caller: KnownCaller, invitat
 
 @sessions_router.get("", responses=problems(401, 403))
 async def list_sessions(request: Request, services: ServicesOf, caller: KnownCaller) -> Page[SessionView]:
-    """List the browsers with which you are signed in, beginning with this one."""
+    """List the browsers in which you are signed in, starting with this one."""
     async with services.database.connection() as connection:
         return Page(await sessions.list_sessions(connection, caller, session_secret(request) or ""), None)
 

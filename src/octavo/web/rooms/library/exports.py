@@ -1,6 +1,6 @@
 """Exports a document as a JSON or ZIP file, or many files as one ZIP file, and makes temporary links to files.
 
-The settings page from which a person exports the library or a collection, and which explains how to import it.
+Also contains the settings page for exporting the library or a collection, which explains how to import the export.
 """
 
 from __future__ import annotations
