@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
 # The processes of a killed `up` end with it, but on a busy machine they hold the port for some seconds longer.
 PORT_SECONDS, PORT_OF_ENDING_SECONDS, PORT_PAUSE_SECONDS = 1.0, 30.0, 0.05
+# How often a web process that was started early checks whether its port is open.
+OPEN_PAUSE_SECONDS = 0.01
 BACKLOG = 2048
 # The first descriptor that systemd passes to a service.
 FIRST_DESCRIPTOR = 3
@@ -30,10 +32,11 @@ def open_early(host: str, port: int) -> socket.socket | None:
     inherited = inherited_listener()
     if inherited:
         return inherited
-    try:
-        return _bind(host, port)
-    except OSError:
-        return None
+    listener = new_socket(host)
+    if try_to_open(listener, host, port):
+        return listener
+    listener.close()
+    return None
 
 
 def inherited_listener() -> socket.socket | None:
@@ -51,21 +54,32 @@ def inherited_listener() -> socket.socket | None:
     return listener
 
 
-def listen(host: str, port: int, before: UpRecord | None = None, *, setting: str = "OCTAVO_PORT") -> socket.socket:
+def listen(
+    host: str,
+    port: int,
+    before: UpRecord | None = None,
+    *,
+    setting: str = "OCTAVO_PORT",
+    listener: socket.socket | None = None,
+) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
     `before` is the record of an earlier `octavo up` that was killed. Its processes may still use the port, so opening
-    the port is retried for longer while any of them exists. `setting` is named in the error message.
+    the port is retried for longer while any of them exists. `setting` is named in the error message. `listener` is the
+    socket for the port, if there is one already.
     """
-    began = time.monotonic()
+    began, listener = time.monotonic(), listener or new_socket(host)
     while True:
         limit = PORT_OF_ENDING_SECONDS if before and before.is_ending() else PORT_SECONDS
         try:
-            return _bind(host, port)
+            _open(listener, host, port)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() - began > limit:
+                listener.close()
                 raise NotPossibleHere(explain_address(error, host, port, setting)) from None
             time.sleep(PORT_PAUSE_SECONDS)
+        else:
+            return listener
 
 
 def listen_for_mails(place: str, before: UpRecord | None = None) -> socket.socket:
@@ -77,18 +91,40 @@ def listen_for_mails(place: str, before: UpRecord | None = None) -> socket.socke
     return listen(host, port, before, setting="OCTAVO_LMTP_LISTEN")
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def new_socket(host: str) -> socket.socket:
+    """Create a socket for a port that is opened later. Processes that inherit the socket notice when it is open."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return listener
+
+
+def try_to_open(listener: socket.socket, host: str, port: int) -> bool:
+    """Open the port if it is free. Returns whether it is open."""
+    try:
+        _open(listener, host, port)
+    except OSError:
+        return False
+    return True
+
+
+def is_open(listener: socket.socket) -> bool:
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def wait_until_open(listener: socket.socket) -> None:
+    """Wait until the process that created the socket opens its port."""
+    while not is_open(listener):
+        time.sleep(OPEN_PAUSE_SECONDS)
+
+
+def _open(listener: socket.socket, host: str, port: int) -> None:
+    if is_open(listener):
+        return
+    if not listener.getsockname()[1]:  # it is bound if only `listen` failed before
+        listener.bind((host, port))
+    listener.listen(BACKLOG)
 
 
 def explain_address(error: OSError, host: str, port: int, setting: str = "OCTAVO_PORT") -> str:
