@@ -14,6 +14,7 @@ import asyncio
 import json
 import math
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -324,10 +325,15 @@ def main() -> int:
     options.add_argument("--documents", type=int, default=2000)
     options.add_argument("--waiting", type=int, default=60, help="Documents whose jobs wait.")
     options.add_argument("--old", required=True, help="Python of an environment with version 0.1.")
+    options.add_argument("--log", type=Path, help="Copy the log of both versions to this file.")
     given = options.parse_args()
     os.environ.pop("OCTAVO_DATA_DIR", None)
     with open_folder() as folder:
-        return upgrade(folder, given.old, given.documents, given.waiting)
+        try:
+            return upgrade(folder, given.old, given.documents, given.waiting)
+        finally:
+            if given.log:
+                shutil.copyfile(folder / "up.log", given.log)
 
 
 if __name__ == "__main__":

@@ -246,21 +246,24 @@ def web(
     loaded: Annotated[
         int | None, typer.Option(hidden=True, help="File descriptor to close when the modules are loaded.")
     ] = None,
+    begin_at: Annotated[
+        int | None, typer.Option("--begin", hidden=True, help="File descriptor whose end is awaited before serving.")
+    ] = None,
     parent: Parent = None,
 ) -> None:
     """Run one web server. On a single machine, `octavo up` does this for you."""
-    from octavo.ops.ports import address_of, listen, wait_until_open
+    from octavo.ops.ports import address_of, listen
     from octavo.web.app import load_routes, serve
 
     settings = begin("web", parent)
     listener = socket.socket(fileno=fd) if fd is not None else listen(settings.host, settings.port)
     if fd is None:
         typer.echo(f"The web server is listening at {address_of(listener)}")
-    if loaded is not None:
+    if loaded is not None and begin_at is not None:
         load_routes()
         os.close(loaded)
+        os.read(begin_at, 1)
     with listener:
-        wait_until_open(listener)
         serve(settings, listener, is_supervised=fd is not None)
 
 

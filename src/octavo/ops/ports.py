@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
 import time
 from typing import TYPE_CHECKING
+
+import psutil
 
 from octavo.core.errors import BadInput, NotPossibleHere
 from octavo.core.settings import parse_listen
@@ -17,8 +20,8 @@ if TYPE_CHECKING:
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
 # The processes of a killed `up` end with it, but on a busy machine they hold the port for some seconds longer.
 PORT_SECONDS, PORT_OF_ENDING_SECONDS, PORT_PAUSE_SECONDS = 1.0, 30.0, 0.05
-# How often a web process that was started early checks whether its port is open.
-OPEN_PAUSE_SECONDS = 0.01
+# The number of this system call, on all processors.
+PIDFD_GETFD = 438
 BACKLOG = 2048
 # The first descriptor that systemd passes to a service.
 FIRST_DESCRIPTOR = 3
@@ -92,7 +95,7 @@ def listen_for_mails(place: str, before: UpRecord | None = None) -> socket.socke
 
 
 def new_socket(host: str) -> socket.socket:
-    """Create a socket for a port that is opened later. Processes that inherit the socket notice when it is open."""
+    """Create a socket for a port that is opened later."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -113,10 +116,26 @@ def is_open(listener: socket.socket) -> bool:
     return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
-def wait_until_open(listener: socket.socket) -> None:
-    """Wait until the process that created the socket opens its port."""
-    while not is_open(listener):
-        time.sleep(OPEN_PAUSE_SECONDS)
+def share_listener(process: int, port: int) -> socket.socket | None:
+    """Return the listening socket of another process, which both then share. None if this is not possible.
+
+    Connections that wait in the socket are kept when the other process ends. This needs Linux and the permission to
+    trace the other process, which some systems grant only to root.
+    """
+    try:
+        number = next(
+            one.fd
+            for one in psutil.Process(process).net_connections("tcp")
+            if one.status == psutil.CONN_LISTEN and one.laddr.port == port
+        )
+        owner = os.pidfd_open(process)
+        try:
+            copied = ctypes.CDLL(None).syscall(PIDFD_GETFD, owner, number, 0)
+        finally:
+            os.close(owner)
+        return socket.socket(fileno=copied) if copied >= 0 else None
+    except (psutil.Error, StopIteration, OSError, AttributeError):
+        return None
 
 
 def _open(listener: socket.socket, host: str, port: int) -> None:

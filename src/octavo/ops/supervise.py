@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
@@ -38,7 +38,7 @@ from octavo.ops.instance import (
     start_database,
     web_processes,
 )
-from octavo.ops.ports import address_of, listen, listen_for_mails, new_socket, try_to_open
+from octavo.ops.ports import address_of, listen, listen_for_mails, new_socket, share_listener, try_to_open
 from octavo.ops.processes import (
     Backoff,
     ProcessRecord,
@@ -138,17 +138,20 @@ class Supervisor:
             await self._run_parts(listener, mails)
 
     async def _take_over(self) -> None:
-        """Start the web processes, then stop the running `octavo up`, and open its port as soon as it is free.
+        """Start the web processes, then stop the running `octavo up`, and take over its port.
 
-        The web processes load their modules while the old ones still serve requests, and then wait for the port. New
-        requests wait in the port while the database is restarted. So requests are refused only for the moment between
-        two attempts to open the port.
+        The web processes load their modules while the old ones still serve requests. Then requests wait in the port
+        while the database is restarted. If the port cannot be shared with the old process, it is opened as soon as it
+        is free, so requests are refused only for the moment between two attempts to open it.
         """
         host, port = self._settings.host, self._settings.port
-        self._listener = listener = new_socket(host)
+        before = self._record.read()
+        shared = share_listener(before.pid, port) if before else None
+        self._listener = listener = shared or new_socket(host)
         self._webs = web_children(web_processes(self._settings), listener.fileno())
-        await start_early(self._webs)
-        await asyncio.to_thread(stop, self._settings, meanwhile=lambda: try_to_open(listener, host, port))
+        async with started_early(self._webs):
+            await asyncio.to_thread(stop, self._settings, meanwhile=lambda: try_to_open(listener, host, port))
+            self._listen()
 
     def _listen(self) -> socket.socket:
         return listen(self._settings.host, self._settings.port, self._left_behind, listener=self._listener)
@@ -163,6 +166,7 @@ class Supervisor:
         if server:
             server.check_version()
         tasks: list[asyncio.Task[None]] = []
+        serving: list[asyncio.Task[None]] = []
         working: list[asyncio.Task[None]] = []
         probe = asyncio.create_task(describe_sandbox(self._settings))
         try:
@@ -170,7 +174,7 @@ class Supervisor:
                 await bucket.check()
             webs = self._webs or web_children(web_processes(self._settings), listener.fileno())
             workers = [Child(f"worker {number}", ("worker",)) for number in range(1, self._settings.workers + 1)]
-            tasks += [asyncio.create_task(self._keep_child(web)) for web in webs]
+            serving += [asyncio.create_task(self._keep_child(web)) for web in webs]
             connection_info = await start_database(self._settings, server)
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
@@ -182,6 +186,8 @@ class Supervisor:
             await self._stopping.wait()
         finally:
             await end_tasks(working)  # first, so that requests are served while jobs end
+            await end_tasks(serving)
+            listener.close()  # another `octavo up` can open it now
             await end_tasks([*tasks, probe, *self._releases])
             if server:
                 await asyncio.to_thread(server.stop)
@@ -300,43 +306,46 @@ async def describe_sandbox(settings: Settings) -> str:
         return (await sandbox.layers()).summary
 
 
-async def start_early(children: Sequence[Child]) -> None:
-    """Start processes and wait until all of them have loaded their modules.
+@contextlib.asynccontextmanager
+async def started_early(children: Sequence[Child]) -> AsyncGenerator[None]:
+    """Start processes that load their modules now, and begin to work when the context ends.
 
-    Each process closes its end of a pipe then; the kernel closes it if the process ends.
+    Each process closes its end of the first pipe when it has loaded its modules, or by ending. Then it waits for the
+    end of the second pipe.
     """
     loading, loaded = os.pipe()
+    begin, hold = os.pipe()
     finished, loop = asyncio.Event(), asyncio.get_running_loop()
     try:
-        try:
-            for child in children:
-                child.process = await spawn(child, loaded)
-        finally:
-            os.close(loaded)
+        for child in children:
+            child.process = await spawn(child, (loaded, begin))
+        os.close(loaded)
         loop.add_reader(loading, finished.set)
-        await asyncio.wait_for(finished.wait(), LOAD_SECONDS)
-    except TimeoutError:
-        log.warning("web processes are slow to start", seconds=LOAD_SECONDS)
-    finally:
+        try:
+            await asyncio.wait_for(finished.wait(), LOAD_SECONDS)
+        except TimeoutError:
+            log.warning("web processes are slow to start", seconds=LOAD_SECONDS)
         loop.remove_reader(loading)
-        os.close(loading)
+        yield
+    finally:
+        for one in (loading, begin, hold):
+            os.close(one)
 
 
-async def spawn(child: Child, loaded: int | None = None) -> asyncio.subprocess.Process:
+async def spawn(child: Child, pipes: tuple[int, int] | None = None) -> asyncio.subprocess.Process:
     """Start a child process in a new session.
 
     Because of the new session, Ctrl-C reaches only the supervisor, which then stops its child processes in order. The
-    supervisor chooses the id of each worker, so that it can requeue the worker's jobs when the worker ends. The process
-    closes the descriptor `loaded` when it has loaded its modules.
+    supervisor chooses the id of each worker, so that it can requeue the worker's jobs when the worker ends. `pipes` are
+    for a process that starts early.
     """
     child.worker = new_id() if child.is_worker else None
     named = ("--id", str(child.worker)) if child.worker else ()
-    early = ("--loaded", str(loaded)) if loaded is not None else ()
-    descriptors = child.descriptors if loaded is None else (*child.descriptors, loaded)
+    early = ("--loaded", str(pipes[0]), "--begin", str(pipes[1])) if pipes else ()
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "octavo", *child.arguments, *named, *early, "--parent", str(os.getpid())),
         stdin=asyncio.subprocess.DEVNULL,
-        pass_fds=descriptors,
+        pass_fds=(*child.descriptors, *(pipes or ())),
         start_new_session=True,
     )
 
