@@ -1,10 +1,10 @@
 """Upgrades a filled installation of version 0.1 with waiting jobs, while clients read, and reports what they notice.
 
-    python -m benchmarks.upgrade --documents 2000 --old SOURCES
+    python -m benchmarks.upgrade --documents 2000 --old PYTHON
 
-SOURCES is the folder `src` of version 0.1, with whose code the installation runs before the upgrade. The documents are
-copies of those in tests/data/backup-0.1.tar.xz. Afterwards the new version restarts once more, on a port that stays
-open, as a socket unit of systemd keeps it.
+PYTHON is the Python of an environment with version 0.1 and its own packages, which runs the installation before the
+upgrade. The documents are copies of those in tests/data/backup-0.1.tar.xz. Afterwards the new version restarts once
+more, on a port that stays open, as a socket unit of systemd keeps it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -76,7 +78,7 @@ async def restore_old(folder: Path, data: Path) -> None:
 
 
 async def multiply(data: Path, wanted: int, waiting: int) -> None:
-    """Copy the documents until there are `wanted`, of which about `waiting` have a job that waits."""
+    """Copy the documents until there are at least `wanted`, of which about `waiting` have a job that waits."""
     async with database_address(Settings(data_dir=data)) as address:
         with psycopg.connect(address) as connection:
             connection.execute("SET session_replication_role = replica")
@@ -89,7 +91,7 @@ async def multiply(data: Path, wanted: int, waiting: int) -> None:
                     "CREATE TEMP TABLE chosen ON COMMIT DROP AS SELECT unnest(%s::uuid[]) AS id", [names]
                 )
                 for table in TABLES:
-                    copy_rows(connection, table, most // len(names) - 1)
+                    copy_rows(connection, table, math.ceil(most / len(names)) - 1)
                 connection.execute("DROP TABLE chosen")
             connection.execute("UPDATE objects o SET refs = (SELECT count(*) FROM artifacts a WHERE a.key = o.key)")
             connection.execute(
@@ -209,6 +211,7 @@ class Installation:
         self.data, self.log = folder / "data", folder / "up.log"
         self.environment = octavo_environment(self.data, port=free_port())
         self.address = f"http://127.0.0.1:{self.environment['OCTAVO_PORT']}"
+        self.python = sys.executable
         self.listener: socket.socket | None = None
         self.running: subprocess.Popen[bytes] | None = None
 
@@ -216,7 +219,7 @@ class Installation:
         self.listener = socket.create_server(("127.0.0.1", int(self.environment["OCTAVO_PORT"])), backlog=2048)
 
     def start(self, *options: str) -> None:
-        command, descriptors = [sys.executable, "-m", "octavo", "up", *options], ()
+        command, descriptors = [self.python, "-m", "octavo", "up", *options], ()
         if self.listener:
             descriptors = (self.listener.fileno(),)
             command = [sys.executable, "-c", AS_SYSTEMD, str(descriptors[0]), *command]
@@ -231,7 +234,7 @@ class Installation:
             self.running.wait()
 
     def octavo(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "octavo", *arguments]
+        command = [self.python, "-m", "octavo", *arguments]
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
 
 
@@ -264,25 +267,26 @@ def failures(data: Path) -> dict[str, int]:
     return asyncio.run(read())
 
 
-def upgrade(folder: Path, old_sources: str, documents: int, waiting: int) -> int:
+def upgrade(folder: Path, old_python: str, documents: int, waiting: int) -> int:
     installation = Installation(folder)
     asyncio.run(restore_old(folder, installation.data))
     asyncio.run(multiply(installation.data, documents, waiting))
     print("before:", describe(installation.data))
-    new = installation.environment
-    installation.environment = {**new, "PYTHONPATH": old_sources}
+    installation.python = old_python
     installation.start()
     key, paths = prepare(installation)
     with reading("upgrade from 0.1", installation.address, key, paths):
         time.sleep(3)
-        take_over(installation, new)
+        print("at the upgrade:", describe(installation.data))
+        installation.python = sys.executable
+        take_over(installation)
         time.sleep(3)
     installation.stop()
     installation.hold_port()
     installation.start()
     with reading("restart with a port that stays open", installation.address, key, paths):
         time.sleep(3)
-        replace(installation, new)
+        restart(installation)
         time.sleep(3)
     wait_until(lambda: counts(installation.data)[2] == 0, "all jobs are done", seconds=1800)
     print("after:", describe(installation.data))
@@ -292,21 +296,19 @@ def upgrade(folder: Path, old_sources: str, documents: int, waiting: int) -> int
     return checked.returncode
 
 
-def take_over(installation: Installation, environment: dict[str, str]) -> None:
+def take_over(installation: Installation) -> None:
     """Upgrade with `octavo up --replace`, which stops the old version."""
     before, began = installation.running, time.monotonic()
-    installation.environment = environment
     installation.start("--replace")
     print(f"replaced in {time.monotonic() - began:.1f} s")
     if before:
         before.wait()
 
 
-def replace(installation: Installation, environment: dict[str, str]) -> None:
+def restart(installation: Installation) -> None:
     began = time.monotonic()
     installation.stop()
     stopped = time.monotonic()
-    installation.environment = environment
     installation.start()
     print(f"stopped in {stopped - began:.1f} s, ready again after {time.monotonic() - stopped:.1f} s")
 
@@ -322,11 +324,16 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--documents", type=int, default=2000)
     options.add_argument("--waiting", type=int, default=60, help="Documents whose jobs wait.")
-    options.add_argument("--old", required=True, help="Folder `src` of version 0.1.")
+    options.add_argument("--old", required=True, help="Python of an environment with version 0.1.")
+    options.add_argument("--log", type=Path, help="Copy the log of both versions to this file.")
     given = options.parse_args()
     os.environ.pop("OCTAVO_DATA_DIR", None)
     with open_folder() as folder:
-        return upgrade(folder, given.old, given.documents, given.waiting)
+        try:
+            return upgrade(folder, given.old, given.documents, given.waiting)
+        finally:
+            if given.log:
+                shutil.copyfile(folder / "up.log", given.log)
 
 
 if __name__ == "__main__":

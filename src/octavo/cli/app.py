@@ -155,14 +155,13 @@ def up(
 
     settings = load_settings()
     listener = open_early(settings.host, settings.port)  # before the modules are loaded, which takes a while
-    from octavo.ops.supervise import Supervisor, take_over
+    from octavo.ops.supervise import Supervisor
 
     begin("up")
-    if replace and listener is None:
-        listener = take_over(settings)
+    replaces = replace and listener is None
 
     async def supervise() -> None:
-        await Supervisor(settings, typer.echo, listener).run()
+        await Supervisor(settings, typer.echo, listener, replaces=replaces).run()
 
     asyncio.run(supervise())
 
@@ -243,17 +242,27 @@ def extensions(as_json: AsJson = False) -> None:
 
 @app.command()
 def web(
-    fd: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of an open socket to serve on.")] = None,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of a socket to serve on.")] = None,
+    loaded: Annotated[
+        int | None, typer.Option(hidden=True, help="File descriptor to close when the modules are loaded.")
+    ] = None,
+    begin_at: Annotated[
+        int | None, typer.Option("--begin", hidden=True, help="File descriptor whose end is awaited before serving.")
+    ] = None,
     parent: Parent = None,
 ) -> None:
     """Run one web server. On a single machine, `octavo up` does this for you."""
     from octavo.ops.ports import address_of, listen
-    from octavo.web.app import serve
+    from octavo.web.app import load_routes, serve
 
     settings = begin("web", parent)
     listener = socket.socket(fileno=fd) if fd is not None else listen(settings.host, settings.port)
     if fd is None:
         typer.echo(f"The web server is listening at {address_of(listener)}")
+    if loaded is not None and begin_at is not None:
+        load_routes()
+        os.close(loaded)
+        os.read(begin_at, 1)
     with listener:
         serve(settings, listener, is_supervised=fd is not None)
 

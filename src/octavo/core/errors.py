@@ -398,6 +398,15 @@ class DatabaseUnavailable(OctavoError):
     status = 503
 
 
+class Stopping(OctavoError):
+    """Octavo is stopping or restarting. Send the request again in a moment."""
+
+    code = "STOPPING"
+    error_class = ErrorClass.TRANSIENT
+    status = 503
+    retry_after_seconds = 2.0
+
+
 class WrongDatabase(BadInput):
     """This database cannot be used."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
 import time
 from typing import TYPE_CHECKING
+
+import psutil
 
 from octavo.core.errors import BadInput, NotPossibleHere
 from octavo.core.settings import parse_listen
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 # Opening the port is retried: after a kill, the previous web process releases it only a moment later.
 # The processes of a killed `up` end with it, but on a busy machine they hold the port for some seconds longer.
 PORT_SECONDS, PORT_OF_ENDING_SECONDS, PORT_PAUSE_SECONDS = 1.0, 30.0, 0.05
+# The number of this system call, on all processors.
+PIDFD_GETFD = 438
 BACKLOG = 2048
 # The first descriptor that systemd passes to a service.
 FIRST_DESCRIPTOR = 3
@@ -30,10 +35,11 @@ def open_early(host: str, port: int) -> socket.socket | None:
     inherited = inherited_listener()
     if inherited:
         return inherited
-    try:
-        return _bind(host, port)
-    except OSError:
-        return None
+    listener = new_socket(host)
+    if try_to_open(listener, host, port):
+        return listener
+    listener.close()
+    return None
 
 
 def inherited_listener() -> socket.socket | None:
@@ -51,21 +57,32 @@ def inherited_listener() -> socket.socket | None:
     return listener
 
 
-def listen(host: str, port: int, before: UpRecord | None = None, *, setting: str = "OCTAVO_PORT") -> socket.socket:
+def listen(
+    host: str,
+    port: int,
+    before: UpRecord | None = None,
+    *,
+    setting: str = "OCTAVO_PORT",
+    listener: socket.socket | None = None,
+) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
     `before` is the record of an earlier `octavo up` that was killed. Its processes may still use the port, so opening
-    the port is retried for longer while any of them exists. `setting` is named in the error message.
+    the port is retried for longer while any of them exists. `setting` is named in the error message. `listener` is the
+    socket for the port, if there is one already.
     """
-    began = time.monotonic()
+    began, listener = time.monotonic(), listener or new_socket(host)
     while True:
         limit = PORT_OF_ENDING_SECONDS if before and before.is_ending() else PORT_SECONDS
         try:
-            return _bind(host, port)
+            _open(listener, host, port)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() - began > limit:
+                listener.close()
                 raise NotPossibleHere(explain_address(error, host, port, setting)) from None
             time.sleep(PORT_PAUSE_SECONDS)
+        else:
+            return listener
 
 
 def listen_for_mails(place: str, before: UpRecord | None = None) -> socket.socket:
@@ -77,18 +94,56 @@ def listen_for_mails(place: str, before: UpRecord | None = None) -> socket.socke
     return listen(host, port, before, setting="OCTAVO_LMTP_LISTEN")
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def new_socket(host: str) -> socket.socket:
+    """Create a socket for a port that is opened later."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The explicit protocol enables TCP_NODELAY: small responses are sent without delay.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError:
-        listener.close()
-        raise
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return listener
+
+
+def try_to_open(listener: socket.socket, host: str, port: int) -> bool:
+    """Open the port if it is free. Returns whether it is open."""
+    try:
+        _open(listener, host, port)
+    except OSError:
+        return False
+    return True
+
+
+def is_open(listener: socket.socket) -> bool:
+    return bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def share_listener(process: int, port: int) -> socket.socket | None:
+    """Return the listening socket of another process, which both then share. None if this is not possible.
+
+    Connections that wait in the socket are kept when the other process ends. This needs Linux and the permission to
+    trace the other process, which some systems grant only to root.
+    """
+    try:
+        number = next(
+            one.fd
+            for one in psutil.Process(process).net_connections("tcp")
+            if one.status == psutil.CONN_LISTEN and one.laddr.port == port
+        )
+        owner = os.pidfd_open(process)
+        try:
+            copied = ctypes.CDLL(None).syscall(PIDFD_GETFD, owner, number, 0)
+        finally:
+            os.close(owner)
+        return socket.socket(fileno=copied) if copied >= 0 else None
+    except (psutil.Error, StopIteration, OSError, AttributeError):
+        return None
+
+
+def _open(listener: socket.socket, host: str, port: int) -> None:
+    if is_open(listener):
+        return
+    if not listener.getsockname()[1]:  # it is bound if only `listen` failed before
+        listener.bind((host, port))
+    listener.listen(BACKLOG)
 
 
 def explain_address(error: OSError, host: str, port: int, setting: str = "OCTAVO_PORT") -> str:

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
@@ -38,7 +38,7 @@ from octavo.ops.instance import (
     start_database,
     web_processes,
 )
-from octavo.ops.ports import address_of, listen, listen_for_mails, open_early
+from octavo.ops.ports import address_of, listen, listen_for_mails, new_socket, share_listener, try_to_open
 from octavo.ops.processes import (
     Backoff,
     ProcessRecord,
@@ -61,6 +61,8 @@ POLL_SECONDS = 0.05
 STOP_SECONDS = 60
 # The pause between two attempts to open the port of an `octavo up` that is stopping.
 TAKE_OVER_SECONDS = 0.005
+# The longest wait for new web processes to load their modules before the old ones are stopped.
+LOAD_SECONDS = 120
 
 
 @dataclass(slots=True)
@@ -86,14 +88,21 @@ class Child:
 class Supervisor:
     """Runs Octavo on one data folder: opens the port, keeps the child processes running, and records them in a file.
 
-    `listener` is the port, if it is already open.
+    `listener` is the port, if it is already open. If `replaces` is true, an `octavo up` that is running is stopped.
     """
 
     def __init__(
-        self, settings: Settings, announce: Callable[[str], None], listener: socket.socket | None = None
+        self,
+        settings: Settings,
+        announce: Callable[[str], None],
+        listener: socket.socket | None = None,
+        *,
+        replaces: bool = False,
     ) -> None:
         self._settings = settings
         self._listener = listener
+        self._replaces = replaces
+        self._webs: list[Child] = []
         self._announce = announce
         self._folder = DataFolder(settings.data_dir)
         self._record = RecordFile(self._folder)
@@ -108,18 +117,44 @@ class Supervisor:
         """Run until a signal arrives. If starting fails, no process is left running."""
         check_models(self._settings)
         self._folder.prepare()
-        self._record.claim()
-        self._left_behind = self._record.left_behind()
         try:
-            self._catch_signals()
-            with self._listener or self._listen() as listener, self._listen_for_mails() as mails:
-                self._address = address_of(listener)
-                await self._run_parts(listener, mails)
+            if self._replaces:
+                await self._take_over()
+            self._record.claim()
+            try:
+                await self._run_claimed()
+            finally:
+                self._record.release()
         finally:
-            self._record.release()
+            for web in self._webs:
+                if web.process:
+                    await end_process(web.process)
+
+    async def _run_claimed(self) -> None:
+        self._left_behind = self._record.left_behind()
+        self._catch_signals()
+        with self._listen() as listener, self._listen_for_mails() as mails:
+            self._address = address_of(listener)
+            await self._run_parts(listener, mails)
+
+    async def _take_over(self) -> None:
+        """Start the web processes, then stop the running `octavo up`, and take over its port.
+
+        The web processes load their modules while the old ones still serve requests. Then requests wait in the port
+        while the database is restarted. If the port cannot be shared with the old process, it is opened as soon as it
+        is free, so requests are refused only for the moment between two attempts to open it.
+        """
+        host, port = self._settings.host, self._settings.port
+        before = self._record.read()
+        shared = share_listener(before.pid, port) if before else None
+        self._listener = listener = shared or new_socket(host)
+        self._webs = web_children(web_processes(self._settings), listener.fileno())
+        async with started_early(self._webs):
+            await asyncio.to_thread(stop, self._settings, meanwhile=lambda: try_to_open(listener, host, port))
+            self._listen()
 
     def _listen(self) -> socket.socket:
-        return listen(self._settings.host, self._settings.port, self._left_behind)
+        return listen(self._settings.host, self._settings.port, self._left_behind, listener=self._listener)
 
     def _listen_for_mails(self) -> contextlib.AbstractContextManager[socket.socket | None]:
         """Open the port for emails, if there is one. The mail server waits while the process for emails restarts."""
@@ -131,23 +166,28 @@ class Supervisor:
         if server:
             server.check_version()
         tasks: list[asyncio.Task[None]] = []
+        serving: list[asyncio.Task[None]] = []
+        working: list[asyncio.Task[None]] = []
         probe = asyncio.create_task(describe_sandbox(self._settings))
         try:
             async with contextlib.aclosing(bucket_of(self._settings)) as bucket:
                 await bucket.check()
-            webs = web_children(web_processes(self._settings), listener.fileno())
+            webs = self._webs or web_children(web_processes(self._settings), listener.fileno())
             workers = [Child(f"worker {number}", ("worker",)) for number in range(1, self._settings.workers + 1)]
-            tasks += [asyncio.create_task(self._keep_child(web)) for web in webs]
+            serving += [asyncio.create_task(self._keep_child(web)) for web in webs]
             connection_info = await start_database(self._settings, server)
             if server:
                 tasks.append(asyncio.create_task(keep_running(server)))
             await migrate(direct_address(self._settings) or connection_info)
             self._connection_info = connection_info
             self._release_left_behind()
-            tasks += [asyncio.create_task(self._keep_child(one)) for one in [*workers, *mail_children(mails)]]
+            working += [asyncio.create_task(self._keep_child(one)) for one in [*workers, *mail_children(mails)]]
             await self._announce_start(connection_info, probe)
             await self._stopping.wait()
         finally:
+            await end_tasks(working)  # first, so that requests are served while jobs end
+            await end_tasks(serving)
+            listener.close()  # another `octavo up` can open it now
             await end_tasks([*tasks, probe, *self._releases])
             if server:
                 await asyncio.to_thread(server.stop)
@@ -184,7 +224,7 @@ class Supervisor:
         backoff = Backoff()
         while True:
             started, oom_kills = time.monotonic(), count_oom_kills()
-            child.process = await spawn(child)
+            child.process = child.process or await spawn(child)
             self._write_record()
             try:
                 code = await child.process.wait()
@@ -266,18 +306,46 @@ async def describe_sandbox(settings: Settings) -> str:
         return (await sandbox.layers()).summary
 
 
-async def spawn(child: Child) -> asyncio.subprocess.Process:
+@contextlib.asynccontextmanager
+async def started_early(children: Sequence[Child]) -> AsyncGenerator[None]:
+    """Start processes that load their modules now, and begin to work when the context ends.
+
+    Each process closes its end of the first pipe when it has loaded its modules, or by ending. Then it waits for the
+    end of the second pipe.
+    """
+    loading, loaded = os.pipe()
+    begin, hold = os.pipe()
+    finished, loop = asyncio.Event(), asyncio.get_running_loop()
+    try:
+        for child in children:
+            child.process = await spawn(child, (loaded, begin))
+        os.close(loaded)
+        loop.add_reader(loading, finished.set)
+        try:
+            await asyncio.wait_for(finished.wait(), LOAD_SECONDS)
+        except TimeoutError:
+            log.warning("web processes are slow to start", seconds=LOAD_SECONDS)
+        loop.remove_reader(loading)
+        yield
+    finally:
+        for one in (loading, begin, hold):
+            os.close(one)
+
+
+async def spawn(child: Child, pipes: tuple[int, int] | None = None) -> asyncio.subprocess.Process:
     """Start a child process in a new session.
 
     Because of the new session, Ctrl-C reaches only the supervisor, which then stops its child processes in order. The
-    supervisor chooses the id of each worker, so that it can requeue the worker's jobs when the worker ends.
+    supervisor chooses the id of each worker, so that it can requeue the worker's jobs when the worker ends. `pipes` are
+    for a process that starts early.
     """
     child.worker = new_id() if child.is_worker else None
     named = ("--id", str(child.worker)) if child.worker else ()
+    early = ("--loaded", str(pipes[0]), "--begin", str(pipes[1])) if pipes else ()
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "octavo", *child.arguments, *named, "--parent", str(os.getpid())),
+        *(sys.executable, "-m", "octavo", *child.arguments, *named, *early, "--parent", str(os.getpid())),
         stdin=asyncio.subprocess.DEVNULL,
-        pass_fds=child.descriptors,
+        pass_fds=(*child.descriptors, *(pipes or ())),
         start_new_session=True,
     )
 
@@ -346,24 +414,7 @@ def read_status(settings: Settings) -> Status:
     return Status(record.address, asyncio.run(is_ready(record.address)), str(settings.data_dir), processes)
 
 
-def take_over(settings: Settings) -> socket.socket | None:
-    """Stop the running `octavo up`, and open its port as soon as it is free.
-
-    All modules are loaded before, and requests wait in the new port while the old processes end. So requests are
-    refused only for the moment between two attempts to open the port. Returns None if the port did not become free.
-    """
-    found: list[socket.socket] = []
-
-    def try_port() -> None:
-        if not found and (opened := open_early(settings.host, settings.port)):
-            found.append(opened)
-
-    stop(settings, meanwhile=try_port)
-    try_port()
-    return found[0] if found else None
-
-
-def stop(settings: Settings, meanwhile: Callable[[], None] | None = None) -> bool:
+def stop(settings: Settings, meanwhile: Callable[[], object] | None = None) -> bool:
     """Stop all processes that `octavo up` started, and wait for them. Returns False if nothing was running.
 
     `meanwhile` is called again and again until they have stopped.

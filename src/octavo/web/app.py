@@ -34,7 +34,15 @@ from octavo.web.http.openapi import describe_api, operation_id
 from octavo.web.http.parameters import problems
 from octavo.web.http.problems import handle_problems
 from octavo.web.http.protocol import Timing, protocol_for
-from octavo.web.http.security import HEADERS, BodyLimit, HostCheck, SameSite, SecurityHeaders, SessionHeaders
+from octavo.web.http.security import (
+    HEADERS,
+    BodyLimit,
+    HostCheck,
+    Interruption,
+    SameSite,
+    SecurityHeaders,
+    SessionHeaders,
+)
 from octavo.web.live import Hub, StreamIntervals
 from octavo.web.rooms import (
     account,
@@ -137,16 +145,17 @@ def create_app(
     app.add_middleware(SessionHeaders)
     app.add_middleware(SameSite, origins=settings.origins)
     app.add_middleware(HostCheck, settings=settings)
+    app.add_middleware(Interruption)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Timing)
     app.mount("/static", Assets(), name="static")  # requested most often, so matched first
-    app.router.routes.extend(_routes().routes)
+    app.router.routes.extend(load_routes().routes)
     app.openapi = _description
     return app
 
 
 @cache
-def _routes() -> APIRouter:
+def load_routes() -> APIRouter:
     """Build all routes. Cached, because FastAPI inspects every parameter and response, which takes a while."""
     routes = APIRouter(generate_unique_id_function=operation_id)
     for router in system.OPEN:
@@ -159,7 +168,7 @@ def _routes() -> APIRouter:
 @cache
 def _description() -> dict[str, Any]:
     """Build the description on its first request, because it takes even longer than the routes."""
-    return describe_api(_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
+    return describe_api(load_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
 
 
 class Server(uvicorn.Server):

@@ -223,6 +223,8 @@ def test_a_prepared_export_survives_killed_workers_and_its_download_is_resumed(
         made = client.prepared_export(UUID(path[-36:]))
         assert client.prepared_exports().items[0].documents == made.total == len(filled.documents())
         assert client.download_prepared_export(UUID(path[-36:]), tmp_path / "library.tar") == len(whole.content)
+    job = filled.get(f"/jobs/{path[-36:]}")
+    assert job["progress"] == {"done": made.total, "total": made.total, "unit": "documents"}
     unpack_bytes((tmp_path / "library.tar").read_bytes(), tmp_path / "prepared")
     greta = Person(instance, "greta@example.org")
     assert greta.library.get(path) is None

@@ -257,6 +257,18 @@ async def test_parts_that_run_beside_each_other_take_less(engine: Engine, owner:
     assert eta.high_seconds < 1.5  # six left, half a second each, four at once
 
 
+async def test_a_job_never_shows_more_than_its_total(engine: Engine, owner: UUID, connection: Connection) -> None:
+    engine.put(owner)
+    job = engine.claim_one()
+    engine.finish_stage(job, "part", part="1")
+    engine.progress(job, 10)
+    engine.finish_stage(job, "part", part="2")
+    assert engine.job(job.id)["done"] == 11
+    (listed,) = (await list_jobs(connection, owner)).items
+    shown = (await show_job(connection, owner, job.id)).progress
+    assert (shown.done, shown.total) == (listed.progress.done, listed.progress.total) == (10, 10)
+
+
 async def test_two_parts_are_too_few(engine: Engine, owner: UUID, connection: Connection) -> None:
     (job,) = engine.put(owner)
     claimed = engine.claim_one()

@@ -1,6 +1,8 @@
 -- name: jobs(owner, job, jobs, status, kind, document, before_at, before_id, most)
--- Jobs of one owner, newest first; if the owner is NULL, jobs of all owners, for administrators.
-SELECT id, kind, document_id, status, lane_of(priority) AS lane, stage, attempt, failures, max_attempts, done, total, unit, error_code, error_message,
+-- Jobs of one owner, newest first; if the owner is NULL, jobs of all owners, for administrators. The queue also counts each finished part
+-- of a stage, so a job that counts something else, such as documents, can have a count above its total.
+SELECT id, kind, document_id, status, lane_of(priority) AS lane, stage, attempt, failures, max_attempts, least(done, total) AS done, total, unit,
+       error_code, error_message,
        created_at, queued_at, started_at, progressed_at, completed_at, failed_at
 FROM jobs
 WHERE (:owner::uuid IS NULL OR owner_id = :owner)

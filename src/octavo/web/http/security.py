@@ -5,6 +5,7 @@ Written as plain ASGI middleware, so that streamed responses are not buffered.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection
 from functools import cache
@@ -19,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from octavo.core.errors import CrossSite, OctavoError, TooLarge, WrongHost
+from octavo.core.errors import CrossSite, OctavoError, Stopping, TooLarge, WrongHost
 from octavo.core.http import EVERY_ADDRESS
 from octavo.core.settings import Settings
 from octavo.owners.callers import PREFIX as KEY_PREFIX
@@ -206,6 +207,28 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
+class Interruption:
+    """Responds to requests that are cancelled because they take longer than a stopping server waits."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        has_started = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        except asyncio.CancelledError:
+            if has_started or scope["type"] != "http":
+                raise
+            await refusal(Stopping())(scope, receive, send)
+
+
 class HostCheck:
     """Refuses requests whose Host header does not name this server."""
 
@@ -315,7 +338,8 @@ def preflight(origin: str, headers: Headers) -> Response:
 
 
 def refusal(error: OctavoError) -> Response:
-    return problem(error.status, error.code, error.title)
+    wait = error.retry_after_seconds
+    return problem(error.status, error.code, error.title, headers={"retry-after": f"{wait:.0f}"} if wait else None)
 
 
 class BodyLimit:

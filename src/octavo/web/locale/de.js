@@ -47,6 +47,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Not possible on this machine.": "Auf diesem Rechner nicht möglich.",
   "Octavo is already running.": "Octavo läuft bereits.",
   "Octavo is not running. Start it with `octavo up`.": "Octavo läuft nicht. Starten Sie es mit `octavo up`.",
+  "Octavo is stopping or restarting. Send the request again in a moment.": "Octavo wird beendet oder neu gestartet. Senden Sie die Anfrage gleich noch einmal.",
   "Only administrators can do this.": "Das können nur Administratoren.",
   "Page images exist only for PDFs and images.": "Seitenbilder gibt es nur für PDFs und Bilder.",
   "Password-protected. Enter the password.": "Passwortgeschützt. Geben Sie das Passwort ein.",

@@ -47,6 +47,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Not possible on this machine.": "No es posible en este equipo.",
   "Octavo is already running.": "Octavo ya está en marcha.",
   "Octavo is not running. Start it with `octavo up`.": "Octavo no está en marcha. Inícielo con `octavo up`.",
+  "Octavo is stopping or restarting. Send the request again in a moment.": "Octavo se está deteniendo o reiniciando. Envíe la solicitud de nuevo en un momento.",
   "Only administrators can do this.": "Solo los administradores pueden hacerlo.",
   "Page images exist only for PDFs and images.": "Solo hay imágenes de páginas para PDF e imágenes.",
   "Password-protected. Enter the password.": "Protegido con contraseña. Introduzca la contraseña.",

@@ -47,6 +47,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Not possible on this machine.": "Impossible sur cette machine.",
   "Octavo is already running.": "Octavo est déjà en marche.",
   "Octavo is not running. Start it with `octavo up`.": "Octavo n’est pas en marche. Démarrez-le avec `octavo up`.",
+  "Octavo is stopping or restarting. Send the request again in a moment.": "Octavo s’arrête ou redémarre. Renvoyez la requête dans un instant.",
   "Only administrators can do this.": "Seuls les administrateurs peuvent le faire.",
   "Page images exist only for PDFs and images.": "Les images de pages n’existent que pour les PDF et les images.",
   "Password-protected. Enter the password.": "Protégé par mot de passe. Saisissez le mot de passe.",

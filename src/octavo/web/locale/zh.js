@@ -47,6 +47,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Not possible on this machine.": "在本机上无法进行。",
   "Octavo is already running.": "Octavo 已在运行。",
   "Octavo is not running. Start it with `octavo up`.": "Octavo 未运行。请用 `octavo up` 启动。",
+  "Octavo is stopping or restarting. Send the request again in a moment.": "Octavo 正在停止或重新启动。请稍后重新发送请求。",
   "Only administrators can do this.": "只有管理员可以这样做。",
   "Page images exist only for PDFs and images.": "只有 PDF 和图片有页面图片。",
   "Password-protected. Enter the password.": "受密码保护。请输入密码。",
