@@ -38,6 +38,8 @@ _MOST_OF_TEX = 2.2
 _MOST_SLANT = 30.0  # degrees
 _SLANTED_HEIGHT = 1.5
 _MOST_OF_SYMBOL = 3  # letters
+_SOFT_HYPHEN = "\u00ad"
+_DRAWN_HYPHEN = re.compile("(?<![^\\W\\d_])\u00ad|\u00ad(?=[^\\w\\s])")
 MOST_LINES = 6000  # a page with more shapes is a drawing; its lines are not read
 THIN = 3.0  # points; a filled shape that is thinner is a ruling
 # A page can have thousands of words and shapes. The constructors of named tuples take twice as long as this.
@@ -118,7 +120,7 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
         found = (run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
         runs = with_right_weights(tuple(run for one in found if (run := with_signs(one))))
-        runs = with_right_sizes(runs)
+        runs = with_hyphens(with_right_sizes(runs))
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)
 
 
@@ -184,6 +186,22 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
         words or (Word(left, top, right, bottom, text),),
         item.fill_color == WHITE,
     )
+
+
+def with_hyphens(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
+    """Replace soft hyphens with hyphens in the fonts that use them for all hyphens.
+
+    Such a font also has one beside a digit or sign, where no word can be divided.
+    """
+    soft = [run for run in runs if _SOFT_HYPHEN in run.text]
+    fonts = {run.font for run in soft if _DRAWN_HYPHEN.search(run.text)}
+    if not fonts:
+        return runs
+    return tuple(_replaced(run, _with_hyphens) if run.font in fonts else run for run in runs)
+
+
+def _with_hyphens(text: str) -> str:
+    return text.replace(_SOFT_HYPHEN, "-")
 
 
 def with_right_sizes(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf.content import PageContent, Shape
@@ -16,9 +16,11 @@ from octavo.extract.pdf.table_rows import PROSE, Table
 from octavo.extract.pdf.tables import overlaps
 
 _ORDER = "The columns on this page may be in the wrong order."
+MOVED = "Words on this page may be in the wrong order."
 _NOT_SURE = "A table may have wrong rows or columns."
 _SCATTERED = "Formulas on this page may be incomplete."
 _TEXT = frozenset({RegionKind.BODY, RegionKind.BOX})
+_EDGES = frozenset({RegionKind.HEADER, RegionKind.FOOTER})
 _LEAST_FIGURES = 3
 _GRID = 0.9  # confidence of tables with a grid of lines
 _AMOUNT = re.compile(r"[^\w\s]?\s?-?\d[\d.,]*\s?(?:[^\w\s]|[A-Z]{3})?\s?(?:[A-Z]{3})?")
@@ -51,6 +53,10 @@ _SMALL = 0.85  # letters of a fraction, as a share of the size of the text
 _MOST_OF_PART = 20  # letters
 _THIN, _LONGEST_BAR = 2.0, 80.0  # points
 _LINE_NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3}):\s(?=\D)")
+_WORD, _CELL_ENDS = re.compile(r"[^\W_]+"), re.compile(r"[|\n]| / ")  # " / " is between the levels of a header
+_PLAIN_WORD = re.compile(r"(?!\w*f[fil])(?=\w*[a-z])[a-z0-9]{3,}")  # without ligatures and accents, which fonts change
+_COMPARED = 8  # letters at the end of a word and at the beginning of the next one
+_MOST_MOVED = 1  # words
 
 
 def layout_doubts(
@@ -74,6 +80,41 @@ def layout_doubts(
         yield _ORDER
     if _has_scattered_formula(page, blocks) or _has_fraction(page, blocks):
         yield _SCATTERED
+
+
+def has_moved_words(blocks: Sequence[PageBlock], own: str) -> bool:
+    """Whether neighbouring words of a paragraph or cell are not neighbours in PDFium's text (`own`).
+
+    PDFium keeps the order in which the program that made the file wrote the words. That program hardly ever leaves a
+    sentence in the middle, so words from different columns, cells or labels were probably joined.
+    """
+    written = "".join(_WORD.findall(own.casefold()))
+    texts = (text for block in blocks if _is_ordered(block) for text in _cells_of(block))
+    moved = (pair for text in texts for pair in _neighbours(text.casefold()) if _is_moved(*pair, written))
+    return len(list(islice(moved, _MOST_MOVED + 1))) > _MOST_MOVED
+
+
+def _is_ordered(block: PageBlock) -> bool:
+    return not block.figure and block.kind is not BlockKind.CODE and block.region not in _EDGES
+
+
+def _cells_of(block: PageBlock) -> list[str]:
+    is_divided = block.kind in {BlockKind.TABLE, BlockKind.LIST}
+    return _CELL_ENDS.split(block.text) if is_divided else [block.text]
+
+
+def _neighbours(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the last and the first word on both sides of each space."""
+    words = [found for one in text.split() if (found := _WORD.findall(one))]
+    return ((one[-1], other[0]) for one, other in pairwise(words))
+
+
+def _is_moved(one: str, other: str, written: str) -> bool:
+    """Whether both words are in the written text, but nowhere one after the other. Line ends do not matter."""
+    if not _PLAIN_WORD.fullmatch(one) or not _PLAIN_WORD.fullmatch(other):
+        return False
+    end, start = one[-_COMPARED:], other[:_COMPARED]
+    return end + start not in written and end in written and start in written
 
 
 def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:

@@ -24,6 +24,7 @@ _MOST_LINES_OF_TITLE = 5
 _LARGER = 1.08  # as a multiple of the size of the body text
 _SMALLER = 0.92
 _SMALLER_NUMBERED = 0.85
+_LEAST_SMALL, _MORE_ABOVE = 0.78, 1.3  # of a small heading: its size; the space above it as a multiple of that below
 _SAME_SIZE = 0.035
 _SHORT = 100
 _FEW_WORDS = 60
@@ -92,6 +93,7 @@ _SECTION = re.compile(
     r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
     re.IGNORECASE,
 )
+_NAME = re.compile(r"[^\W\d_][\w?*-]{2,24}")  # of a command, which begins with a small letter
 _IDENTIFIER = re.compile(r"\w+(?:[_.:]\w|\(|[a-z][A-Z])")  # the name of a function or module
 _LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
 _LABEL_END = re.compile(r":\s*\S")
@@ -206,13 +208,14 @@ def _is_styled(block: PageBlock, body: float) -> bool:
     if block.bold and _PARAGRAPH_SIGN.match(text) and ratio >= _SMALLER_NUMBERED and len(text) <= _SHORT:
         return True
     is_large = block.bold and ratio >= _MUCH_LARGER and _ONE_SENTENCE.fullmatch(text) is not None
+    is_name = block.bold and ratio >= _LARGER and _NAME.fullmatch(text) is not None
     number = _NUMBER.match(text)
     is_numbered = number is not None and (
         any(map(str.isdigit, number[1]))
         or text[number.end(1) : number.end(1) + 1] == "."
         or not text.rstrip().endswith((":", ";", ","))
     )
-    if count_letters(text) < _LEAST_LETTERS or not (is_numbered or _reads_as_title(text, ratio) or is_large):
+    if count_letters(text) < _LEAST_LETTERS or not (is_numbered or _reads_as_title(text, ratio) or is_large or is_name):
         return False
     if ratio >= _LARGER:
         return True
@@ -240,6 +243,7 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
     return (
         (is_likely(blocks[index], body) and not _is_term(body, blocks, index) and not _is_titled_caption(blocks, index))
         or _is_italic_heading(body, blocks, index)
+        or _is_small_heading(body, blocks, index)
         or _is_centred_section(body, blocks, index)
     )
 
@@ -312,6 +316,29 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
     after = blocks[index + 1] if index + 1 < len(blocks) else block
     is_above = _starts_section(blocks, index) or _NUMBER.match(block.text) is not None
     return not after.italic and after.lines > 1 and "\n" not in after.text and is_above
+
+
+def _is_small_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
+    """Whether a bold line in smaller letters than the text is a heading: there is more space above it than below, and a
+    paragraph of full size follows.
+    """
+    block, before = blocks[index], blocks[index - 1] if index else None
+    after = blocks[index + 1] if index + 1 < len(blocks) else block
+    if not block.bold or block.lines > 1 or not _LEAST_SMALL * body <= block.size < _SMALLER * body:
+        return False
+    if len(block.text) > _FEW_WORDS or not _reads_as_title(block.text, 1.0) or _NEVER.search(block.text):
+        return False
+    if after.size < _SMALLER * body or not _is_prose_line(after) or not _starts_section(blocks, index):
+        return False
+    if before is None or before.box is None or block.box is None or after.box is None:
+        return False
+    above = block.box.top - before.box.bottom
+    return _is_prose_line(before) and above > max(block.size / 2, _MORE_ABOVE * (after.box.top - block.box.bottom))
+
+
+def _is_prose_line(block: PageBlock) -> bool:
+    """Whether a block is a paragraph or a list that ends a sentence."""
+    return block.kind in _BODY and block.text.endswith((".", "!", "?", ":"))
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:

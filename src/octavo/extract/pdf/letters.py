@@ -486,12 +486,19 @@ _RIGHT_TO_LEFT_WORD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]+")
 _MANY_WORDS = 20
 
 
+_ACCENT_BEHIND = re.compile("[^\\W\\d_]\u02c7(?:\\s|\\Z)")  # a caron; other accents are also used as signs
+
+
 def has_right_to_left(text: str) -> bool:
     return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
 
 
 def has_split_letters(text: str) -> bool:
-    """Whether most words of a right-to-left text are single letters, because the font draws parts of letters."""
+    """Whether letters were read in parts: most words of a right-to-left text are single letters, or an accent is behind
+    a word.
+    """
+    if not text.isascii() and _ACCENT_BEHIND.search(text):
+        return True
     words = _RIGHT_TO_LEFT_WORD.findall(text) if has_right_to_left(text) else []
     return len(words) >= _MANY_WORDS and 2 * sum(len(word) == 1 for word in words) > len(words)
 

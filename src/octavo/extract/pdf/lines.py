@@ -289,16 +289,24 @@ def _height_in(one: Segment, apart: set[Segment], leading: Sequence[Segment]) ->
 
 
 def _leading_blocks(segments: Sequence[Segment]) -> list[Segment]:
-    """Find blocks that have text beside them on the right, such as the frames of questions with their answers. They are
-    read before this text.
+    """Find blocks that have text beside them on the right, such as the frames of questions with their answers, and
+    pictures beside text. They are read before this text.
     """
     blocks = [one for one in segments if one.block is not None]
     texts = [one for one in segments if one.block is None] if blocks else []
     return [
         block
         for block in blocks
-        if any(one.left >= block.right - 1 and block.top < (one.top + one.bottom) / 2 < block.bottom for one in texts)
+        if any(
+            (one.left >= block.right - 1 or (_is_picture(block) and one.right <= block.left + 1))
+            and block.top < (one.top + one.bottom) / 2 < block.bottom
+            for one in texts
+        )
     ]
+
+
+def _is_picture(one: Segment) -> bool:
+    return one.block is not None and all(part.block.figure for part in one.block)
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:

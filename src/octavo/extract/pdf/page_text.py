@@ -17,6 +17,7 @@ from octavo.extract.markdown.blocks import shorten
 from octavo.extract.pdf.annotations import Annotation, field_regions, merge_annotations, read_annotations, with_ticks
 from octavo.extract.pdf.content import WHITE, ContentError, PageContent, TextRun, Word, read_contents
 from octavo.extract.pdf.document import Document, OpenPage, PageError, fitting_scale, open_document, render
+from octavo.extract.pdf.doubts import MOVED, has_moved_words
 from octavo.extract.pdf.drawn_marks import with_drawn_marks
 from octavo.extract.pdf.letters import (
     RAISED,
@@ -174,8 +175,9 @@ def _read_page(
     blocks = tuple(replace(block, text=with_whole_korean(block.text, own)) for block in laid.blocks)
     read = PageText(number, label, laid.width, laid.height, blocks, right_to_left=is_right_to_left(found))
     if is_scan:
-        return _read_scan(read, own)
-    return replace(read, unsure=" ".join((*reasons, *laid.unsure)) or None)
+        return _read_scan(replace(read, unsure=" ".join(laid.unsure) or None), own)
+    moved = (MOVED,) if has_moved_words(blocks, own) else ()
+    return replace(read, unsure=" ".join((*reasons, *laid.unsure, *moved)) or None)
 
 
 def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
@@ -249,7 +251,7 @@ def _read_scan(read: PageText, own: str) -> PageText:
     If most of the text is unreadable, all blocks are dropped, so that Octavo runs OCR on the page.
     """
     if _share_of_letters(own) < _LEAST_OF_LAYER:
-        return replace(read, blocks=(), pictures=True)
+        return replace(read, blocks=(), pictures=True, unsure=None)
     kept = tuple(block for block in read.blocks if block.figure or _share_of_letters(block.text) > _LEAST_OF_LINE)
     return replace(read, blocks=kept, recognised=True)
 

@@ -40,6 +40,7 @@ _BULLET = re.compile(
 )
 _CHECK_BOXES = ("☐", "☑", "☒")
 _DASH = re.compile(r"([-\u2013\u2014*])\s+(?=\S)")
+_CIRCLE = re.compile(r"(o)\s+(?=\S)")  # office programs draw the circle of a second list level with this letter
 _HANGUL_LETTERS = "가나다라마바사아자차카타파하"
 _NUMBERED = re.compile(
     rf"(\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{2,4}}|[{_HANGUL_LETTERS}])[.)])\s+(?=\S)|(\d{{1,3}}[.)])(?=[^\W\d_]{{3}})"
@@ -71,6 +72,8 @@ _PAGE_ENDS = frozenset("0123456789ivxlc")
 _PYTHON = re.compile(r"^\s*(?:def \w+\(|class \w+[(:]|import \w|from [\w.]+ import )", re.MULTILINE)
 _AMOUNT_END = re.compile(r"(?:[$€£]\s?-?\d[\d.,]*|\d[.,]\d\d(?:\s?(?:[$€£]|[A-Z]{3}))?)\)?\Z")
 _MOST_CODE_INDENT = 40
+_PROGRAM_END = re.compile(r"(?:[\w)\]\"'];|[{}]);?\Z")
+_LEAST_PROGRAM, _MOSTLY_PROGRAM = 3, 0.7  # lines; share of the lines
 
 
 class Part(NamedTuple):
@@ -167,9 +170,12 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
         if (line.mono and not line.text.startswith("•")) or _TYPED_RULE.fullmatch(line.text):
             continue
         if match := _BULLET.match(line.text):
-            found[index] = match[1] or match[2], line.text[match.end() :]
+            text = line.text[match.end() :]
+            twice = _BULLET.match(text)  # The bullet is drawn twice: as a letter and as a shape.
+            found[index] = match[1] or match[2], text[twice.end() :] if twice else text
         elif (match := _DASH.match(line.text) or _NUMBERED.match(line.text)) and not _is_title(column, index):
             unsure[index] = match[1] or match[2], line.text[match.end() :]
+    found |= _circles(column)
     numbers = list(unsure)
     for place, after in enumerate(numbers):
         index = _item_before(column, numbers[:place], after)
@@ -181,6 +187,21 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
         )
         if is_inside and before in found and after in found and unsure[index][0].strip("().") in _FIRST:
             found[index] = unsure[index]
+    return found
+
+
+def _circles(column: _Column) -> dict[int, tuple[str, str]]:
+    """Find list items that begin with the letter "o": at least two, with only their own indented lines between them."""
+    lines = [(index, match) for index, line in enumerate(column.lines) if (match := _CIRCLE.match(line.text))]
+    found: dict[int, tuple[str, str]] = {}
+    for (one, first), (other, second) in pairwise(lines):
+        start, size = column.starts[one], column.lines[one].size
+        is_level = abs(column.starts[other] - start) < _SAME_PLACE
+        if is_level and all(between > start + size / 2 for between in column.starts[one + 1 : other]):
+            found[one], found[other] = (
+                ("\u25e6", first.string[first.end() :]),
+                ("\u25e6", second.string[second.end() :]),
+            )
     return found
 
 
@@ -238,6 +259,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
         or _begins_after_short_line(column, group, index)
         or _is_indented_again(column, group, index)
         or _is_after_item(column, group, index)
+        or _is_below_name(column, group, index)
     )
 
 
@@ -427,6 +449,21 @@ def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> boo
     return 2 * len(indents) >= len(near) and _NEW_START.match(line.text) is not None and _ends_early(column, index - 1)
 
 
+def _is_below_name(column: _Column, group: Sequence[int], index: int) -> bool:
+    """Whether a paragraph begins below a short line, such as a name or a title in the same letters: its first two lines
+    are long and full, although the short line had space for many words.
+    """
+    before, line = column.lines[index - 1], column.lines[index]
+    if len(group) > 1 or group[0] in column.items or len(before.text) > _SHORT or index + 1 >= len(column.lines):
+        return False
+    if before.text[-1:] in ",;-" or not _NEW_START.match(line.text) or before.has_value or line.has_value:
+        return False
+    is_flush = max(column.starts[index - 1 : index + 2]) - min(column.starts[index - 1 : index + 2]) < 1
+    is_long = column.ends[index] - column.starts[index] > _LONG_LINE * line.size
+    is_half = 2 * (column.ends[index - 1] - column.starts[index]) < column.ends[index] - column.starts[index]
+    return is_flush and is_long and is_half and not _ends_early(column, index)
+
+
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
     """Whether a sentence continues in a line with a different indent, as in lists of references and beside large
     initial letters.
@@ -535,6 +572,8 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
     lines = [column.lines[index] for index in group]
     texts = [line.text for line in lines]
     keep = len(lines) > 1 and _are_intended(column, group, texts)
+    if keep and _are_program(texts):
+        return _code(column, group)
     pieces = [[one] for one in texts] if keep else _divided(texts)
     text = "\n".join(markup.plain(join_lines(piece)) for piece in pieces)
     bold = sum(len(line.text) for line in lines if line.bold) * 2 > sum(map(len, texts))
@@ -579,6 +618,12 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
     middles = [line.left + line.right for line in lines]
     centred = max(middles) - min(middles) < _CENTRED and max(ends) - min(ends) > 12  # noqa: PLR2004
     return centred or 2 * early > len(group) - 1 or (_are_short_lines(texts) and (early > 0 or len(group) > 2))  # noqa: PLR2004
+
+
+def _are_program(texts: Sequence[str]) -> bool:
+    """Whether lines in any font are a program: nearly all of them end as the lines of many languages end."""
+    ends = sum(_PROGRAM_END.search(text) is not None for text in texts)
+    return len(texts) >= _LEAST_PROGRAM and ends > _MOSTLY_PROGRAM * len(texts)
 
 
 def _are_short_lines(texts: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ footers.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +45,7 @@ from octavo.extract.pdf.tables import overlaps, page_tables, to_markdown
 
 _UPRIGHT = 5.0  # degrees
 _MANY_LINES = 5
+_ACROSS, _MOST_RULES = 0.95, 1000  # as a share of the width of the text; shapes
 _TINY = 1.5  # points; smaller text cannot be seen
 _SURE_FIGURE = 0.75
 _LEAST_LEFT = 0.6  # as a share of the height of a picture that overlaps a table
@@ -343,6 +345,11 @@ class _PageMaker:
     def _layouts(self, segments: Sequence[Segment]) -> Iterator[Layout]:
         """Divide the text of a page into columns. A title above the columns comes before them."""
         layout = find_columns(segments, backwards=self._backwards)
+        bands = self._between_rules(segments) if not isinstance(layout, Flow) else []
+        if len(bands) > 1:
+            for band in bands:
+                yield from self._layouts(band)
+            return
         first = layout.parts[0] if isinstance(layout, Stack) else layout
         title, rest = self._split_title(segments) if isinstance(first, Columns) else ([], [])
         if not title or not rest:
@@ -350,6 +357,17 @@ class _PageMaker:
             return
         yield Flow(tuple(title))
         yield find_columns(rest, backwards=self._backwards)
+
+    def _between_rules(self, segments: Sequence[Segment]) -> list[list[Segment]]:
+        """Divide text at the lines that are drawn across all columns, because no column continues below such a line."""
+        left, right = min(one.left for one in segments), max(one.right for one in segments)
+        drawn = [*self._page.lines, *(shape.box for shape in self._page.shapes[:_MOST_RULES] if shape.is_ruling)]
+        wide = {round(one.top) for one in drawn if one.right - one.left > _ACROSS * (right - left)}
+        cuts = sorted(at for at in wide if not any(one.top < at < one.bottom for one in segments))
+        bands: list[list[Segment]] = [[] for _ in range(len(cuts) + 1)]
+        for one in segments:
+            bands[bisect_right(cuts, one.top)].append(one)
+        return [band for band in bands if band]
 
     def _split_title(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
         """Split off a title in large letters that is above all other text, because it belongs to no column."""
@@ -471,7 +489,7 @@ class _PageMaker:
         gaps = (other.left - one.right for one, other in pairwise(sorted(level)))
         is_close = kind is RegionKind.HEADER and max(gaps, default=0.0) < _NEXT_TO_NUMBER * block.size
         is_heading = is_close and block.bold and block.size >= _TITLE * self._body
-        numbered = len(level) > 1 and _NUMBER_AT_END.search(text) is not None and not is_heading
+        numbered = len(level) > block.lines and _NUMBER_AT_END.search(text) is not None and not is_heading
         small = not titled and block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
         ruled = any(TYPED_RULE.fullmatch(one.text) for one in segments)
         if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled:

@@ -6,9 +6,9 @@ import pytest
 
 from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.doubts import layout_doubts
+from octavo.extract.pdf.doubts import has_moved_words, layout_doubts
 from octavo.extract.pdf.figures import find_figures
-from octavo.extract.pdf.letters import has_unread_letters
+from octavo.extract.pdf.letters import has_split_letters, has_unread_letters
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.table_rows import Cell, Table, with_currencies
 
@@ -108,6 +108,24 @@ def test_numbered_lines_of_a_program_in_one_line_are_marked() -> None:
     assert doubts(blocks=(block("10: for u in M do 11: apply u 12: remember u"),)) == order
     assert doubts(blocks=(block("10: for u in M do\n11: apply u\n12: remember u"),)) == []
     assert doubts(blocks=(block("The train left at 9: it was late, and Luke 12: 3 was read."),)) == []
+
+
+def test_neighbours_that_the_file_does_not_write_together_are_moved() -> None:
+    own = "Kennzeichen\r\nsoweit bekannt\r\nVersicherungsnummer\r\nName of the per-\r\nson in charge"
+    assert has_moved_words((block("Kennzeichen Versicherungsnummer soweit bekannt"),), own)
+    assert not has_moved_words((block("Kennzeichen soweit bekannt"), block("Name of the person in charge")), own)
+
+
+def test_words_of_other_cells_lists_and_fonts_are_not_moved() -> None:
+    own = "one group\r\nprecompute for\r\no lime\r\no sand\r\nfind\r\nmortar"
+    cells = PageBlock(BlockKind.TABLE, "| precompute for / one group | sand |", AREA, 10.0, region=RegionKind.TABLE)
+    items = PageBlock(BlockKind.LIST, "- lime\n- sand\n- precompute", AREA, 10.0, region=RegionKind.LIST)
+    assert not has_moved_words((cells, items, block("find mortar, find sand, caf\u00e9 lime")), own)
+
+
+def test_an_accent_behind_its_word_is_a_letter_read_in_parts() -> None:
+    assert has_split_letters("Telo sporocila\u02c7 je")
+    assert not has_split_letters("Telo sporo\u010dila je, \u02c7 is a sign")
 
 
 def test_signs_of_fonts_that_number_them_freely_are_unread() -> None:

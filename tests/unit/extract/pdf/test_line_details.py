@@ -5,7 +5,9 @@ from __future__ import annotations
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
 from octavo.extract.pdf.letters import HYPHEN, Vocabulary
+from octavo.extract.pdf.lines import Segment, rows_of
 from octavo.extract.pdf.page_batches import PageBlock
+from octavo.extract.pdf.paragraphs import Part
 from octavo.extract.pdf.regions import lay_out
 
 
@@ -169,3 +171,13 @@ def test_a_sentence_runs_through_a_typed_line() -> None:
     typed = "tool_name removes every name that has no value from"
     lines = run(LONG, 72, 200), run(typed, 60, 212, font="Courier", letter=6.0), run("the list.", 60, 224)
     assert texts(*lines) == [f"{LONG} {typed} the list."]
+
+
+def test_a_picture_beside_a_paragraph_does_not_divide_it() -> None:
+    picture = PageBlock(BlockKind.IMAGE, "", Box(300.0, 195.0, 460.0, 260.0), figure="image")
+    beside = Segment(300.0, 195.0, 460.0, 260.0, block=(Part(picture),))
+    lines = [
+        Segment(60.0, 200.0 + 14 * number, 280.0, 210.0 + 14 * number, text=f"Line {number}") for number in range(6)
+    ]
+    rows = list(rows_of([*lines, beside]))
+    assert rows == [[beside], *([line] for line in lines)]

@@ -289,6 +289,20 @@ def test_a_chapter_and_its_title_are_one_heading() -> None:
     assert found(*beside, prose(200), prose(300)) == ["3 Installing the package"]
 
 
+def test_a_small_bold_line_with_space_above_it_is_a_heading() -> None:
+    text = prose(100, 12.0), line("Density Value", 168, 10, bold=True), prose(184, 12.0), prose(260, 12.0)
+    assert found(*text) == ["Density Value"]
+    close = prose(100, 12.0), line("Density Value", 154, 10, bold=True), prose(180, 12.0), prose(260, 12.0)
+    assert found(*close) == []
+    note = prose(100, 12.0), line("Density Value", 168, 10, bold=True), prose(184, 10.0), prose(260, 12.0)
+    assert found(*note) == []
+
+
+def test_the_name_of_a_command_in_large_bold_letters_is_a_heading() -> None:
+    assert found(line("quotient", 60, 12, bold=True), prose(100), prose(200)) == ["quotient"]
+    assert found(line("of quotients", 60, 12, bold=True), prose(100), prose(200)) == []
+
+
 def test_a_sentence_in_japanese_is_not_a_heading() -> None:
     assert found(line("この節では品詞を定義した．", 60, 12, bold=True), prose(100), prose(200)) == []  # noqa: RUF001
 

@@ -60,6 +60,50 @@ def test_ligatures_and_soft_hyphens_are_letters(read: Read) -> None:
     assert extracted.markdown.startswith("An efficient find of cooperation")
 
 
+def test_a_font_that_uses_soft_hyphens_beside_signs_draws_hyphens(read: Read) -> None:
+    lines = ["Jsi\u00adli online, vyber Menu\u00ad>Edit.", *PROSE]
+    assert read([*paragraph(lines, 200)]).markdown.startswith("Jsi-li online, vyber Menu->Edit.")
+
+
+def test_circles_that_are_typed_as_letters_are_a_list(read: Read) -> None:
+    circles = [Words("o slaking of lime", 90, 300), Words("o building of walls", 90, 314)]
+    extracted = read([*paragraph(PROSE, 200), *circles, *paragraph(PROSE, 340)])
+    assert "- slaking of lime\n- building of walls" in extracted.markdown
+    prose = ["A casa tem uma porta verde que os pedreiros fizeram antes do inverno, e", "o telhado foi feito depois, e"]
+    lines = [*prose, "no fim pintaram as paredes com cal branca que ficou um ano na cova, e", "o jardim."]
+    assert "\n- " not in read([*paragraph(lines, 200)]).markdown
+
+
+def test_a_name_above_a_full_paragraph_is_not_part_of_it(read: Read) -> None:
+    assert read([*paragraph(["Verdana", *PROSE], 200)]).markdown == "Verdana\n\n" + " ".join(PROSE)
+
+
+def test_two_lines_at_the_top_that_end_with_a_number_are_not_a_header(read: Read) -> None:
+    top = [Words("This line is long and is followed by others.", 57, 80), Words("Role 1", 57, 94)]
+    assert "Role 1" in read([*top, Words("Role 2", 57, 108), Words("Role 3", 57, 122)]).markdown
+
+
+def test_a_line_across_the_page_ends_its_columns(read: Read) -> None:
+    bank = [Words("ACME Bank", 72, 100), Words("Statement: September", 420, 110), Words("Date: 30 May", 420, 124)]
+    rows = [Words(f"Payment number {number} of the month", 72, 180 + 14 * number) for number in range(6)]
+    rule, balance = Line(70, 150, 540, 150), Words("Balance: 38.20", 420, 300)
+    markdown = read([*bank, rule, *rows, balance]).markdown
+    assert markdown.index("Date: 30 May") < markdown.index("Payment number 0") < markdown.index("Balance")
+
+
+def test_lines_of_a_program_are_code_in_any_font(read: Read) -> None:
+    program = ["plugin.Signature = ink;", "plugin.Count = 1;", "plugin.Types = 1;", "plugin.Next = NULL;"]
+    extracted = read([*paragraph(PROSE, 100), *paragraph(program, 200), *paragraph(PROSE, 300)])
+    assert "```\n" + "\n".join(program) + "\n```" in extracted.markdown
+    parts = ["first part of it;", "second part;", "third"]
+    assert "```" not in read([*paragraph(PROSE, 100), *paragraph(parts, 200), *paragraph(PROSE, 300)]).markdown
+
+
+def test_a_bullet_that_is_drawn_twice_is_one_bullet(read: Read) -> None:
+    items = [Words("\u2022 \u2022 slaking of lime", 90, 300), Words("\u2022 \u2022 building of walls", 90, 314)]
+    assert "- slaking of lime\n- building of walls" in read([*paragraph(PROSE, 200), *items]).markdown
+
+
 def test_what_means_something_in_markdown_is_shown_as_it_is(read: Read) -> None:
     lines = [
         "# hash",
