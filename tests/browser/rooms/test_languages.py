@@ -33,8 +33,8 @@ def look_at(page: Page, name: str, language: str, *, from_right: bool = False) -
         resize(page, size)
         no_sideways_scroll(page)
         assert page.evaluate(CLIPPED) == [], f"{page.url} in {language} at {size}"
+        picture(page, f"{language}{'-rtl' if from_right else ''}-{name}-{size[0]}")
     check_axe(page)
-    picture(page, f"{language}{'-rtl' if from_right else ''}-{name}")
 
 
 def test_scripts_speak_the_language_of_the_page(member: Visitor) -> None:
