@@ -324,6 +324,7 @@ RULES: dict[str, Rule] = {
     "POST /api/v1/admin/dead-letters/{job}/requeue": Rule("admin", "dead letter"),
     "POST /api/v1/admin/dead-letters/{job}/discard": Rule("admin", "dead letter"),
     "GET /api/v1/admin/users": Rule("admin", None),
+    "PATCH /api/v1/admin/users": Rule("admin", None, 404, given(email="nobody@example.org", language="de")),
     "GET /api/v1/admin/workers": Rule("admin", None),
     "GET /api/v1/admin/health": Rule("admin", None),
     "GET /api/v1/admin/activity": Rule("admin", None),

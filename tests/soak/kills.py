@@ -52,9 +52,13 @@ class Killer:
                 self._unfinished = self.ask(UNFINISHED)[0]
             kinds = list(self._plan)
             (kind,) = self._chance.choices(kinds, [self._plan[name][0] for name in kinds])
-            if self._plan[kind][1]():
-                self.counts[kind] += 1
-                self.last_kill = time.monotonic()
+            self.kill(kind)
+
+    def kill(self, kind: str) -> None:
+        """Kill one process of this kind, if there is one at this moment."""
+        if self._plan[kind][1]():
+            self.counts[kind] += 1
+            self.last_kill = time.monotonic()
 
     def ask(self, statement: str) -> list[int]:
         info = EmbeddedPostgres(DataFolder(self._instance.data)).connection_info()

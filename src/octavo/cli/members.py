@@ -40,6 +40,15 @@ class Role(StrEnum):
     OWNER = "owner"
 
 
+class Language(StrEnum):
+    EN = "en"
+    DE = "de"
+    ES = "es"
+    FR = "fr"
+    ZH = "zh"
+    BROWSER = "browser"
+
+
 @app.command("ls")
 def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
     """List all accounts of the installation, newest first. Only administrators can do this."""
@@ -130,6 +139,24 @@ def reset_link(
         return print_json(made)
     typer.echo(made.link)
     return typer.echo(f"The link works once, until {local_time(made.expires_at)}.", err=True)
+
+
+@app.command()
+def language(
+    email: UserEmail,
+    chosen: Annotated[
+        Language, typer.Argument(metavar="LANGUAGE", help="en, de, es, fr or zh; `browser` removes the choice.")
+    ],
+    server: Server = None,
+    key: Key = None,
+) -> None:
+    """Set the language of a person's pages and mails. Only administrators can do this."""
+
+    async def run(client: Client) -> None:
+        await client.set_language_of(email, None if chosen is Language.BROWSER else chosen.value)
+
+    call(Target(server, key), run)
+    typer.echo(f"{clean(email)}: {chosen.value}")
 
 
 members_app = typer.Typer(help="List the members of your account, and change what they can do.", no_args_is_help=True)

@@ -209,6 +209,12 @@ class AccountCalls(Calls):
         """List all accounts of the installation (administrators only)."""
         return await self._list(UserAccount, "/admin/users", cursor=cursor, limit=limit)
 
+    @Call
+    async def set_language_of(self, email: str, language: str | None) -> None:
+        """Set the language of a person's pages and mails (administrators only). None: that of the browser."""
+        body = {"email": email, "language": language}
+        await self._transport.call(Request("PATCH", "/admin/users", Repeat.SAFE, json=body))
+
     # Links and audit ---------------------------------------------------------------------------------------------
 
     @Call

@@ -46,7 +46,7 @@ OnDone: TypeAlias = Callable[[Connection, RuleRun], Awaitable[object]]
 # Starts what a rule asks for besides changes. Returns what could not be started.
 OnMatch = Callable[[RuleView], Awaitable[list[str]]]
 MOST_RULES = 200
-SHOWN = 200
+SHOWN = 1000
 MOST_TITLE = 500
 # Messages to recipients in one applied run.
 MOST_DELIVERIES = 1000
@@ -304,6 +304,7 @@ def settled_values(document: Row) -> frozenset[str]:
     if not document["is_version"]:
         return frozenset()
     flags = {"collection": document["collection"], "title": document["has_title"], "tags": document["has_tags"]}
+    flags[EXPIRES] = document[EXPIRES]
     return frozenset({name for name, given in flags.items() if given}.union(_FIELD + one for one in document["fields"]))
 
 
@@ -347,7 +348,10 @@ def has_title(pattern: str, document: Mapping[str, Any]) -> bool:
 
 
 async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> RuleThen:
-    """Return the actions with the values of fields in their stored form. Fields that no longer exist are left out."""
+    """Return the actions with the values of fields and the known tags in their stored form.
+
+    Fields that no longer exist are left out.
+    """
     fields: dict[str, str] = {}
     for name, text in (then.fields or {}).items():
         try:
@@ -355,7 +359,10 @@ async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> Ru
         except BadInput:
             continue
         fields |= {checked.names[field]: value for field, value in checked.values.items() if value}
-    return replace(then, fields=fields)
+    named = [clean_label(tag, "tag") for tag in then.tags or ()]
+    rows = await fetch_rows(connection, QUERIES.tag_spellings, {"owner": owner, "names": named})
+    known = {row["name"].lower(): row["name"] for row in rows}
+    return replace(then, fields=fields, tags=[known.get(tag.lower(), tag) for tag in named])
 
 
 # Sending ------------------------------------------------------------------------------------------------------------

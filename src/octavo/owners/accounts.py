@@ -17,7 +17,7 @@ from uuid import UUID
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
-from octavo.core.errors import EmailTaken, WeakPassword, WrongCredentials
+from octavo.core.errors import EmailTaken, NotFound, WeakPassword, WrongCredentials
 from octavo.core.http import Page, make_cursor, read_cursor
 from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
@@ -57,6 +57,14 @@ async def set_language(connection: Connection, caller: Caller, language: str | N
     if not caller.is_anonymous:
         values = {"user": caller.user_id, "owner": caller.owner_id, "language": language}
         await connection.execute(QUERIES.set_language, values)
+
+
+async def set_language_of(connection: Connection, email: str, language: str | None) -> None:
+    """Store the language of another person, on behalf of an administrator."""
+    if (account := await find_account(connection, email)) is None:
+        raise NotFound("There is no account with this address.")
+    values = {"user": account.id, "owner": account.owner_id, "language": language}
+    await connection.execute(QUERIES.set_language, values)
 
 
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:

@@ -123,7 +123,7 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True)
 class RuleTrial:
-    """The documents that a rule would change or send: at most 200 of them. `total` counts all of them.
+    """The documents that a rule would change or send: at most 1,000 of them. `total` counts all of them.
 
     `problems` lists actions that cannot be performed, for example because a recipient is paused.
     """

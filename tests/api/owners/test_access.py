@@ -227,6 +227,19 @@ async def test_an_administrator_makes_a_link(house: House) -> None:
     refused(unknown, 404, "NOT_FOUND")
 
 
+async def test_an_administrator_sets_the_language_of_a_person(house: House) -> None:
+    ada = await house.person("ada@example.org")
+    machine = await administrator(house)
+    page = {"accept": "text/html"}
+    for language, shown in (("fr", "fr"), ("de", "de"), (None, "en")):
+        body = {"email": "Ada@example.org", "language": language}
+        assert (await machine.patch("/api/v1/admin/users", json=body)).status_code == 204
+        assert f'<html lang="{shown}"' in (await ada.get("/library", headers=page)).text
+    refused(await ada.patch("/api/v1/admin/users", json=body), 403, "FORBIDDEN")
+    unknown = await machine.patch("/api/v1/admin/users", json={**body, "email": "eve@example.org"})
+    refused(unknown, 404, "NOT_FOUND")
+
+
 # Second factor -----------------------------------------------------------------------------------------------------
 
 

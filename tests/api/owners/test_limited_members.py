@@ -318,6 +318,31 @@ async def test_an_upload_goes_to_a_granted_collection_and_never_joins_a_hidden_d
         refused(foreign, 403, "NOT_ALLOWED")
 
 
+async def test_an_upload_of_known_content_is_not_ready_sooner(library: Library) -> None:
+    """Otherwise a member could find out whether the account has a text that they can guess."""
+    text = f"The vault has {uuid4()} rubies."
+    await add(library.house, library.owner, text, "Rubies", "Vault")
+    answers = [
+        await library.member.post("/api/v1/documents", json={"text": one, "title": "Mine", "collection": "Writing"})
+        for one in (text, f"{text} And more.")
+    ]
+    known, unknown = [await library.see(f"/documents/{one.json()['document_id']}") for one in answers]
+    for name in ("status", "text_ready", "embeddings_ready", "duplicate_of", "revision"):
+        assert known[name] == unknown[name], name
+    assert [[job["kind"] for job in one["jobs"]] for one in (known, unknown)] == [["process_document"]] * 2
+
+
+async def test_a_reader_saves_their_own_reading_position(library: Library) -> None:
+    for start in (5, 7):
+        saved = await library.member.put(f"/api/v1/documents/{library.read}/position", json={"start": start})
+        assert saved.status_code == 204, saved.text
+    assert (await library.see(f"/documents/{library.read}/position"))["start"] == 7
+    owners = await library.owner.get(f"/api/v1/documents/{library.read}/position")
+    assert owners.json()["start"] == 0
+    hidden = await library.member.put(f"/api/v1/documents/{library.hidden}/position", json={"start": 5})
+    refused(hidden, 404, "NOT_FOUND")
+
+
 async def test_an_upload_in_steps_belongs_to_the_member_who_began_it(library: Library) -> None:
     ticket = (await library.member.post("/api/v1/uploads", json={"filename": "a.txt"})).json()
     await library.member.put(f"/api/v1/uploads/{ticket['upload_id']}/content", content=f"Text {uuid4()}".encode())

@@ -20,6 +20,18 @@ CLIPPED = """() => [...document.body.querySelectorAll("*")]
   .filter((one) => getComputedStyle(one).overflowX !== "visible" && getComputedStyle(one).clipPath === "none")
   .map((one) => `${one.className}: ${one.textContent.trim().slice(0, 60)}`)"""
 
+# Hints in empty fields that do not fit. Their width is measured with the font of the field.
+CLIPPED_HINTS = """() => [...document.querySelectorAll("input[placeholder], textarea[placeholder]")]
+  .filter((one) => one.offsetParent && one.clientWidth && !one.value && !one.closest("dialog:not([open])"))
+  .filter((one) => {
+    const style = getComputedStyle(one);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    const room = one.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return pen.measureText(one.placeholder).width > room + 1;
+  })
+  .map((one) => `${one.name}: ${one.placeholder}`)"""
+
 
 def speak(visitor: Visitor, language: str) -> None:
     visitor.context.add_cookies([{"name": LANGUAGE_COOKIE, "value": language, "url": visitor.place.address}])
@@ -33,8 +45,10 @@ def look_at(page: Page, name: str, language: str, *, from_right: bool = False) -
         resize(page, size)
         no_sideways_scroll(page)
         assert page.evaluate(CLIPPED) == [], f"{page.url} in {language} at {size}"
+        if size != SMALL:
+            assert page.evaluate(CLIPPED_HINTS) == [], f"{page.url} in {language} at {size}"
+        picture(page, f"{language}{'-rtl' if from_right else ''}-{name}-{size[0]}")
     check_axe(page)
-    picture(page, f"{language}{'-rtl' if from_right else ''}-{name}")
 
 
 def test_scripts_speak_the_language_of_the_page(member: Visitor) -> None:

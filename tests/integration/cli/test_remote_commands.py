@@ -138,6 +138,8 @@ def test_collections_are_granted_to_members_and_groups(console: Console) -> None
     console.say("groups", "rm", "Accounting")
     assert console.read("grants", "ls", "--json")["items"] == []
     console.say("members", "rm", "bob@example.org")
+    assert "bob@example.org: fr" in console.say("users", "language", "bob@example.org", "fr")
+    assert "bob@example.org: browser" in console.say("users", "language", "bob@example.org", "browser")
 
 
 def test_webhooks_are_added_rotated_tested_replayed_and_deleted(console: Console) -> None:

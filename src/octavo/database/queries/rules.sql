@@ -123,3 +123,7 @@ RETURNING id, rule_id, automatic, documents, deliveries, conflicts, created_at, 
 
 -- name: show_run(run)
 SELECT id, rule_id, automatic, documents, deliveries, conflicts, created_at, undone_at FROM rule_runs WHERE id = :run;
+
+-- name: tag_spellings(owner, names)
+-- The tags with these names, as they are written.
+SELECT name FROM tags WHERE owner_id = :owner AND lower(name) IN (SELECT lower(n) FROM unnest(:names::text[]) AS n);

@@ -104,7 +104,9 @@ END $$;
 -- of highlights are found when the new version has chunks.
 CREATE FUNCTION inherit_corrections(before documents, next uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE documents SET collection_id = before.collection_id, edited = before.edited WHERE id = next;
+    UPDATE documents SET collection_id = before.collection_id, edited = before.edited,
+                         expires_on = CASE WHEN before.expires_on > (clock_timestamp() AT TIME ZONE 'UTC')::date THEN before.expires_on END
+    WHERE id = next;
     INSERT INTO facts (document_id, made_by, name, value, normalized, confidence, source, status)
     SELECT next, made_by, name, value, normalized, confidence, source, status FROM facts
     WHERE document_id = before.id AND made_by = 'person'
@@ -120,7 +122,8 @@ END $$;
 -- Finalizes an upload in one call: the document, its job and their events, or the existing document with the same content.
 -- Returns nothing if the upload changed since the caller read it: `expected_key` is where its bytes were. `process` and
 -- `compare` are the jobs, built by octavo.choreography, that process the document, or compare it if it shares the results of
--- a processed duplicate. `given.extraction` requests a text written by a model, so such an upload never shares results.
+-- a processed duplicate. `given.extraction` requests a text written by a model, so such an upload never shares results. Nor does
+-- the upload of a limited member (`given.by`): a document that is ready at once would show them that the account has the content.
 --
 -- A new version with the same bytes as the newest version changes nothing, so the request can be repeated. A new version with
 -- the bytes of any other document shares the files of that document.
@@ -215,8 +218,7 @@ BEGIN
         PERFORM inherit_corrections(newest, u.document_id);
     END IF;
 
-    -- The duplicate has no text written by a model.
-    IF twin.status = 'completed' AND NOT u.given ? 'extraction' THEN
+    IF twin.status = 'completed' AND NOT u.given ?| '{extraction,by}'::text[] THEN
         PERFORM copy_results(twin.id, u.document_id, u.process_id);
         IF EXISTS (SELECT FROM documents d WHERE d.id = u.document_id AND d.embeddings_ready) THEN
             PERFORM enqueue_jobs(jsonb_build_array(compare || jsonb_build_object('lane', lane)));

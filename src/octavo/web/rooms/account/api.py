@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool
 from octavo.core.http import Page
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Role, Scope, callers, members
-from octavo.owners.accounts import list_users, set_language
+from octavo.owners.accounts import list_users, set_language, set_language_of
 from octavo.owners.members import Member
 from octavo.records.account import KeyView, NewKey, UserAccount
 from octavo.web.context.callers import AdminCaller, KnownCaller, OptionalCaller, PersonId, ReadCaller
@@ -224,3 +224,17 @@ async def users(
     del caller
     async with services.database.connection() as connection:
         return await list_users(connection, cursor=cursor, limit=limit)
+
+
+class UserEdit(LanguageRequest):
+    """Changes to the account of a person. Null removes the language: pages then follow the browser."""
+
+    email: Email
+
+
+@users_router.patch("", status_code=204, responses=problems(401, 403, 404, 422))
+async def edit_user(services: ServicesOf, caller: AdminCaller, wanted: UserEdit) -> None:
+    """Set the language of the pages and mails of a person."""
+    del caller
+    async with services.database.transaction() as connection:
+        await set_language_of(connection, wanted.email, wanted.language)
