@@ -93,7 +93,7 @@ _SECTION = re.compile(
     r"|annexe|art[íi]culo|secci[óo]n|cap[íi]tulo|anexo|articolo|capo|allegato|bijlage)\s+|§\s*)(?:\d{1,3}|[ivx]{1,5})\b",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[^\W\d_][\w?*-]{2,24}")  # of a command, which begins with a small letter
+_COMMAND_NAME = re.compile(r"[^\W\d_][\w?*-]{2,24}")  # of a command, which begins with a small letter
 _IDENTIFIER = re.compile(r"\w+(?:[_.:]\w|\(|[a-z][A-Z])")  # the name of a function or module
 _LABEL = re.compile(rf"\w\s*:\s*\S|{_CURRENCY}")
 _LABEL_END = re.compile(r":\s*\S")
@@ -208,7 +208,7 @@ def _is_styled(block: PageBlock, body: float) -> bool:
     if block.bold and _PARAGRAPH_SIGN.match(text) and ratio >= _SMALLER_NUMBERED and len(text) <= _SHORT:
         return True
     is_large = block.bold and ratio >= _MUCH_LARGER and _ONE_SENTENCE.fullmatch(text) is not None
-    is_name = block.bold and ratio >= _LARGER and _NAME.fullmatch(text) is not None
+    is_name = block.bold and ratio >= _LARGER and _COMMAND_NAME.fullmatch(text) is not None
     number = _NUMBER.match(text)
     is_numbered = number is not None and (
         any(map(str.isdigit, number[1]))
