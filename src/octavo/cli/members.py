@@ -149,14 +149,16 @@ def language(
     ],
     server: Server = None,
     key: Key = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Set the language of a person's pages and mails. Only administrators can do this."""
+    """Set the language of a person's pages and emails. Only administrators can do this."""
+    kept = None if chosen is Language.BROWSER else chosen.value
 
     async def run(client: Client) -> None:
-        await client.set_language_of(email, None if chosen is Language.BROWSER else chosen.value)
+        await client.set_language_of(email, kept)
 
     call(Target(server, key), run)
-    typer.echo(f"{clean(email)}: {chosen.value}")
+    return print_json({"email": email, "language": kept}) if as_json else typer.echo(f"{clean(email)}: {chosen.value}")
 
 
 members_app = typer.Typer(help="List the members of your account, and change what they can do.", no_args_is_help=True)
