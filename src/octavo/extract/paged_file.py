@@ -3,7 +3,7 @@
 Each step, such as reading a batch of pages, runs in a new child process. This limits memory and lets a killed job
 resume. A batch is a group of pages, stored as one line of JSON. Any number of batches can be assembled into a document.
 
-Reads an image file in the sandbox, step by step: metadata, a copy for display, OCR, and the document.
+Also reads image files in the sandbox, step by step: metadata, a copy for display, OCR, and the document.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class PagesInSandbox:
     async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
         """Run a sandboxed function on this file, or on `input_file` if given.
 
-        The time limit is longer if there are more `pages`.
+        The time limits grow with the number of `pages`.
         """
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(

@@ -98,7 +98,8 @@ def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
     Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words must then come later
-    in `before` than in `after`. Otherwise they are only a phrase with which all answers start.
+    in `before` than in `after`. Otherwise they are only a phrase with which all answers start. Returns None if no
+    reliable match is found.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:
@@ -160,7 +161,7 @@ def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], 
 
 
 def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the longest selection of pairs in which the second value always increases.
+    """Return the longest subsequence of pairs in which the second value always increases.
 
     `pairs` must be sorted by the first value.
     """

@@ -36,8 +36,9 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """Return the offset at which the unit with this index starts, or the end of the text if there is no
-        such unit.
+        """Return the offset at which the unit with this index starts.
+
+        Returns the length of the text if there is no such unit.
         """
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
@@ -247,7 +248,7 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Return the end of a chunk that contains a table or code listing.
+        """Return the end of a chunk that would otherwise split a table or code listing.
 
         The chunk ends after it or, if that makes the chunk too long, before it, even if that makes the chunk short.
         Called if the chunk cannot end anywhere else.

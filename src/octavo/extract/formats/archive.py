@@ -240,8 +240,9 @@ class Part(NamedTuple):
 
 
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
-    """Read the unpacked files that `unpack` wrote, and validate them, because a hostile file may control the child
-    process.
+    """Read and validate the unpacked files that `unpack` wrote.
+
+    A hostile file may have taken over the child process that ran `unpack`. Raises `Defect` if the data is invalid.
     """
     last = -1
     while size := unpacked.read(_HEADER.size):

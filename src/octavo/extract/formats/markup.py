@@ -1,7 +1,6 @@
 """Reads reStructuredText.
 
-Also contains the code that it shares with the readers of other lightweight markup, such as AsciiDoc. All of them
-convert the markup to Markdown.
+Also contains code for all lightweight markup languages, such as AsciiDoc. Their readers convert the markup to Markdown.
 """
 
 from __future__ import annotations
@@ -414,7 +413,7 @@ def _repeated(text: str, *, is_first: bool) -> str:
 def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
     """Return the rows of a simple table, which has lines of `=` characters above and below.
 
-    Text that crosses the space between two columns is repeated in both.
+    Text that crosses the gap between two columns is repeated in both.
     """
     edges = [found.span() for found in re.finditer(r"=+", lines[0].rstrip())]
     edges[-1] = (edges[-1][0], max(map(len, lines)))

@@ -55,7 +55,7 @@ def _level(data: bytes, at: int) -> tuple[Level, int]:
 
 
 def _uses(data: bytes) -> Iterator[tuple[str, dict[int, int]]]:
-    """Yield the id of each list in the document, and the numbers at which levels of the list start again."""
+    """Yield the id of each list in the document, and the numbers at which levels of the list restart."""
     count = struct.unpack_from("<I", data)[0] if len(data) > 3 else 0  # noqa: PLR2004 - the count itself
     count = min(count, max(len(data) - 4, 0) // _USE_BYTES)
     at = 4 + count * _USE_BYTES
