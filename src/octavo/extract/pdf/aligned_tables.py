@@ -1,6 +1,6 @@
 """Finds tables without a drawn grid. Their words are aligned in columns, and horizontal lines may separate the rows.
 
-A "ruling" is a straight line drawn on the page. A "segment" is a group of words on one text line without a wide space
+A "ruling" is a straight line drawn on the page. A "segment" is a group of words on one text line without a wide gap
 between them, usually one table cell.
 """
 

@@ -226,7 +226,7 @@ def _with_accent(found: re.Match[str]) -> str:
 
 
 def with_accent(accent: str, letter: str) -> str:
-    """Return the letter with the accent, or an empty string if there is no such character."""
+    """Return the letter with the accent. Returns an empty string if there is no such character."""
     joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + ACCENTS[accent])
     return joined if len(joined) == 1 else ""
 
@@ -554,7 +554,10 @@ _ALEFS = "\u0627\u0622\u0623\u0625"
 
 
 def letter_of(high: int, code: int) -> str:
-    """Return the character for a UTF-16 code unit. `high` is the preceding high surrogate, or 0."""
+    """Return the character for a UTF-16 code unit.
+
+    `high` is the preceding high surrogate. It is 0 if there is none.
+    """
     if code not in _LOW_SURROGATES:
         return chr(code)
     return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"
