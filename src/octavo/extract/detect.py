@@ -347,8 +347,8 @@ class Processor:
 class Processors:
     """Finds the processor for a file type.
 
-    There is at most one for each type. The error for an unsupported type lists the supported types. `paged` lists types
-    that are read page by page, without a processor.
+    There is at most one processor for each type. The error for an unsupported type lists the supported types. `paged`
+    lists types that are read page by page, without a processor.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:

@@ -48,8 +48,8 @@ async def find_in_sandbox(
 ) -> list[Fact]:
     """Find the facts of a document, such as its date or total.
 
-    `path` is the document's file; it is read only if the document is a PDF. `language` is the detected language. If the
-    PDF cannot be read again, or reading takes too long, only the extracted text is searched.
+    `path` is the document's file; it is read only for a PDF that is not a scan. `language` is the detected language. If
+    the PDF cannot be read again, or reading takes too long, only the extracted text is searched.
     """
     about = json.dumps(_about(extracted, filename, language), ensure_ascii=False)
     if path and extracted.source_type == SourceType.PDF and extracted.quality is not Quality.OCR:

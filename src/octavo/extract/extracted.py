@@ -80,7 +80,7 @@ PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
 class Quality(StrEnum):
     """How completely a file was read.
 
-    `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not attempted.
+    `PARTIAL` means that some text is missing or may be wrong. `STORED_ONLY` means that reading was not attempted.
     """
 
     FULL = "full"
@@ -237,7 +237,7 @@ class Moment:
 class Metadata:
     """Metadata from the file.
 
-    `date` is an ISO 8601 date, which can be only a year or a year and a month.
+    `date` is an ISO 8601 date, such as `2024-05-17`, `2024-05` or `2024`.
     """
 
     title: str | None = None

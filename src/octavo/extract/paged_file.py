@@ -72,7 +72,10 @@ class PagesInSandbox:
     recognition: Recognition | None = None
 
     async def recognise(self, number: int) -> bytes:
-        """Run OCR on one page. Returns a batch that contains only this page, or empty bytes if OCR fails."""
+        """Run OCR on one page. Returns a batch that contains only this page.
+
+        Returns empty bytes if OCR fails.
+        """
         recognition = self.recognition or Recognition(self.sandbox)
         return await recognition.page(self.source_type, self.path, number, self.password)
 
@@ -202,7 +205,7 @@ def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:
         heading = headings.get(entry.start, "") if entry.start is not None else ""
-        # An entry without a heading starts where its page starts. Another entry's heading may also be there.
+        # An entry without a heading starts where its page starts. Another heading can have the same offset.
         if entry.page is not None and not _words(entry.title) & _words(heading):
             found[entry.page].append((entry.level, entry.title))
     return dict(found)

@@ -31,7 +31,7 @@ PAUSE_SECONDS = 2.0
 WORDS_BEFORE_PAUSE = 20
 _SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
 LEAST_TIMESTAMPS = 3
-# "0:00 words", "12:34" alone, "1:02:03", "[00:12]" or "(0:05)", each with or without a dash or colon after it.
+# "0:00 words", "12:34" without words, "1:02:03", "[00:12]" or "(0:05)", each with or without a dash or colon after it.
 _TIMESTAMP = re.compile(
     r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
     r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"

@@ -111,9 +111,10 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a section that is too short for a chunk with the next section, even if a main heading separates them.
+    """Join sections that are too short for a chunk with their neighbours.
 
-    Otherwise a document with many short sections would have mostly short chunks.
+    A short section is joined with the next one, even if a main heading separates them. Otherwise a document with many
+    short sections would have mostly short chunks.
     """
     current: Section | None = None
     for place, section in enumerate(sections):
@@ -157,7 +158,7 @@ _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff
 
 
 class Window(NamedTuple):
-    """The range in which a chunk can end: its earliest, latest and preferred end, as word indexes."""
+    """The range in which a chunk can end: its earliest, latest and preferred end, as indexes of units."""
 
     low: int
     high: int

@@ -89,7 +89,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 def members(path: Path, hints: Hints) -> Iterator[Member]:
     """Yield the files in an archive, or the attachments of an email.
 
-    Each must be read before the next one is requested.
+    The caller must read the content of each file before it requests the next one.
     """
     found = _attachments(path, hints.source_type) if is_mail(hints.source_type) else _members(path, hints.filename)
     for count, member in enumerate(_shown(found)):

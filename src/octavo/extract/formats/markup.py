@@ -1,6 +1,7 @@
 """Reads reStructuredText.
 
-Also contains code for all lightweight markup languages, such as AsciiDoc. Their readers convert the markup to Markdown.
+Also contains code that is shared with the readers of similar markup languages, such as AsciiDoc. All these readers
+convert the markup to Markdown.
 """
 
 from __future__ import annotations

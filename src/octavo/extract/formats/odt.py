@@ -1,4 +1,4 @@
-"""Reads OpenDocument text files, which LibreOffice writes."""
+"""Reads OpenDocument text files (ODT)."""
 
 from __future__ import annotations
 

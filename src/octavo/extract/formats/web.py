@@ -1,4 +1,4 @@
-"""Reads HTML. For a web page, only the article is kept. For an HTML file, everything is kept."""
+"""Reads HTML. For a web page, only the article is kept. For an HTML file, the whole body is kept, except some menus."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ def _is_caption(part: str) -> bool:
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
     """Turn text between double line breaks into paragraphs.
 
-    Without paragraphs, the text would be divided at every link.
+    Otherwise trafilatura would divide the text at every link.
     """
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)

@@ -121,8 +121,8 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
     """Combine the lines of the first OCR run on a page with `found`, the lines of further runs.
 
-    Lines in `found` with a low confidence are skipped. If two lines overlap, the one with more letters and a higher
-    confidence is kept. A line of the first run has a small advantage.
+    Lines in `found` with a low confidence are skipped. If two lines overlap, the one with the higher score is kept. The
+    score depends on the confidence and the number of letters. A line of the first run has a small advantage.
     """
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:

@@ -92,7 +92,7 @@ class Package:
     def target(self, part: str, identifier: str | None) -> str | None:
         """Return the name of the part to which the relationship with this id points.
 
-        Returns None if the target is outside the file.
+        Returns None if there is no such relationship, or if its target is outside the file.
         """
         relation = self.relations(part).get(identifier or "")
         return relation.target if relation and not relation.external else None

@@ -72,7 +72,7 @@ class PresentationFile:
     document: bytes = b""
 
     def record(self, number: int, kind: int) -> Record | None:
-        """Return the record with this number, if it has the expected type."""
+        """Return the record with this number. Returns None if there is no such record or if it has another type."""
         at = self.places.get(number)
         found = next(records(self.stream[at:]), None) if at is not None else None
         return found if found and found.kind == kind else None

@@ -290,7 +290,8 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` counts the strips with text to the left of it, or those with text to the right if there are fewer of them.
+    `rows` is the number of strips with text to the left of it or with text to the right of it; the smaller number is
+    used.
     """
 
     rows: int
@@ -410,7 +411,7 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
     if all(one.mono for one in segments) and _are_aligned(left, right):
         return None  # The output of a program.
     if min(_rows(left), _rows(right)) < _FEW_LINES and gap[1] - gap[0] < _NARROW_GUTTER * left[0].size:
-        return None  # The wide spaces after two sentences can be one below the other.
+        return None  # The wide gaps after two sentences can be one below the other.
     return _in_order([left, right], backwards=backwards, depth=depth)
 
 

@@ -1,4 +1,4 @@
-"""Finds diagrams on a PDF page, such as trees, flow charts and class diagrams: boxes with text that lines connect."""
+"""Finds diagrams on a PDF page, such as trees, flow charts and class diagrams: boxes with text, connected by lines."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and content of each attached file with this extension.
+        """Yield the name and content of each attached file whose name ends with `ending`.
 
         Skips empty files and files that are too large.
         """

@@ -1,4 +1,4 @@
-"""Finds signs that the rules have read a page wrongly. The text of a page with such signs is `partial`."""
+"""Finds signs that a page was read wrongly. If a page has such signs, the quality of the document is `partial`."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _neighbours(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_moved(one: str, other: str, written: str) -> bool:
-    """Whether both words are in the written text, but nowhere one after the other. Line ends do not matter."""
+    """Whether both words are in the written text, but never one directly after the other. Line ends do not matter."""
     if not _PLAIN_WORD.fullmatch(one) or not _PLAIN_WORD.fullmatch(other):
         return False
     end, start = one[-_COMPARED:], other[:_COMPARED]

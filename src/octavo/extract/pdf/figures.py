@@ -547,7 +547,7 @@ Tick = tuple[float, Segment]  # a number beside an axis, with its value
 def _plots(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Find charts by the numbers on their two axes: a column of numbers and a row of numbers.
 
-    Both the numbers and the distances between them increase in equal steps, such as 10, 20, 30.
+    Both the numbers and their positions increase in equal steps, such as 10, 20, 30.
     """
     ticks = [(value, one) for one in segments if (value := _value(one.text)) is not None][:_MOST_TICKS]
     rises = list(_scales(ticks, lambda box: box.right, lambda box: box.top + box.bottom))
@@ -753,7 +753,7 @@ def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageConte
 
 
 def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
-    """Join areas that have the same caption and no text between them, because they are parts of one figure."""
+    """Join areas that have the same caption and no running text between them, because they are parts of one figure."""
     joined: dict[Box, FigureArea] = {}
     alone: list[FigureArea] = []
     for area in areas:

@@ -139,7 +139,7 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 def _with_foreign_code(lines: Sequence[Line]) -> Sequence[Line]:
     """Treat a line with Chinese or Japanese characters, which have another font, as code if it is inside code.
 
-    The lines directly above and below it are code, and it does not start further left than both.
+    The lines directly above and below it must be code, and it must not start further left than both.
     """
     made = list(lines)
     for index in range(1, len(lines) - 1):
@@ -446,7 +446,7 @@ def _is_after_item(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a line has the same indent as the short first line of a paragraph, so that it also begins one."""
+    """Whether a line begins a paragraph, because it is indented like the line above it, which is a short paragraph."""
     line, start = column.lines[index], column.starts[index]
     if len(group) > 1 or group[0] in column.items or abs(start - column.starts[index - 1]) > 1:
         return False

@@ -173,7 +173,7 @@ def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
     """Cut a picture so that it no longer overlaps any table.
 
-    Returns the part above or below the tables, or None if too little remains.
+    Returns the part above or below the tables. Returns None if too little of the picture remains.
     """
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
@@ -225,8 +225,8 @@ class _PageMaker:
     def without_listings(self, tables: list[Table]) -> list[Table]:
         """Remove tables without drawn lines whose text is monospaced, because they are program output, which is code.
 
-        On a page of mostly monospaced text without a prompt such as `>>>`, they are kept, because the whole document is
-        typed.
+        They are kept if most of the page is monospaced and contains no prompt such as `>>>`, because it is then a
+        typewritten document.
         """
         loose = [table for table in tables if table.confidence < _RULED_TABLE]
         typed = sum(len(one.text) for one in self._segments if one.mono) if loose else 0
@@ -285,7 +285,7 @@ class _PageMaker:
         )
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """If most letters of the page are monospaced, decide whether it is code.
+        """If most letters of the page are monospaced, decide whether the text is code.
 
         A page with sentences or tables is treated as text.
         """
@@ -563,8 +563,8 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 def _with_labels(parts: Sequence[Part], beside: Sequence[Part]) -> tuple[list[Part], list[Part]]:
     """Join the labels of a narrow column with the paragraphs that begin beside them, such as "[3]" with a reference.
 
-    Returns the paragraphs, and the blocks of the narrow column that are left. If a label has no such paragraph, none is
-    joined, because the column is probably not a list of definitions.
+    Returns the paragraphs, and the blocks of the narrow column that are left. If a label has no such paragraph, no
+    labels are joined, because the column is probably not a list of definitions.
     """
     tops = {round(part.block.box.top / 3): place for place, part in enumerate(parts) if part.block.box}
     labelled: dict[int, Part] = {}

@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. A cell that covers several rows or columns is listed once, where it starts, as in HTML.
+    """A table. A cell that covers several rows or columns is listed only in the first of them, as in HTML.
 
     `sure` is false if rows could not be separated with certainty.
     """
@@ -208,8 +208,8 @@ def _under_rule(
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
     """Return the first and last column that a heading such as "Sales" above "2023" and "2024" covers.
 
-    The heading must be centred above the columns, and each column must also have its own heading. Returns None if there
-    are no such columns.
+    The heading must be centred above the columns, and each column must also have its own heading. Returns None if the
+    heading covers only one column.
     """
     last, part = row.parts[first]
     left, right = columns[first]
@@ -322,8 +322,7 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
     """Whether a text line with a label starts a new table row.
 
-    It does in two cases: all its other cells are numbers below other text of the row, or the line above it has no
-    label.
+    It does if all its other cells are numbers in columns that already have text, or if the line above it has no label.
     """
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False

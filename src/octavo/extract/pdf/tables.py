@@ -210,7 +210,8 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
     """Whether a table is really code.
 
-    In a monospaced font, letters are aligned even outside tables. With drawn lines, the lines of code are numbered.
+    In a monospaced font, letters are aligned even outside tables. A table with a drawn grid is treated as code only if
+    its first column contains line numbers.
     """
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)

@@ -112,7 +112,7 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
     """Find a quote on a page.
 
-    Returns one box for each line of the quote, or an empty list if part of the quote is not found. If the quote
+    Returns one box for each line of the quote. Returns an empty list if part of the quote is not found. If the quote
     contains an ellipsis, the parts before and after it need not be next to each other on the page. Only letters and
     digits are compared, so punctuation and hyphenation do not matter.
     """

@@ -139,9 +139,9 @@ class CharacterFormat:
 class Anchored:
     """The positions of footnotes, comments and text boxes in a document.
 
-    `notes`, `comments` and `boxes` map a position in the text to the range of text that is attached there. Comments
-    also have an author. `shapes` contains the positions of all drawings. `others` contains the ranges of text boxes
-    whose position is unknown.
+    `notes`, `comments` and `boxes` map a position in the text to the range that contains the text of the note, comment
+    or box. Comments also have an author. `shapes` contains the positions of all drawings. `others` contains the ranges
+    of text boxes whose position is unknown.
     """
 
     notes: dict[int, tuple[int, int]]
