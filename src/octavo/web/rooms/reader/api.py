@@ -190,7 +190,7 @@ class PositionRequest(BaseModel):
 
 @router.put("/{document}/position", status_code=204, responses=problems(401, 404, 422))
 async def keep_position(services: ServicesOf, caller: ReadCaller, document: UUID, wanted: PositionRequest) -> None:
-    """Save the reading position. The reading view opens the document there."""
+    """Save the reading position. The reading view opens the document at this position."""
     async with services.database.transaction() as connection:
         await highlights.keep_position(connection, caller.owner_id, document, caller.user_id, wanted.start)
 
