@@ -196,5 +196,8 @@ async def _or_refuse(work: Awaitable[Result]) -> Result:
 
 
 def refuse(error: OctavoError) -> NoReturn:
-    """Raise the protocol's error for a request that is not a tool call. It contains the stable code."""
+    """Raise the error as an error of the protocol, for requests that are not tool calls.
+
+    It contains the stable code.
+    """
     raise MCPError(types.INVALID_PARAMS, f"{error.code}: {error.line}", {"code": error.code}) from error
