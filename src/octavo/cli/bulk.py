@@ -38,10 +38,7 @@ def plan(
     out: Annotated[str | None, typer.Argument(help="Folder or bucket for the manifest. Default: only count.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count the files, and list them in a Parquet manifest.
-
-    `octavo bulk run` does this itself if there is no manifest.
-    """
+    """Count the files, and list them in a Parquet manifest. `octavo bulk run` does this if there is no manifest."""
     from octavo.bulk.manifest import as_url, list_plan, make_plan, open_results, require_packages
 
     require_packages()

@@ -1,6 +1,6 @@
-"""`octavo edit`, `tags` and `collections`: change documents, list tags, and manage collections.
+"""`octavo edit` changes documents, `octavo tags` lists tags, and `octavo collections` manages collections.
 
-`octavo edit` changes the title, author, date, kind, tags, collection and day of expiry of documents.
+The fields that can be edited are title, author, date, kind, tags, collection and day of expiry.
 """
 
 from __future__ import annotations

@@ -230,10 +230,10 @@ async def _walk(list_page: ListPage[Item]) -> AsyncGenerator[Item]:
 
 
 def _label(page: PageView) -> str:
-    """Return the printed page number for the comment that marks a page. Returns an empty string if there is no other
-    number.
+    """Return the printed page number for the comment that marks a page.
 
-    Characters that could close the comment are removed.
+    Returns an empty string if the page has no printed number, or if it is the same number. Characters that could close
+    the comment are removed.
     """
     label = re.sub(r"[^\w ]", "", page.label or "")[:MOST_LABEL]
     return f", printed as {label}" if label and label != str(page.number) else ""

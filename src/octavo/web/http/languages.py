@@ -33,9 +33,9 @@ def choose_language(chosen: str | None, accepted: str) -> str:
 
 
 def _known(name: str) -> str | None:
-    """Return the supported language for a tag such as `de-AT`, or None.
+    """Return the supported language for a tag such as `de-AT`. Returns None if the language is not supported.
 
-    Traditional Chinese returns None, because only simplified Chinese is supported.
+    Of the Chinese variants, only simplified Chinese is supported.
     """
     primary, *rest = name.lower().split("-")
     if primary == "zh" and {"hant", "tw", "hk", "mo"} & set(rest):

@@ -46,7 +46,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in the outline. `number` counts the headings of the text, from 1.
+    """A heading in the outline. `number` is its position among the headings of the text, counted from 1.
 
     `number` is None if the heading is only in the file's table of contents.
     """
@@ -152,7 +152,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
     """Decide where each window (section of the text) starts.
 
-    Returns the positions, each with whether the window shows the Markdown source unrendered.
+    Returns the start positions. Each comes with a flag that is true if the window shows the unrendered Markdown source.
     """
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []

@@ -221,7 +221,7 @@ async def _show_invitation(
 async def accept_invitation(
     request: Request, services: ServicesOf, caller: OptionalCaller, token: Field = "", password: Field = ""
 ) -> Response:
-    """Join the account: as the signed-in person, or with a new account and a password."""
+    """Accept the invitation for the signed-in person, or for a new person who sets a password."""
     try:
         if caller and caller.user_id and caller.via == "session":
             await _join(request, services, caller, token)

@@ -31,7 +31,7 @@ ONLY_THIS_BROWSER = mark(
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Create an account, and move the documents that were added in this browser without an account to it."""
+    """Create an account, and move the documents that were added anonymously in this browser to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
     await services.limits.admit_sign_up(address_of(request))
@@ -52,7 +52,7 @@ async def sign_in(
     password: SecretStr,
     code: str | None = None,
 ) -> Me:
-    """Sign in, and move the documents that were added in this browser without an account to the account.
+    """Sign in, and move the documents that were added anonymously in this browser to the account.
 
     Raises `CodeRequired` if the person has a second factor and no code was given.
     """

@@ -324,7 +324,7 @@ async def keep(
     keys: Annotated[str, Form(max_length=10)] = "",
     language: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Save the theme, the keyboard shortcuts and the language in cookies. The language is also saved in the account."""
+    """Save the appearance settings in cookies. The language is also saved in the person's account."""
     answer = back_to("/settings/appearance?said=appearance")
     await _keep_language(request, services, caller, answer, language)
     _keep(request, answer, THEME_COOKIE, theme if theme in THEMES else None)
@@ -343,7 +343,7 @@ async def choose_language(
     language: Annotated[str, Form(max_length=20)] = "",
     back: Back = "/",
 ) -> Response:
-    """Change the language of the pages. The sign-in and sign-up pages have this form."""
+    """Change the language of the pages. This is the form on the sign-in and sign-up pages."""
     answer = back_to(local_path(back))
     await _keep_language(request, services, caller, answer, language)
     return answer

@@ -70,8 +70,9 @@ FORGOTTEN = mark(
 
 
 def _language_of(account: Account | None, otherwise: str | None = None) -> AbstractContextManager[None]:
-    """Use the language of the account. If it has none, use `otherwise`, and if that is None, the language of the
-    current page.
+    """Return a context manager that switches to the language of the account.
+
+    If the account has no language, `otherwise` is used. If that is None as well, the current language is kept.
     """
     language = (account.language if account else None) or otherwise
     return texts_from(catalogue_for(language)) if language else nullcontext()

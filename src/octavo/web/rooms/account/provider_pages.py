@@ -356,7 +356,7 @@ async def disconnect(services: ServicesOf, caller: KnownCaller, person: PersonId
 
 @router.get("/sign-out/provider")
 async def leave_provider(request: Request, services: ServicesOf) -> Response:
-    """Sign out of the provider as well. The provider then sends the browser to the sign-in page."""
+    """Sign out of the provider as well, if it supports this. The browser then opens the sign-in page."""
     try:
         url = await _provider(services).sign_out_url(public_address(request, services, "/sign-in"))
     except (ProviderFailed, TooFast) as error:

@@ -135,7 +135,7 @@ def as_written(found: BudgetsInForce) -> dict[str, str]:
 def suggest(budget: DocumentBudget) -> str:
     """Suggest a budget for the form: enough for all paused jobs, rounded up to whole dollars.
 
-    If no jobs are paused, returns the current budget. Returns an empty text if the document has no budget of its own.
+    If no jobs are paused, returns the current budget. Returns an empty text if no budget was set for the document.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))

@@ -113,8 +113,7 @@ async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/new")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame) -> Response:
-    """Show the page for choosing a mapping for a `document` in the library, or for all documents that match a filter.
-    """
+    """Show the page for choosing a mapping, for one `document` in the library or all documents that match a filter."""
     return await _show_choice(request, services, frame, read_selection(request.query_params.multi_items()))
 
 

@@ -58,7 +58,7 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a job that makes no progress away from its worker and queue it again.
+    """Take a stalled job away from its worker, and queue it again.
 
     Finished stages are kept. Repeating this is safe: a job that is queued or makes progress is not changed.
     """

@@ -1,6 +1,6 @@
 """Applies one action to many documents, which are selected by id or by a filter.
 
-This is the API and the form of the library page.
+Contains the API and the form of the library page.
 """
 
 from __future__ import annotations

@@ -111,7 +111,10 @@ class TextPart:
 async def _open_part(
     services: Services, opened: OpenShare, document: UUID, markdown: str, part: int, here: str
 ) -> TextPart:
-    """Render one window (section) of the text as HTML. `here` is the path of the shared document, for its pictures."""
+    """Render one window (section) of the text as HTML.
+
+    `here` is the path with which the paths of its pictures begin.
+    """
     plan = await asyncio.to_thread(make_plan, markdown, [])
     window = plan.windows[min(part, len(plan.windows)) - 1]
     start = max(window.start, plan.front_end)
