@@ -1,6 +1,6 @@
 """`octavo members`, `octavo groups` and `octavo grants`: the members of an account, and the collections they see.
 
-`octavo users`: the people who use an installation, invitations, and links that set a new password.
+`octavo users`: the people who use an installation, invitations, and links with which people set a new password.
 """
 
 from __future__ import annotations
@@ -357,7 +357,9 @@ def add_grant(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a limited member or a group see a collection. Replaces their earlier grant of it."""
+    """Let a limited member or a group see a collection. Replaces an earlier grant of this collection to the same member
+    or group.
+    """
     if (to is None) == (group is None):
         raise BadInput("Name a member with --to, or a group with --group.")
 
@@ -381,7 +383,7 @@ def remove_grant(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Withdraw grants. This takes effect with the next request of the people who had them."""
+    """Withdraw grants. The people who had them lose access with their next request."""
 
     async def run(client: Client) -> int:
         known = {one.id: one.collection for one in await client.list_grants()}

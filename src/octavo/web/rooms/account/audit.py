@@ -82,7 +82,7 @@ async def list_audit(
 
 @router.get("/csv", responses=problems(401, 403, 422), response_class=Response)
 async def export_audit(services: ServicesOf, caller: KnownCaller, wanted: Wanted) -> Response:
-    """Download the actions as CSV, newest first, up to 100,000."""
+    """Download up to 100,000 actions as CSV, newest first."""
     _require_manager(caller)
     headers = {"content-disposition": 'attachment; filename="audit.csv"', "cache-control": "no-store"}
     return StreamingResponse(_as_csv(services, caller, wanted), media_type="text/csv; charset=utf-8", headers=headers)
