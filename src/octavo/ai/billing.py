@@ -96,7 +96,7 @@ class Billing:
         await self._ledger.maintain()
 
     async def reuse(self, call: BilledCall[OutputT]) -> ModelAnswer[OutputT] | None:
-        """Return the stored answer to an identical request, or None. Reusing an answer costs nothing."""
+        """Return the stored answer to an identical request. Returns None if there is none. A reused answer is free."""
         stored = await self._ledger.reuse(call.digest, call.caller)
         if stored is None:
             return None
@@ -205,7 +205,7 @@ class Billing:
 
 
 def _count(request: CallRequest, usage: TokenUsage, cost: Decimal | None, seconds: float, result: str) -> None:
-    """Count a call that was sent. A cost that is not known is counted as estimated."""
+    """Add a call that was sent to the metrics. If its cost is unknown, the estimated cost is counted."""
     provider = request.model.provider
     AI_CALLS.labels(provider, request.purpose, result).observe(seconds)
     AI_COST.labels(provider, request.purpose).inc(float(request.estimate_usd if cost is None else cost))

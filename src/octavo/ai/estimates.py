@@ -23,10 +23,10 @@ from octavo.records.documents import Document
 
 TOKENS_PER_WORD = 1.42
 WORDS_PER_CHUNK = 385
-# The output of a model for a title with summary and tags, for a chunk, for a segment, and for a consolidated answer.
+# Output tokens for a title with summary and tags, for a chunk, for a segment, and for a consolidated answer.
 TITLE_TOKENS, CHUNK_TOKENS, SEGMENT_TOKENS, ANSWER_TOKENS = 250, 186, 600, 1500
 PAGES_PER_SEGMENT = 100
-# Pages and words that are read or written twice, because calls overlap.
+# Factors for pages and words that are read or written twice, because calls overlap.
 READ_AGAIN, WRITTEN_AGAIN, CONTEXT_PAGES = 1.1, 1.16, 1.675
 # A page of a PDF costs Gemini 258 tokens.
 FILE_PAGE_TOKENS = {"gemini": 258}

@@ -145,7 +145,7 @@ class LiveModels:
         return await self.gateway.embed(texts, caller, model)
 
     async def refresh(self, *, now: bool = False) -> None:
-        """Use changed settings. The database is queried once a second at most, except if `now` is true.
+        """Reload the settings if they have changed. Unless `now` is true, this is checked at most once a second.
 
         If the database is unavailable, the current settings stay in use.
         """

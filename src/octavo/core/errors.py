@@ -44,7 +44,7 @@ RETRY_RULES: dict[ErrorClass, RetryRule | None] = {
     ErrorClass.TRANSIENT: RetryRule(5, charged=True),
     ErrorClass.TIMEOUT: RetryRule(5, charged=True),
     ErrorClass.NETWORK: RetryRule(5, charged=False),
-    # An outage is over when this failure is recorded, so the delay grows slowly.
+    # This failure can only be recorded after the outage, so the delay grows slowly.
     ErrorClass.DATABASE: RetryRule(5, charged=False, factor=2),
     ErrorClass.RATE_LIMIT: RetryRule(30, charged=False),
     ErrorClass.AI_QUOTA: RetryRule(60, charged=False),

@@ -129,7 +129,7 @@ class Compatible:
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
         """Check whether the server truncated the prompt or the answer, judging by its token counts.
 
-        Returns the fault, or None.
+        Returns None if neither was truncated.
         """
         if usage.output >= request.output_tokens:
             return Fault.TRUNCATED
@@ -152,7 +152,7 @@ class Compatible:
         return {self.limit_name: request.output_tokens}
 
     def address(self, model: str, operation: str) -> str:
-        """Return the address of an operation. Some servers have one address per model."""
+        """Return the URL of an operation. Some servers have a separate URL for each model."""
         del model
         return f"{self.url}/{operation}"
 
