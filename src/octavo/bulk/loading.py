@@ -38,7 +38,7 @@ from octavo.storage import Bucket, ObjectDamaged, Stored
 log = structlog.get_logger()
 QUERIES = load_queries("bulk")
 COPIES_AT_ONCE = 16
-# In an order in which rows refer only to earlier rows, and a document's language is known before its chunks are indexed.
+# Rows refer only to earlier rows in this order, and the language of a document is known before its chunks are indexed.
 BEFORE_FACTS = ("insert_objects", "insert_uploads", "insert_documents", "insert_artifacts", "insert_facts")
 AFTER_FACTS = (
     *("insert_pages", "insert_figures", "insert_chunks", "insert_concepts", "insert_vectors"),

@@ -176,7 +176,7 @@ class SearchCalls(Calls):
     async def connection_map(
         self, *, focus: UUID | None = None, engine: str | None = None, least: float | None = None
     ) -> ConnectionMap:
-        """Return documents as nodes and connections as edges. `least` is the minimum strength."""
+        """Return a graph of documents (nodes) and connections (edges). `least` is the minimum strength."""
         return await self._get(ConnectionMap, "/connections/map", focus=focus, engine=engine, min=least)
 
     @Call
@@ -191,7 +191,7 @@ class SearchCalls(Calls):
 
     @Call
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Compare these documents, or all documents, with the other documents in the account again.
+        """Queue jobs that compare these documents, or all documents, again with the account's other documents.
 
         Returns the ids of the jobs.
         """

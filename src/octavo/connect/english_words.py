@@ -152,7 +152,8 @@ def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int]:
 def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
     """Read a number written in words, such as "twenty-one". Returns the number and the index after it.
 
-    The number is None if the words are not a number. "One" alone is not read, because it is usually a pronoun.
+    The number is None if the words are not a number. A single "one" does not count as a number, because it is usually a
+    pronoun.
     """
     total, end = 0, place
     while end < len(words) and all(part in ONES or part in TENS for part in words[end].split("-")):
@@ -199,7 +200,7 @@ NEGATIONS = word_set(
     refuses refused denies denied unable impossible
     """
 )
-# Words of one line distinguish things: the old bridge is not the new bridge.
+# Different words in the same row refer to different things: the old bridge is not the new bridge.
 _SCOPES = """
     old new former current
     north south east west northern southern eastern western central

@@ -147,7 +147,7 @@ def shorten(text: str, start: int, end: int) -> Span:
 class ComparableChunk:
     """A chunk with the data that is needed to find connections.
 
-    `polarity` is its tone, negative or positive, or None if unknown.
+    `polarity` is its tone: a negative or positive number. It is None if the tone is unknown.
     """
 
     id: UUID

@@ -92,9 +92,7 @@ class AccessToken(BaseModel):
 
 @dataclass(slots=True)
 class ServiceAccount:
-    """A Google service account. Exchanges signed JWTs for access tokens, and keeps them until shortly before they expire.
-
-    Several calls can use the same token.
+    """A Google service account. Exchanges signed JWTs for access tokens, which it reuses until they are about to expire.
     """
 
     http: HttpClient
