@@ -92,8 +92,7 @@ class AccessToken(BaseModel):
 
 @dataclass(slots=True)
 class ServiceAccount:
-    """A Google service account. Exchanges signed JWTs for access tokens, which it reuses until they are about to expire.
-    """
+    """A Google service account. Exchanges signed JWTs for access tokens, and reuses a token until it nearly expires."""
 
     http: HttpClient
     text: str = field(repr=False)

@@ -54,7 +54,7 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """Whether the check passes, or None if a value is missing.
+        """Whether the check passes. Returns None if a value is missing.
 
         `lookup` takes the name of a field or of a table column. It returns the field's value or the column's sum.
         """
