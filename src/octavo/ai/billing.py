@@ -83,7 +83,7 @@ Send = Callable[[float], Awaitable[CallResult[OutputT]]]
 
 
 class Billing:
-    """Reserves, sends and records all model calls of this process.
+    """Sends all model calls of this process: reserves budget before each call, and records its cost afterwards.
 
     The budgets and limits that all processes share are in the database.
     """
@@ -205,7 +205,7 @@ class Billing:
 
 
 def _count(request: CallRequest, usage: TokenUsage, cost: Decimal | None, seconds: float, result: str) -> None:
-    """Add a call that was sent to the metrics. If its cost is unknown, the estimated cost is counted."""
+    """Update the metrics after a call. If the cost of the call is unknown, the estimated cost is counted."""
     provider = request.model.provider
     AI_CALLS.labels(provider, request.purpose, result).observe(seconds)
     AI_COST.labels(provider, request.purpose).inc(float(request.estimate_usd if cost is None else cost))

@@ -46,7 +46,7 @@ def whole_schema(output: type[BaseModel]) -> Schema:
 
 @cache
 def plain_schema(output: type[BaseModel]) -> Schema:
-    """Reduce the schema to the keywords in `PLAIN_KEYWORDS`, which every provider accepts."""
+    """Return the JSON Schema with only the keywords in `PLAIN_KEYWORDS`, which every provider accepts."""
     return _strip(whole_schema(output))
 
 
@@ -303,7 +303,7 @@ def gate_of_service(address: str) -> str:
 
 
 async def list_circuits(connection: Connection, settings: Settings) -> list[Circuit]:
-    """List the circuit breakers of the configured providers and conversion service."""
+    """List the circuit breakers of the configured providers and of the configured conversion service."""
     gates = _gates(settings)
     rows = await fetch_rows(connection, QUERIES.circuits, {"gates": list(gates.values())})
     return [_as_circuit(name, row, settings) for name, row in zip(gates, rows, strict=True)]

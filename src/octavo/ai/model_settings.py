@@ -84,7 +84,7 @@ class NoSecretKey(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class SealedKey:
-    """An encrypted API key. `end` contains its last characters, or is empty if the key is short."""
+    """An encrypted API key. `end` contains the key's last characters. It is empty if the key is short."""
 
     token: str
     end: str
@@ -215,7 +215,7 @@ def has_fixed_price(base: Settings, model: object) -> bool:
 
 
 def apply(base: Settings, stored: StoredSettings) -> Settings:
-    """Return the settings in force: the stored settings, or the values that the environment or settings file defines.
+    """Return the settings in force. Settings that `base` defines explicitly take precedence over stored settings.
 
     Providers whose required values are missing, and tasks that use such a provider, are left out.
     """
@@ -261,7 +261,7 @@ def _task_models(groups: Mapping[str, str], usable: Iterable[str]) -> Iterable[s
 def change_provider(
     base: Settings, stored: StoredSettings, name: RemoteProvider, changes: Mapping[str, JSON]
 ) -> StoredSettings:
-    """Return the stored settings with the changed values of a provider. The provider is enabled if it was not.
+    """Return the stored settings with the changed values of a provider. The provider is also enabled.
 
     `changes` maps names in `VALUES` to new values. None restores the default; for the API key, it deletes the stored
     key.

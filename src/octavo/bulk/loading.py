@@ -56,10 +56,10 @@ class NotRead(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The result of `load`, as numbers of files.
+    """The result of `load`: the number of files with each outcome.
 
-    `added` documents are complete, `queued` ones will be processed by workers, `known` ones already existed, and
-    `failed` files could not be copied; `octavo bulk status` shows the reasons.
+    `added`: complete documents. `queued`: documents that workers will process. `known`: documents that already existed.
+    `failed`: files that could not be copied, for the reasons that `octavo bulk status` shows.
     """
 
     added: int = 0
@@ -74,7 +74,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that becomes a document, with its objects that were copied to the storage of the installation."""
+    """A file that becomes a document, with the objects that were copied to the storage of the installation."""
 
     row: FileRow
     upload: Upload

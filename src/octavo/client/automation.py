@@ -89,7 +89,7 @@ class AutomationCalls(Calls):
 
     @Call
     async def try_rule(self, rule: UUID) -> RuleTrial:
-        """Return what a rule would change. Nothing is changed."""
+        """Return the changes that a rule would make, without making them."""
         return await self._post(RuleTrial, f"/rules/{rule}/try", repeat=Repeat.SAFE)
 
     @Call

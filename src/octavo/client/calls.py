@@ -70,7 +70,7 @@ class Calls:
 
 
 def as_query(values: Mapping[str, object]) -> Query:
-    """Convert values to query parameters. None is left out, and a list becomes a repeated parameter."""
+    """Convert values to query parameters. Values that are None are left out, and lists become repeated parameters."""
     return {
         name: [str(one) for one in cast("list[object]", value)] if isinstance(value, list) else as_text(value)
         for name, value in values.items()

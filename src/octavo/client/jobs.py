@@ -115,7 +115,7 @@ class JobCalls(Calls):
 
     @Call
     async def list_events(self, *, after: str | None = None, limit: int | None = None) -> EventPage:
-        """List the events after a cursor. Without a cursor, the list is empty, and its cursor is the latest one."""
+        """List the events after a cursor. Without a cursor, return only the cursor of the latest event."""
         return await self._get(EventPage, "/events", format="json", after=after, limit=limit)
 
     @Call

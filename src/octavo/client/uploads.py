@@ -72,7 +72,7 @@ class ContentFilters:
 class ExportOptions(ContentFilters):
     """The options of an export. Without filters, it contains all documents.
 
-    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    `resume` is the last complete batch of an interrupted export. Without `figures`, figures are not rendered.
     """
 
     resume: str | None = None
@@ -320,7 +320,7 @@ class UploadCalls(Calls):
 
     @Call
     async def prepare_export(self, filters: ContentFilters | None = None, *, figures: bool = True) -> PreparedExport:
-        """Prepare an export as a file that stays on the server for a day. It replaces the previous one."""
+        """Prepare an export as a file that stays on the server for a day. It replaces the previous export."""
         body = {name: value for name, value in asdict(filters or ContentFilters()).items() if value is not None}
         return await self._post(PreparedExport, "/exports", {**body, "figures": figures})
 

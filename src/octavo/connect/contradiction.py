@@ -2,7 +2,7 @@
 them.
 
 The model is small, and texts about different subjects can mislead it. A pair is therefore judged only if both sentences
-are about the same thing: they share most of their important words and do not contain different names. The model must
+are about the same thing: they share many of their important words and do not contain different names. The model must
 find a contradiction in both directions. English only.
 
 This module also describes how two contradicting statements differ: in a number, a date, a negation or a few words.
@@ -65,8 +65,8 @@ def _both(mine: str, theirs: str) -> str:
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
     """Return one number from each statement that the other statement does not contain. Returns None if there are none.
 
-    Both numbers must measure the same thing. If there are several, those with the most similar neighbouring words are
-    chosen.
+    Both numbers must measure the same thing. If there are several such pairs, the pair with the most similar
+    neighbouring words is chosen.
     """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)
@@ -237,7 +237,10 @@ def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
 
 
 def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
-    """Whether two statements that share words are about the same thing at the same time, but do not just agree."""
+    """Whether two statements that share words are about the same thing and the same time.
+
+    Statements that differ only in compatible numbers are not comparable, because they cannot contradict each other.
+    """
     figures = _figures(one), _figures(other)
     measure_the_same = not {figure.kind for figure in figures[0]}.isdisjoint(figure.kind for figure in figures[1])
     if len(one.roots & other.roots) + measure_the_same < LEAST_SHARED:
@@ -298,7 +301,7 @@ def _numbers(statement: Statement) -> list[str]:
 def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnection]:
     """Let the model judge the most promising pairs. Returns the contradictions, strongest first.
 
-    Pairs with the same words are judged once, even if they occur in many chunks.
+    Pairs with the same words are judged only once, even if they occur in many chunks.
     """
     by_words = defaultdict[tuple[str, str], list[StatementPair]](list)
     for one in candidates:
@@ -358,9 +361,8 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Drop contradictions that are repeated.
-
-    Also keeps only the first few for each pair of chunks and for each sentence.
+    """Yield the contradictions to keep. Repetitions are dropped, as are all but the first few of each pair of chunks
+    and of each sentence.
     """
     kept: Counter[object] = Counter()
     for one in found:

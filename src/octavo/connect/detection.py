@@ -94,7 +94,7 @@ def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> 
 
 
 def _is_valid(one: FoundConnection, by_ids: Mapping[tuple[UUID, UUID], ChunkPair]) -> bool:
-    """Whether a connection can be stored: between chunks that were compared, with a strength from 0 to 1."""
+    """Whether a connection can be stored: its chunks were compared, and its strength is between 0 and 1."""
     return (one.pair.source.id, one.pair.target.id) in by_ids and 0 <= one.strength <= 1
 
 

@@ -79,8 +79,8 @@ _DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
 class Quantity:
     """A number with its unit, stored as a range of possible values from `low` to `high`.
 
-    For example, "at least 5" has no upper limit. `words[place:end]` are the words from which it was read. `kind` is
-    what the unit measures, such as length, or empty if there is no unit.
+    For example, "at least 5" has no upper limit. `words[place:end]` are the words from which it was read. `kind` is the
+    property that the unit measures, such as length. It is empty if there is no unit.
     """
 
     low: float
@@ -166,8 +166,8 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
     """Read the unit of a number.
 
-    Returns the quantity that the unit measures, such as length, the conversion factor, and the index after the unit. If
-    there is no known unit, the first value is empty.
+    Returns the property that the unit measures (such as length), the conversion factor, and the index after the unit.
+    If there is no known unit, the first value is empty.
     """
     if kind := CURRENCIES.get(words[place][:1]):
         return kind, 1.0, end

@@ -49,7 +49,7 @@ class SharedQuotes:
 
 @dataclass(frozen=True, slots=True)
 class SentenceCache:
-    """Splits each chunk into sentences once, even if the chunk is in many pairs.
+    """Splits each chunk into sentences only once, even if the chunk is in many pairs.
 
     The sentences of recent chunks are kept for later comparisons, too.
     """

@@ -1,4 +1,4 @@
-"""The base class of all errors, and errors that several packages raise. Most others are in `<package>/errors.py`.
+"""The base class of all errors, and the errors that several packages raise. Most others are in `<package>/errors.py`.
 
 Each error has a stable code, a class that determines whether to retry, and a message for users: the first line of its
 docstring. A `BadInput` has a cause that the caller can correct; a `Defect` is a bug in Octavo.

@@ -98,12 +98,12 @@ def ngettext(one: str, many: str, number_: int, /, **values: object) -> str:
 
 
 def mark(message: str) -> str:
-    """Mark a constant as a text of the catalogues, and return it unchanged. It is translated where it is shown."""
+    """Mark a constant text for translation, and return it unchanged. It is translated where it is shown."""
     return message
 
 
 class Texts(Mapping[Key, str]):
-    """A mapping with texts of the catalogues as its values. A value is translated each time it is read."""
+    """A read-only dictionary of texts. A text is translated each time it is read."""
 
     def __init__(self, texts: Mapping[Key, str]) -> None:
         self._texts = texts
@@ -121,8 +121,8 @@ class Texts(Mapping[Key, str]):
 def translate_sentences(text: str) -> str:
     """Translate a stored message, such as an error message.
 
-    If the catalogue has no translation of the whole message, only as many sentences at its beginning are translated as
-    the catalogue contains together as one text.
+    If the catalogue does not contain the whole message, only the longest beginning that the catalogue contains is
+    translated. The beginning consists of whole sentences.
     """
     if current_catalogue().is_english:
         return text

@@ -44,9 +44,9 @@ class Migration:
 
     @property
     def compatible_from(self) -> int | None:
-        """The number of an earlier migration: processes that know the migrations up to it can work with this one.
+        """The number up to which a process must know all migrations, so that it can work with this migration.
 
-        None if processes must know this migration as well.
+        None means that it must also know this migration.
         """
         found = COMPATIBLE_FROM.search(self.statements)
         return int(found["number"]) if found else None

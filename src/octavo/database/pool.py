@@ -60,7 +60,7 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The caller of the request that an asyncio task handles. `via` is the sign-in method.
+    """The caller of the request that an asyncio task handles. `via` is `session` or `key` (an API key).
 
     If there is a `viewer`, the task's database connections show only the rows that this limited member may see. If the
     viewer also `writes`, the task's transactions see all rows, because changes affect rows that the viewer does not
@@ -263,8 +263,8 @@ class Database:
     def seconds_exhausted(self) -> float:
         """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
 
-        If the oldest waiting caller began to wait before the last free connection was taken, the time is counted from
-        the start of its wait.
+        The time is counted from when the last free connection was taken or, if that was earlier, from when the caller
+        that has waited longest began to wait.
         """
         if self._taken < self._pool.max_size:
             return 0.0
@@ -308,7 +308,7 @@ def connection_options(*, prepared: bool) -> dict[str, Any]:
 
 
 async def _is_direct(connection: Connection) -> bool:
-    """Whether the connection bypasses any connection pooler.
+    """Whether the connection goes directly to the server, without a connection pooler.
 
     A pooler cannot report the right process id when a connection opens, because it chooses the server process later.
     """

@@ -176,9 +176,9 @@ class DocumentDescriber:
         return answer
 
     async def _improve_later(self, improve: Write) -> None:
-        """Queue a job that repeats stages with a model, if a stage of this or an earlier attempt was done offline.
+        """Queue a job that repeats stages with a model, if any stage was done offline because of an outage.
 
-        Called at the end, so that the job does not overlap with these stages.
+        Stages of earlier attempts count too. Called at the end, so that the job does not overlap with the stages.
         """
         outputs = await self._run.finished_outputs(STAGES)
         if not any(isinstance(output, dict) and output.get(MADE_OFFLINE) for output in outputs):

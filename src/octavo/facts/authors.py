@@ -219,8 +219,8 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names in a line are probably people: half of them are likely names, or a workplace or date follows
-    them.
+    """Whether the names in a line are probably people: at least half of them are likely names, or a workplace or date
+    follows them.
     """
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):

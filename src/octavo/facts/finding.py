@@ -63,7 +63,7 @@ class Reading:
         """Whether the document is probably an invoice, because enough signs of one were found.
 
         A document that does not call itself an invoice needs more signs. Papers, books and forms usually have at most
-        two.
+        two signs.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
@@ -169,7 +169,7 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 def _distance(place: Place, names: Sequence[Place]) -> float:
     """Return the distance from a position to the nearest of these names.
 
-    The vertical distance counts in full, and the horizontal distance counts a third.
+    The vertical distance counts in full, and the horizontal distance counts for a third.
     """
 
     def away(name: Place) -> float:

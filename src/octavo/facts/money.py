@@ -433,7 +433,7 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """Return the document's currency: the labelled one, or else the one beside the total, or else the most common."""
+    """Return the document's currency: the labelled currency, or else that of the total, or else the most common one."""
     found = page.every("currency")
     if not found:
         return None

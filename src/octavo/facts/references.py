@@ -1,4 +1,4 @@
-"""Chooses a document's number and date, its order and account numbers, and its due date, from all numbers and dates."""
+"""Chooses a document's number and date, order and account number, and due date, from all numbers and dates in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An HTTP client for URLs that come from users or from other sites. It connects only to public servers.
 
-For each request, it resolves the host name, checks all IP addresses of the host, and connects to one of these
+For each connection, it resolves the host name, checks all IP addresses of the host, and connects to one of these
 addresses. Responses are decompressed while they arrive, up to a size limit.
 """
 

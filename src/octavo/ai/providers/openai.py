@@ -214,7 +214,7 @@ def _text_of_event(event: ServerSentEvent) -> str:
 
 
 def _join(chunks: Sequence[CompletionChunk], request: ModelRequest) -> Completion:
-    """Join the events of a streamed answer. If the server does not report its usage, it is estimated."""
+    """Join the events of a streamed answer. If the server does not report the token usage, it is estimated."""
     choices = [one for chunk in chunks for one in chunk.choices[:1]]
     reason = next((one.finish_reason for one in reversed(choices) if one.finish_reason), None)
     if reason is None:

@@ -317,7 +317,7 @@ def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
 def _in_place(thing: str, before: EarlierTurn) -> str:
     """Rewrite a follow-up question such as "And the deposit?", in which `thing` is "the deposit".
 
-    The result is the previous question, with `thing` instead of what that question asked about.
+    The result is the previous question, in which `thing` replaces the object that it asked about, such as "the rent".
     """
     previous = _plain(before.question)
     place = _last_case(previous)

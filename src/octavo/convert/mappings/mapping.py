@@ -68,7 +68,7 @@ class Check:
 
 
 def read_check(text: str) -> Check:
-    """Parse a check. Raises `ValueError` with the reason."""
+    """Parse a check. If the check is invalid, raises `ValueError` with the reason."""
     sides = _SIDES.split(text)
     if len(sides) != 2:  # noqa: PLR2004 - left and right
         raise ValueError("a check must have two sides with = or <= between them")
