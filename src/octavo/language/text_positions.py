@@ -89,8 +89,7 @@ class QuoteFinder:
         return SqueezedText(_without_markup(self.text), _LETTERS)
 
     def find(self, anchor: Anchor) -> Span | None:
-        """Find the best occurrence of a quote: preferably whole words, with the same text around it, near its position.
-        """
+        """Find the best occurrence of a quote: preferably whole words, in the same context, near its position."""
         found = list(islice(self._find_verbatim(anchor.quote), MOST_OCCURRENCES)) or [
             self._with_last_marks(one, anchor.quote)
             for one in islice(self._letters.find_all(_without_markup(anchor.quote)), MOST_OCCURRENCES)

@@ -305,9 +305,7 @@ class StoredExport(BaseModel):
         return f'"{sha256("".join(one.sha256 for one in self.parts).encode()).hexdigest()}"'
 
     def cut(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-        """Yield the key of each part that contains bytes from `start` to `end`, and the range of these bytes in the
-        part.
-        """
+        """Yield the key of each part that contains bytes from `start` to `end`, and the byte range within the part."""
         before = 0
         for one in self.parts:
             first, last = max(start - before, 0), min(end - before, one.bytes)

@@ -523,8 +523,7 @@ async def _run_planned(
 async def _edit_group(
     connection: Connection, owner: UUID, documents: Sequence[UUID], edit: Edit, run: UUID
 ) -> tuple[int, list[str]]:
-    """Change documents together, or one by one if this fails. Returns the number of changed documents, and the errors.
-    """
+    """Change documents together, or one by one if this fails. Returns the number of changed ones and the errors."""
     try:
         async with connection.transaction():
             return await edit_documents(connection, owner, documents, edit, change=run), []
