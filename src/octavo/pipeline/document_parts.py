@@ -66,7 +66,10 @@ async def add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> No
 
 
 async def _add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> str | None:
-    """Add the files of an archive or email as documents. Returns the reason why some files were left out, or None."""
+    """Add the files of an archive or email as documents.
+
+    Returns the reason why some files were left out. Returns None if all were added.
+    """
     async with run.tools.database.connection() as connection:
         depth = await _one(connection, QUERIES.depth, {"document": whole.document, "most": DEEPEST})
         anonymous = await _one(connection, QUERIES.is_visitor, {"owner": run.job.owner_id})
