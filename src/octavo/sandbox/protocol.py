@@ -3,11 +3,8 @@
 The parent process only receives numbers and descriptors. Arguments, which may contain a password, are sent directly to
 the child process. If the parent process had them in memory, later child processes would inherit them.
 
-Defines functions that may run in the sandbox, and the files that they can use.
-
-Defines the limits of a sandboxed task, its progress, its outcome, and the errors with which it can end.
-
-Each error inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
+Also defines sandboxed functions and the files that they can use, and the limits, progress, outcome and errors of a
+sandboxed task. Each error inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
 """
 
 from __future__ import annotations

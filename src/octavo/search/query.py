@@ -84,7 +84,7 @@ class Filters:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the filters exclude any documents."""
+        """Whether any filter is set."""
         return bool(self.as_json())
 
     def as_json(self) -> dict[str, JSON]:

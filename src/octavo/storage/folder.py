@@ -69,7 +69,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block in one thread call. A second call for hashing would take as long as hashing 100 KB."""
+        """Hash and write a block in one thread call. A second call would cost as much time as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -145,7 +145,7 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """Make an `ObjectInfo` from an object's key and the status of its file."""
+    """Create an `ObjectInfo` from an object's key and the status of its file."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
