@@ -49,7 +49,7 @@ def derived_id(owner: UUID, origin: UUID) -> UUID:
 
 
 async def known_documents(connection: Connection, owner: UUID, origins: Sequence[Origin]) -> KnownDocuments:
-    """Find the exported documents that the account already has, including in its trash. Maps exported ids to ids."""
+    """Find the exported documents that the account already has, including in its trash, by their ids in the export."""
     given = [
         {"origin": str(one.id), "id": str(derived_id(owner, one.id)), "sha256": one.sha256, "copy": bool(one.copy_of)}
         for one in origins
@@ -66,7 +66,7 @@ async def known_documents(connection: Connection, owner: UUID, origins: Sequence
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A stored file of the document, with its kind, revision and content type."""
+    """A stored file of a restored document, with its kind, revision and content type."""
 
     kind: str
     revision: int
@@ -133,7 +133,7 @@ class Restoring:
         return derived_id(self.owner, self.record.id)
 
     async def find(self) -> UUID | None:
-        """Lock the content by its checksum. Returns the document's id, or None if the account does not have it yet."""
+        """Lock the content by its checksum. Returns the id of the document. Returns None if it must be created."""
         record = self.record
         await self.connection.execute(QUERIES.lock_content, {"owner": self.owner, "sha256": record.sha256})
         origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)

@@ -45,7 +45,8 @@ class LeaseLost(OctavoError):
 class ClaimedJob:
     """A job that a worker has claimed. Every write includes the fencing token `lease_token`.
 
-    `waited` is the time in the queue in seconds, or None if it is unknown because the response to the claim was lost.
+    `waited` is the time in the queue in seconds. It is None if it is unknown because the response to the claim was
+    lost.
     """
 
     id: UUID

@@ -309,8 +309,8 @@ async def latest_cursor(connection: Connection) -> Cursor:
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
     """Whether the cursor comes from this database.
 
-    False if it comes from another database, or if this database was restored from a backup that is older than the
-    cursor.
+    Returns False if it comes from another database, or if this database was restored from a backup that is older than
+    the cursor.
     """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(EVENT_QUERIES.is_known, values)).fetchone()

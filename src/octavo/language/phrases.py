@@ -1,4 +1,4 @@
-"""Finds phrases, chooses the concepts of a chunk, and the topics and themes of a document, by counting phrases.
+"""Finds phrases, and chooses the concepts of chunks and the topics and themes of a document by counting phrases.
 
 A phrase may name a concept. It consists of consecutive words without punctuation or stop words between them.
 
@@ -229,7 +229,7 @@ def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = F
 
 
 def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConcepts:
-    """Choose and name the concepts of a chunk. The most important one has an importance of 1."""
+    """Choose the most important phrases of a chunk as its concepts. The first one has an importance of 1."""
     chosen = choose_distinct(scores, MAX_CONCEPTS)
     best = scores[chosen[0]] if chosen else 1.0
     return [

@@ -220,7 +220,8 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
     """Whether a phrase is too vague for a tag.
 
-    It is if it ends with a common word, begins with a vague word, repeats a word, or is only an adjective.
+    Several words are too vague if they end with a stop word, begin with a vague word, or repeat a word. A single word
+    is too vague if it is a stop word or an adjective, or needs another word to name a subject.
     """
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
@@ -233,10 +234,10 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
     A phrase of several words must be in the title, occur twice and be in a heading, or occur four times. Outside the
-    title, it must not begin with a word that is common in all documents. A single word must be rare, occur twice and be
-    in the title. A very rare English word can also be outside the title, if it is not an abbreviation and is among the
-    document's most frequent words. Rarity is known only for English words. In a long document, the phrase must also
-    occur in at least two chunks.
+    title, it must not begin with a stop word. A single word must be rare, occur twice and be in the title. A very rare
+    English word can also be outside the title, if it is not an abbreviation and is among the document's most frequent
+    words. Rarity is known only for English words. In a long document, the phrase must also occur in at least two
+    chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:

@@ -91,7 +91,7 @@ class BulkAction:
     async def run(self, documents: Collection[UUID]) -> BulkResult:
         """Apply the action to these documents, in batches.
 
-        An error is raised if no document has been changed yet. Otherwise, it is returned with the result.
+        If a batch fails before any document was changed, its error is raised. Otherwise, the result contains the error.
         """
         changed = 0
         wanted = sorted(documents)
@@ -188,6 +188,6 @@ async def _mark_undone(connection: Connection, change: UUID, documents: Iterable
 
 
 async def forget_changes(database: Database, days: int = KEPT_DAYS) -> int:
-    """Delete the records of changes that are older than this. These changes can no longer be undone."""
+    """Delete the records of changes that are older than `days` days. These changes can no longer be undone."""
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.forget_changes, {"days": days})).rowcount

@@ -144,7 +144,7 @@ async def lock_contents(
 async def edit_documents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit, *, change: UUID | None = None
 ) -> int:
-    """Change fields of all these documents. If there is an error, no document is changed.
+    """Apply an edit to all these documents. If there is an error, no document is changed.
 
     If the id of a `change` is given, the earlier and the new values are stored under it, so that the change can be
     undone.
@@ -306,7 +306,7 @@ async def _add_description(connection: Connection, held: LockedDocument, lane: L
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """Return the stage to retry from, or None to continue after the last finished stage.
+    """Return the stage from which to retry. Returns None to continue after the last finished stage.
 
     A web page that was fetched but not processed is fetched again, because it may have changed.
     """

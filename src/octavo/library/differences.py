@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """Counts the remaining steps of a comparison, shared by all its parts."""
+    """The number of steps that remain for a comparison, shared by all its parts."""
 
     left: int
 

@@ -39,12 +39,12 @@ DROP_TRIES, DROP_SECONDS = 20, 0.5
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete documents that have been in the trash for at least this long."""
+    """Permanently delete documents that have been in the trash for at least `days` days."""
     return await _for_each_owner(database, QUERIES.old_trash, {"days": days}, partial(_purge, database, bucket))
 
 
 async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete the documents and conversions of visitors whose last session ended this many days ago."""
+    """Permanently delete documents and conversions of visitors whose last session ended at least `days` days ago."""
     purge = partial(_purge, database, bucket, event="expired")
     expired = await _for_each_owner(database, QUERIES.left_documents, {"days": days}, purge)
     async with database.transaction() as connection:
@@ -186,7 +186,7 @@ ArchivePart: TypeAlias = Callable[[Database, Bucket, int], Awaitable[int]]
 
 
 async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
-    """Archive the next events of the oldest month that ended at least this many days ago. Returns their number.
+    """Archive the next events of the oldest month that ended at least `days` days ago. Returns their number.
 
     A month whose events are all in files is dropped. This takes milliseconds, regardless of the number of events.
     """

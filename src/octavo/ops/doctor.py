@@ -148,7 +148,8 @@ async def schedules(installation: Installation) -> str:
 async def documents(installation: Installation) -> str:
     """Check that every document matches its job, upload, versions and files.
 
-    Also checks that the recorded storage usage of each account is correct, and that every chunk belongs to a document.
+    Also checks that the recorded storage usage of each account is correct, and that every chunk belongs to the current
+    revision of its document.
     """
     await _refuse_rows(
         installation, QUERIES.wrong_documents, "The status of some documents does not match the status of their jobs"

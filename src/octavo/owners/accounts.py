@@ -174,10 +174,9 @@ async def hash_password(password: str) -> str:
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
-    """Check a password against its stored hash.
+    """Check a password against its stored hash. Returns None if the password is wrong.
 
-    Returns the hash to store, or None if the password is wrong. If the hashing parameters have changed, the returned
-    hash is a new one.
+    Otherwise, returns the hash to store. If the hashing parameters have changed, it is a new hash.
     """
     right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:

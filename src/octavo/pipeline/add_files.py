@@ -57,7 +57,7 @@ def read_input(given: dict[str, JSON]) -> SourceInput:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFile:
-    """A file to add. `document` is the document of which it becomes a new version."""
+    """A file to add. If `document` is set, the file becomes a new version of this document."""
 
     seen: SeenFile
     seen_at: datetime
@@ -109,7 +109,10 @@ class SourceIntake:
         return tried
 
     async def _try(self, file: WaitingFile) -> OctavoError | None:
-        """Add one file. Returns the error if it should be tried again, or `_Stop` if no more files can be added."""
+        """Add one file. Returns None if nothing more is to be done for it.
+
+        Returns the error if the file should be tried again, or `_Stop` if no more files can be added.
+        """
         try:
             return None if await self._add(file) else _Stop()
         except OSError as error:

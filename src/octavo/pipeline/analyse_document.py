@@ -171,10 +171,10 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 
 
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
-    """Write the pages of a segment to a separate file.
+    """Write the pages of a segment to a separate file, and return a reference to the stored file.
 
-    Returns a reference to the stored file, or None if an earlier analysis has already stored it. `pages` is the range
-    in the page numbers of the document, and `place` is the same range in the page numbers of the file `pdf`.
+    Returns None if an earlier analysis has already stored it. `pages` is the range in the page numbers of the document,
+    and `place` is the same range in the page numbers of the file `pdf`.
     """
     if await files.has(pages):
         return None

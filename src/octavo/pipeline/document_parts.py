@@ -39,7 +39,7 @@ SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class PartsOf:
-    """An archive or email whose files are to be added as documents."""
+    """An archive or email whose files are added as documents."""
 
     document: UUID
     file: SourceFile

@@ -128,7 +128,7 @@ class Source:
 
     @property
     def link(self) -> str | None:
-        """The URL of a document that was added as a link. None for files and pasted text."""
+        """The URL of a document that was added as a link. It is None for files and pasted text."""
         return self.source_url if self.content_type == LINK_TYPE else None
 
     @property

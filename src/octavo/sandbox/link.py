@@ -65,7 +65,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
-    """Everything that is known about a finished task, to decide how it ended."""
+    """The information from which `judge` decides how a task ended."""
 
     exit: Exit
     limits: Limits

@@ -164,7 +164,7 @@ class Request(TypedDict):
 
 
 class Failure(TypedDict):
-    """The reason why the function did not return. `kind` is one of the constants below."""
+    """The reason why the function did not return. `kind` is one of the `FAILURE_` constants."""
 
     kind: str
     name: str
@@ -183,7 +183,7 @@ def frame(kind: bytes, document: object) -> bytes:
 
 
 def write_request(function: str, arguments: Mapping[str, JSON], limits: Limits) -> int:
-    """Write the request to an unnamed file and return its descriptor, positioned at the start."""
+    """Write the request to an unnamed file. Returns its descriptor, positioned at the start."""
     request = Request(function=function, arguments=dict(arguments), limits=asdict(limits))
     document = json.dumps(request, allow_nan=False).encode()
     if len(document) > MAX_REQUEST_BYTES:

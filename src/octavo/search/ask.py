@@ -307,7 +307,7 @@ def _cite_hit(draft: HitDraft, number: int) -> Citation:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """Return the best chunks that together stay below the character limit, but at least one."""
+    """Return the best chunks that together stay below the character limit. The best chunk is always included."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -57,7 +57,7 @@ class SearchQuery:
 
     @property
     def text(self) -> str:
-        """The text to embed."""
+        """The words of the query as one text, from which its vector is computed."""
         return " ".join(self.words)
 
 

@@ -100,7 +100,7 @@ def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
 
 
 class Bucket(Protocol):
-    """Stores objects under keys that the server creates. Each key is written once.
+    """Stores objects under keys that the server creates. Each key is written only once.
 
     Memory use does not depend on the size of objects.
     """
@@ -113,7 +113,7 @@ class Bucket(Protocol):
         ...
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """Read a small object. Raises `TooLarge` above the limit."""
+        """Read a small object. Raises `TooLarge` if it is larger than `limit` bytes."""
         ...
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
@@ -204,9 +204,10 @@ async def _hash(bucket: Bucket, key: str) -> str | None:
 
 
 async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | None:
-    """Replace a damaged object with a copy of its original bytes. Returns a description of the damage, if any.
+    """Replace a damaged object with a copy of its original bytes, and describe the damage.
 
-    The object is missing for a moment while it is replaced. This is harmless, because it was unusable.
+    Returns None if the object is intact. The object is missing for a moment while it is replaced. This is harmless,
+    because it was unusable.
     """
     damage = await find_damage(bucket, wanted)
     if damage:

@@ -35,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open a folder step by step from the root, so that a symbolic link in the path is detected and refused."""
+    """Open a folder one name at a time from the root, so that a symbolic link in the path is detected and refused."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:

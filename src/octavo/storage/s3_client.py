@@ -236,7 +236,10 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
 
 
 def error_code(error: Exception) -> str:
-    """Return the error code in the server's response, such as `NoSuchBucket`, or an empty string."""
+    """Return the error code in the server's response, such as `NoSuchBucket`.
+
+    Returns an empty string if there is none.
+    """
     return _found(r"<Code>(\w{1,64})</Code>", error)
 
 

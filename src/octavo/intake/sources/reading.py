@@ -126,7 +126,8 @@ class Reader(Protocol):
         ...
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Move or mark files at the source after they have been added. Returns the files that are done."""
+        """Move or mark files at the source after they have been added. Returns the files that need no second attempt.
+        """
         ...
 
     async def aclose(self) -> None: ...
