@@ -1,4 +1,4 @@
-"""Uploads in three steps: begin, send the bytes, finalize. The last step creates the document in one transaction."""
+"""Uploads in three steps: `begin`, `receive` and `finalize`. The last step creates the document in one transaction."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def heading_stems(text: str, language: str | None) -> Counter[str]:
 
 
 # Half of a word's weight does not depend on the other chunks. Otherwise, a word that all chunks contain, such as the
-# subject of the document, would have no weight.
+# subject of the document, would have almost no weight.
 _OWN = 0.5
 # An exponent below one, so that a frequently repeated word does not outweigh all others.
 _REPEATED = 0.7

@@ -126,7 +126,9 @@ class Reader(Protocol):
         ...
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Move or mark files at the source after they have been added. Returns the files that need no second attempt.
+        """Move or mark files at the source after they have been added.
+
+        Returns the files for which nothing is left to do.
         """
         ...
 
