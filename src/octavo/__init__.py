@@ -2,7 +2,7 @@
 
 
 def __getattr__(name: str) -> str:
-    """Read `__version__` only when it is used: reading package metadata at import would slow down every start."""
+    """Compute `__version__` when it is used, because reading package metadata at import would slow down every start."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

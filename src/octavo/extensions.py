@@ -1,4 +1,4 @@
-"""What extensions can import from Octavo. These names stay compatible; other modules can change at any time.
+"""The names that extensions can import from Octavo. They stay compatible; other modules can change at any time.
 
 See docs/how-to/extensions.md for the entry points.
 """

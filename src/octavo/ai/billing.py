@@ -83,7 +83,7 @@ Send = Callable[[float], Awaitable[CallResult[OutputT]]]
 
 
 class Billing:
-    """Reserves, sends and records all model calls of this process.
+    """Sends all model calls of this process: reserves budget before each call, and records its cost afterwards.
 
     The budgets and limits that all processes share are in the database.
     """
@@ -96,7 +96,7 @@ class Billing:
         await self._ledger.maintain()
 
     async def reuse(self, call: BilledCall[OutputT]) -> ModelAnswer[OutputT] | None:
-        """Return the stored answer to an identical request, or None. Reusing an answer costs nothing."""
+        """Return the stored answer to an identical request. Returns None if there is none. A reused answer is free."""
         stored = await self._ledger.reuse(call.digest, call.caller)
         if stored is None:
             return None
@@ -205,7 +205,7 @@ class Billing:
 
 
 def _count(request: CallRequest, usage: TokenUsage, cost: Decimal | None, seconds: float, result: str) -> None:
-    """Count a call that was sent. A cost that is not known is counted as estimated."""
+    """Update the metrics after a call. If the cost of the call is unknown, the estimated cost is counted."""
     provider = request.model.provider
     AI_CALLS.labels(provider, request.purpose, result).observe(seconds)
     AI_COST.labels(provider, request.purpose).inc(float(request.estimate_usd if cost is None else cost))

@@ -1,15 +1,13 @@
-"""Model calls: the caller, a provider-independent request, and the answer.
+"""Model calls: the caller, a provider-independent request, the answer, JSON Schemas and circuit breakers.
 
 A document's text is data, not instructions. It is placed between tags that contain the hash of the text, so the text
 cannot contain its own closing tag. The instructions explain the tags. A model that reads documents gets no tools.
 
-JSON Schemas of model answers: complete schemas for validation, and simplified schemas for providers.
+Each type of answer has a complete JSON Schema for validation and a simplified one for providers. If an answer is valid
+except that it is too long, it is shortened, because a second call would cost money.
 
-If an answer is valid except that it is too long, it is shortened, because a second call would cost money.
-
-Circuit breakers of model providers and of the conversion service.
-
-Reads their state, and ends a pause early on request.
+Model providers and the conversion service have circuit breakers. This module reads their state, and ends a pause early
+on request.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ def whole_schema(output: type[BaseModel]) -> Schema:
 
 @cache
 def plain_schema(output: type[BaseModel]) -> Schema:
-    """Reduce the schema to the keywords in `PLAIN_KEYWORDS`, which every provider accepts."""
+    """Return the JSON Schema with only the keywords in `PLAIN_KEYWORDS`, which every provider accepts."""
     return _strip(whole_schema(output))
 
 
@@ -293,19 +291,19 @@ class CallerGone(OctavoError):
 
 QUERIES = load_queries("circuits")
 CONVERSION = "conversion"
-# The database function `fail_call` has the same number.
+# The database function `fail_call` uses the same number.
 MODEL_FAILURES = 5
-# The codes of the errors of a conversion service, and of models, begin with these letters.
+# The prefixes of the error codes of the conversion service and of models.
 _SERVICE_CODES, _MODEL_CODES = "GW_", "AI_"
 
 
 def gate_of_service(address: str) -> str:
-    """Return the database key for the circuit breaker of the conversion service at this address."""
+    """Return the database key for the circuit breaker of the conversion service at this URL."""
     return f"{CONVERSION}:{address}"
 
 
 async def list_circuits(connection: Connection, settings: Settings) -> list[Circuit]:
-    """List the circuit breakers of the configured providers and conversion service."""
+    """List the circuit breakers of the configured providers and of the configured conversion service."""
     gates = _gates(settings)
     rows = await fetch_rows(connection, QUERIES.circuits, {"gates": list(gates.values())})
     return [_as_circuit(name, row, settings) for name, row in zip(gates, rows, strict=True)]

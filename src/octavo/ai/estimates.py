@@ -23,10 +23,10 @@ from octavo.records.documents import Document
 
 TOKENS_PER_WORD = 1.42
 WORDS_PER_CHUNK = 385
-# The output of a model for a title with summary and tags, for a chunk, for a segment, and for a consolidated answer.
+# Output tokens for a title with summary and tags, for a chunk, for a segment, and for a consolidated answer.
 TITLE_TOKENS, CHUNK_TOKENS, SEGMENT_TOKENS, ANSWER_TOKENS = 250, 186, 600, 1500
 PAGES_PER_SEGMENT = 100
-# Pages and words that are read or written twice, because calls overlap.
+# Factors for pages and words that are read or written twice, because calls overlap.
 READ_AGAIN, WRITTEN_AGAIN, CONTEXT_PAGES = 1.1, 1.16, 1.675
 # A page of a PDF costs Gemini 258 tokens.
 FILE_PAGE_TOKENS = {"gemini": 258}
@@ -43,7 +43,7 @@ class DocumentSize:
 
     @classmethod
     def of(cls, words: int | None, pages: int | None) -> DocumentSize:
-        """Make a document size from counts. An unknown word count is estimated from the page count."""
+        """Make a document size from a word count and a page count. An unknown word count is estimated from pages."""
         return cls(words if words is not None else (pages or 0) * WORDS_PER_PAGE, pages or 0)
 
     @property
@@ -107,9 +107,9 @@ class Estimator:
         return self._sum(parts * prompts)
 
     def _model(self, task: str) -> Model:
-        """Return the first model of a task with a known price.
+        """Return the first of a task's models that has a known price.
 
-        Models without a known price are not called, and further models only if the first one fails.
+        Models without a known price are never called. The models after the first one are called only if it fails.
         """
         known = (one for one in self._chain.of(task) if one.provider == LOCAL or self._prices.find(one))
         return next(known, Model(LOCAL))

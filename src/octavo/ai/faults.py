@@ -178,7 +178,7 @@ class TokenUsage:
 class ProviderFault(Exception):
     """Raised when a model call fails.
 
-    `usage` contains the tokens that were billed despite the failure, or None if that is unknown.
+    `usage` contains the tokens that were billed despite the failure. It is None if they are unknown.
     """
 
     fault: Fault

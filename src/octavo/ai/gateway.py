@@ -89,7 +89,7 @@ class Gateway:
     def vision_limits(self, task: str) -> VisionLimits | None:
         """Return limits on pictures and PDFs that are valid for all remote models of a task.
 
-        Returns None if it has no remote model.
+        Returns None if the task has no remote model.
         """
         if self._remote is None:
             return None

@@ -1,4 +1,4 @@
-"""Builds the gateway for model calls, and builds it again when an administrator changes the model settings."""
+"""Builds the gateway for model calls, and rebuilds it when an administrator changes the model settings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def open_local_gateway() -> Gateway:
 
 
 def check_models(settings: Settings) -> None:
-    """Raise `BadSetting` for settings that cannot work, so that workers do not fail on them repeatedly."""
+    """Raise `BadSetting` for invalid model settings, so that workers do not fail repeatedly because of them."""
     missing = Prices.of(settings).missing(model_chain(settings))
     parse_rate_limits(settings.provider_limits)
     for model in missing:
@@ -145,7 +145,7 @@ class LiveModels:
         return await self.gateway.embed(texts, caller, model)
 
     async def refresh(self, *, now: bool = False) -> None:
-        """Use changed settings. The database is queried once a second at most, except if `now` is true.
+        """Reload the settings if they have changed. Unless `now` is true, this is checked at most once a second.
 
         If the database is unavailable, the current settings stay in use.
         """

@@ -1,14 +1,12 @@
-"""The ledger of paid model calls.
+"""The ledger of paid model calls, and the budgets that limit spending.
 
-The cost of a call is reserved before the call and settled after it. No answer is paid for twice. The rules are database
-functions that share one lock, which is never held during a call. So all workers share the budgets, and the rate limit
-and circuit breaker of each provider.
+The cost of a call is reserved before the call and settled after it. No answer is paid for twice. The rules for this are
+database functions that share one lock, which is never held during a call. So all workers share the budgets, and the
+rate limit and circuit breaker of each provider.
 
-Spending limits.
-
-The settings define defaults. An administrator can override them, and each account can override the limit of a document.
-The database reads the limits, under a lock, each time it reserves budget. A change therefore applies to every worker's
-next call.
+The settings define default budgets. An administrator can override them, and each account can override the budget of a
+document. The database reads the budgets, under a lock, before each reservation. A change therefore applies to every
+worker's next call.
 """
 
 from __future__ import annotations
@@ -117,7 +115,7 @@ QUERIES = load_queries("ai")
 MAX_WAIT_SECONDS = 20.0
 # How long an open call can exceed its time limit before it counts as abandoned.
 GRACE_SECONDS = 30.0
-# Most documents and months that a report of usage lists.
+# The maximum numbers of documents and months in a usage report.
 MAX_DOCUMENTS = 50
 MAX_MONTHS = 24
 ANSWERS_KEPT_DAYS = 30
@@ -187,7 +185,7 @@ class StoredAnswer:
 
 
 class Ledger:
-    """Records model calls: reserves the cost of a call before it, and settles it afterwards.
+    """Records model calls: reserves the cost before each call, and settles it afterwards.
 
     `budgets` contains the default budgets. `rates` contains rate limits by provider. Providers without an entry are not
     limited.
@@ -202,7 +200,10 @@ class Ledger:
         self._allow_anonymous = allow_anonymous
 
     async def reuse(self, digest: bytes, caller: Caller) -> StoredAnswer | None:
-        """Find the stored answer to an identical request. Records the reuse and the amount saved."""
+        """Return the stored answer to an identical request, and record the reuse and the amount saved.
+
+        Returns None if there is no stored answer.
+        """
         values = {"hash": digest, "owner": caller.owner_id, "document": caller.document_id, "job": caller.job_id}
         async with (
             self._database.connection() as open_one,
@@ -293,7 +294,7 @@ def _tokens(usage: TokenUsage) -> dict[str, int]:
 async def read_usage(
     connection: Connection, owner: UUID, month: str | None, *, budget_usd: float, everybody: bool
 ) -> Usage:
-    """Return the usage in `month`, by default the current month.
+    """Return an account's model usage in `month`, by default the current month.
 
     If `everybody` is true, the spending of all accounts is included.
     """

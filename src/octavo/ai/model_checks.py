@@ -1,4 +1,4 @@
-"""Checks before a model is used: a test call, a search for model servers on this machine, and a check of an address."""
+"""Checks before a model is used: a test call, a search for model servers on this machine, and a check of their URLs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_model(settings: Settings, database: Database, caller: Caller, nam
     ledger = Ledger(database, Budgets.of(settings), parse_rate_limits(settings.provider_limits), allow_anonymous=False)
     call = BilledCall(
         purpose=TEST,
-        digest=os.urandom(32),  # never answered from memory
+        digest=os.urandom(32),  # matches no stored answer
         caller=caller,
         expected=TokenUsage(TEST_REQUEST.input_tokens, EXPECTED_TOKENS),
         seconds=TEST_SECONDS,
@@ -110,9 +110,9 @@ async def test_model(settings: Settings, database: Database, caller: Caller, nam
 
 
 async def check_address(url: str, settings: Settings) -> None:
-    """Raise `AddressRefused` for a private address, except for a model server on this machine.
+    """Raise `AddressRefused` if a URL points to a private address, except for a model server on this machine.
 
-    OCTAVO_FETCH_ALLOW allows other private addresses.
+    OCTAVO_FETCH_ALLOW can allow other private addresses.
     """
     target, allow = parse_url(url), frozenset(settings.fetch_allow)
     if target.host in LOOPBACK_NAMES and target.port in LOCAL_SERVERS:

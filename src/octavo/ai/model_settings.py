@@ -84,7 +84,7 @@ class NoSecretKey(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class SealedKey:
-    """An encrypted API key. `end` contains its last characters, or is empty if the key is short."""
+    """An encrypted API key. `end` contains the key's last characters. It is empty if the key is short."""
 
     token: str
     end: str
@@ -103,7 +103,7 @@ class KeySeal:
         return SealedKey(Fernet(self._secret(create=True) or b"").encrypt(key.encode()).decode(), end)
 
     def open(self, sealed: SealedKey) -> str | None:
-        """Return the API key, or None if it was encrypted with another secret."""
+        """Decrypt an API key. Returns None if it was encrypted with another secret."""
         from cryptography.fernet import Fernet, InvalidToken
 
         secret = self._secret(create=False)
@@ -125,7 +125,7 @@ class KeySeal:
 
 
 def _key_file(file: Path, *, create: bool) -> bytes | None:
-    """Read the key file. If there is none and `create` is true, write a new one."""
+    """Read the key file. If it does not exist, create it if `create` is true; otherwise return None."""
     if not file.exists():
         if not create:
             return None
@@ -134,7 +134,7 @@ def _key_file(file: Path, *, create: bool) -> bytes | None:
 
 
 def _write_once(file: Path, content: bytes) -> None:
-    """Write a private file, complete or not at all. If several processes write it, the first one wins."""
+    """Atomically write a file that only this account can read. If several processes write it, the first one wins."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = file.with_name(f"{file.name}-{new_id()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE), "wb") as stream:
@@ -190,7 +190,7 @@ async def read_version(connection: Connection) -> int:
 
 
 async def lock_stored(connection: Connection) -> StoredSettings:
-    """Read the stored settings. Until the transaction ends, nobody else can change them."""
+    """Read the stored settings. Until the transaction ends, no other transaction can change them."""
     await connection.execute(QUERIES.lock)
     return await read_stored(connection)
 
@@ -206,7 +206,7 @@ async def save_stored(connection: Connection, stored: StoredSettings, admin: UUI
 
 
 def is_fixed(base: Settings, name: str) -> bool:
-    """Whether the environment or the settings file defines this setting, so that it cannot be changed here."""
+    """Whether the environment or the settings file defines this setting, so that administrators cannot change it."""
     return name in base.model_fields_set
 
 
@@ -215,7 +215,7 @@ def has_fixed_price(base: Settings, model: object) -> bool:
 
 
 def apply(base: Settings, stored: StoredSettings) -> Settings:
-    """Return the settings that apply: the stored ones, except for those that `base` defines.
+    """Return the settings in force. Settings that `base` defines explicitly take precedence over stored settings.
 
     Providers whose required values are missing, and tasks that use such a provider, are left out.
     """
@@ -261,7 +261,7 @@ def _task_models(groups: Mapping[str, str], usable: Iterable[str]) -> Iterable[s
 def change_provider(
     base: Settings, stored: StoredSettings, name: RemoteProvider, changes: Mapping[str, JSON]
 ) -> StoredSettings:
-    """Return the stored settings with the changed values of a provider, which is then in use.
+    """Return the stored settings with the changed values of a provider. The provider is also enabled.
 
     `changes` maps names in `VALUES` to new values. None restores the default; for the API key, it deletes the stored
     key.
@@ -289,7 +289,7 @@ def change_provider(
 
 
 def _protect_key(base: Settings, stored: StoredSettings, name: RemoteProvider, changes: Mapping[str, JSON]) -> None:
-    """Refuse to send a known key to another address. Otherwise, the new server could read the key."""
+    """Refuse a new URL without a new API key. Otherwise, the stored key would be sent to the new server."""
     usual = type(base).model_fields[f"{name}_url"].default
     if "url" not in changes or (changes["url"] or usual) == (stored.plain.get(f"{name}_url") or usual):
         return
@@ -319,7 +319,7 @@ def refuse_fixed(base: Settings, name: str) -> None:
 
 
 def describe(base: Settings, stored: StoredSettings, *, admin: bool) -> ModelsInForce:
-    """Describe the current settings, without costs. Addresses and the ends of keys are for administrators only."""
+    """Describe the current settings, without costs. Only administrators see URLs and the last characters of keys."""
     current, problem = apply(base, stored), None
     try:
         chain = model_chain(current)
@@ -363,7 +363,10 @@ def _show_price(price: Price | None) -> str | None:
 
 
 def _fixed_values(base: Settings, current: Settings, name: RemoteProvider) -> dict[str, str]:
-    """Return the values that cannot be changed here. If the key is fixed, it can be sent only to its own URL."""
+    """Return the values that administrators cannot change, and the environment variables that define them.
+
+    If the API key is fixed, the URL is fixed too, so that the key cannot be sent to another server.
+    """
     fixed = _fixed(base, {value: f"{name}_{value}" for value in VALUES[name]})
     if has_fixed_price(base, getattr(current, f"{name}_model")):
         fixed["price"] = variable_name("prices")
@@ -383,6 +386,6 @@ def _fixed(base: Settings, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def embedding_choices(current: ModelsInForce) -> list[str]:
-    """List the embedding models that can be chosen: the one in use, `local`, and the default models of providers."""
+    """List the embedding models to choose from: the one in use, `local`, and the defaults of the enabled providers."""
     names = [str(Model(name, EMBEDDING_MODELS[name])) for name in current.order if name in EMBEDDING_MODELS]
     return list(dict.fromkeys([current.embedding, *names, LOCAL]))

@@ -1,6 +1,6 @@
 """The configured models in the order in which they are tried, their prices, and each provider's limits for one call.
 
-`tools/make_prices.py` writes the price table. A file with newer prices and the settings can add to it. A model
+`tools/make_prices.py` writes the price table. The settings, and a file with newer prices, can add to it. A model
 without a known price is never called, because budgets could not be enforced.
 """
 
@@ -187,7 +187,7 @@ class Prices:
         return cls(settings.prices, file=settings.prices_file, free=free)
 
     def find(self, model: Model) -> Price | None:
-        """Return the price of a model, or None if it is unknown."""
+        """Return the price of a model. Returns None if the price is unknown."""
         if model.name in self._extra:
             return self._extra[model.name]
         for table in (read_price_file(self._file) if self._file else {}, _table()):

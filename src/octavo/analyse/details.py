@@ -38,7 +38,7 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The status of one prompt on one segment (range of pages). `offline`: answered without a model.
+    """The status of one prompt on one segment (range of pages). `offline`: whether it was answered without a model.
 
     The page of an analysis shows a grid with a row for each segment and a column for each prompt.
     """

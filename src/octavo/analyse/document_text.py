@@ -170,7 +170,8 @@ class PageTexts:
 def verify(cited: Iterable[tuple[int, str, float]], texts: PageTexts) -> list[Citation]:
     """Check citations, given as (page, quote, relevance), against the texts of the pages.
 
-    If a quote is not on the cited page but on exactly one other page, the page number is corrected.
+    If a quote is not on the cited page but on exactly one other page, the page number is corrected. Of several
+    citations with the same page and quote, only the first is returned.
     """
     found: dict[tuple[int, str], Citation] = {}
     for page, quote, relevance in cited:

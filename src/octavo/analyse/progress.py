@@ -1,10 +1,10 @@
-"""Moves an analysis forward: queues its items, combines their answers, and completes, stops or restarts it.
+"""Advances an analysis: queues its items, combines their answers, and completes, stops or restarts it.
 
-An item is one prompt on one segment (range of pages). Except for `recover_all`, every function runs in the caller's
-transaction. The caller must have locked the row of the analysis, so that changes to its items and results never
-overlap.
+An item is one prompt on one segment (range of pages). Except for `recover_all`, every function that changes an analysis
+runs in the caller's transaction. The caller must have locked the row of the analysis, so that changes to its items and
+results never overlap.
 
-Calculates the progress, time left and health of an analysis from its counts. Pure functions.
+Pure functions calculate the progress, remaining time and health of an analysis from its counts.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ PHASES = Texts(
 
 
 def describe_progress(analysis: Analysis) -> str:
-    """Describe a running analysis in one line: its phase, answers so far, retries and errors."""
+    """Describe the progress of an analysis in one line: its phase, answers so far, retries and errors."""
     asking = analysis.status == "analyzing" and analysis.phase == "processing"
     counted = (
         _("%(done)s of %(total)s", done=format_number(analysis.items.done), total=format_number(analysis.items.total))
@@ -154,8 +154,8 @@ NO_PROGRESS = "No progress for two days."
 async def enqueue_due_items(connection: Connection, analysis: UUID) -> int:
     """Queue all items that can run now, ordered by prompt and then by page.
 
-    An item is one prompt on one segment (range of pages). Returns their number. In sequential mode, each prompt runs on
-    one segment at a time, in page order.
+    An item is one prompt on one segment (range of pages). In sequential mode, each prompt runs on one segment at a
+    time, in page order. Returns the number of queued items.
     """
     rows = await fetch_rows(connection, QUERIES.take_due_items, {"analysis": analysis})
     jobs = [

@@ -14,7 +14,7 @@ from octavo.records.analyses import Prompt, PromptVersion
 
 QUERIES = load_queries("prompts")
 MOST_PROMPTS = 500
-# Instead of titles: all active prompts.
+# Used instead of titles to select all active prompts.
 ALL = "all"
 DEFAULT_ORDER = 100
 

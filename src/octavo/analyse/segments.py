@@ -82,7 +82,7 @@ def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> Segment
 def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]:
     """Divide a document into segments. `tokens` lists the estimated number of tokens of each unit (page or chunk).
 
-    A unit that exceeds the limits forms a segment alone.
+    A unit that exceeds the limits gets a separate segment.
     """
     sums = list(accumulate(tokens, initial=0))
 

@@ -70,7 +70,7 @@ FileRow = dict[str, Any]
 
 @cache
 def row_schema() -> Any:  # noqa: ANN401 - a schema of Arrow
-    """Return the columns of a shard. Nested values are stored as JSON."""
+    """Return the schema of a shard's Parquet file. Nested values are stored as JSON."""
     pa = extra_module("pyarrow")
     vectors = pa.list_(pa.list_(pa.float32()))
     texts = ("key", "filename", "content_type", "source_type", "sha256", "outcome", "error_code", "error_message")
@@ -111,7 +111,7 @@ async def open_tools(settings: Settings, source: SourceFiles, out: Bucket) -> As
 
 
 async def read_files(tools: BulkTools, files: Sequence[PlannedFile]) -> list[FileRow]:
-    """Read the files of a shard, several in parallel. Returns one row for each, in the same order.
+    """Read the files of a shard, several in parallel. Returns one row for each file, in the same order.
 
     Raises the error if a file cannot be copied at the moment, so that the shard stays unfinished and is read again.
     """
@@ -165,7 +165,7 @@ def _stop_if_not_copied(error: Exception, row: FileRow) -> None:
 
 
 def _storable(row: FileRow) -> FileRow:
-    """Return the row. Raises an error if it has characters that neither Parquet nor PostgreSQL can store."""
+    """Return the row unchanged. Raises an error if it contains characters that Parquet or PostgreSQL cannot store."""
     for text in row.values():
         if isinstance(text, str) and ("\0" in text or "\\u0000" in text):
             raise BadInput("The text contains null characters.")
@@ -226,7 +226,7 @@ async def _results(tools: BulkTools, path: Path, row: FileRow) -> FileRow:
 
 
 async def _picture(tools: BulkTools, path: Path) -> bytes | BadInput:
-    """Return a copy of a picture for display, or the reason why it cannot be decoded."""
+    """Return a copy of a picture for display in browsers. If the picture cannot be decoded, return the error."""
     sandbox, recognition = tools.reader.sandbox, tools.reader.recognition
     try:
         return await PictureInSandbox(sandbox, path, limits=sandbox.limits, recognition=recognition).fit()
@@ -332,7 +332,10 @@ async def _insight(
 
 
 def _best(facts: Sequence[dict[str, Any]], name: str, field_name: str) -> str | None:
-    """Return the best fact with a name, in the order of the database function `fact_rank`."""
+    """Return the field `field_name` of the best fact with this name. Returns None if there is no such fact.
+
+    Facts are ranked in the same way as by the database function `fact_rank`.
+    """
     named = [one for one in facts if one["name"] == name]
     best = min(named, key=lambda one: (_rank(one), -one["confidence"], one["number"]), default=None)
     return best[field_name] if best else None

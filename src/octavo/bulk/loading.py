@@ -38,7 +38,7 @@ from octavo.storage import Bucket, ObjectDamaged, Stored
 log = structlog.get_logger()
 QUERIES = load_queries("bulk")
 COPIES_AT_ONCE = 16
-# In the order in which they refer to each other. The language of a document is known before its chunks are indexed.
+# Rows refer only to earlier rows in this order, and the language of a document is known before its chunks are indexed.
 BEFORE_FACTS = ("insert_objects", "insert_uploads", "insert_documents", "insert_artifacts", "insert_facts")
 AFTER_FACTS = (
     *("insert_pages", "insert_figures", "insert_chunks", "insert_concepts", "insert_vectors"),
@@ -56,10 +56,10 @@ class NotRead(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The result of `load`, as numbers of files.
+    """The result of `load`: the number of files with each outcome.
 
-    `added` documents are complete, `queued` ones will be processed by workers, `known` ones already existed, and
-    `failed` files could not be copied; `octavo bulk status` shows the reasons.
+    `added`: complete documents. `queued`: documents that workers will process. `known`: documents that already existed.
+    `failed`: files that could not be copied, for the reasons that `octavo bulk status` shows.
     """
 
     added: int = 0
@@ -74,7 +74,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that becomes a document, with its objects that were copied to the storage of the installation."""
+    """A file that becomes a document, with the objects that were copied to the storage of the installation."""
 
     row: FileRow
     upload: Upload
@@ -105,12 +105,12 @@ async def load_results(settings: Settings, database: Database, out: str, owner: 
 
 
 def run_id(out: str) -> UUID:
-    """Return the id of a run. It is the same each time the results are loaded."""
+    """Return the id of a run, which is derived from the location of its results."""
     return uuid5(NAMESPACE_URL, out)
 
 
 async def find_owner(connection: Connection, named: str | None) -> UUID:
-    """Return the id of the local owner, of the account with this email address, or of the owner with this id."""
+    """Return the id of an owner. `named` is an id or the email address of an account; None means the local owner."""
     if named is None:
         return await local_owner(connection)
     try:
@@ -169,8 +169,10 @@ class Loader:
 
     @asynccontextmanager
     async def _removed_on_failure(self, staged: Sequence[StagedFile]) -> AsyncGenerator[None]:
-        """Remove the copies if the block fails. A transaction must end outside of it: if COMMIT fails, the documents
-        may have been saved. The daily cleanup then removes the copies, unless they belong to documents.
+        """Remove the copies if the `with` block fails.
+
+        A transaction must end outside the block: if its COMMIT fails, the documents may have been saved. The daily
+        clean-up then removes the copies, unless they belong to documents.
         """
         try:
             yield
@@ -201,7 +203,7 @@ class Loader:
                 one.files.append(asdict(stored) | {"kind": kind, "content_type": content_type})
 
     async def _remove(self, staged: Sequence[StagedFile]) -> None:
-        """Remove the copies. If that fails, the daily cleanup removes them."""
+        """Remove the copies. If that fails, the daily clean-up removes them."""
         try:
             await self.bucket.delete([file["key"] for one in staged for file in one.files])
         except (OctavoError, OSError) as error:
@@ -237,8 +239,9 @@ class Loader:
         await self._compare(connection, [one.upload.document_id for one in ready])
 
     async def _compare(self, connection: Connection, documents: Sequence[UUID]) -> None:
-        """Queue the comparisons. Only a few run in parallel, because each uses a full core, and the workers must also
-        process users' jobs.
+        """Queue jobs that compare the documents with all others.
+
+        Only a few run in parallel, because each uses a full core, and the workers must also process users' jobs.
         """
         cap_key = f"bulk:{self.owner}"
         await connection.execute(QUERIES.limit_comparisons, {"key": cap_key})

@@ -57,7 +57,7 @@ def require_packages() -> None:
 
 
 def extra_module(name: str) -> Any:  # noqa: ANN401 - these packages have no types, and are not always installed
-    """Import a module of the packages of `octavo[bulk]`."""
+    """Import a module of an optional package that `octavo[bulk]` installs."""
     return import_module(name)
 
 
@@ -65,7 +65,7 @@ def extra_module(name: str) -> Any:  # noqa: ANN401 - these packages have no typ
 
 
 def as_url(named: str) -> str:
-    """Return the URL of a folder or bucket: `s3://bucket/prefix` as it is, or the path of a folder as `file://…`."""
+    """Convert the path of a folder to a `file://` URL. `s3://` and `file://` URLs are returned unchanged."""
     return named if urlsplit(named).scheme in {"s3", "file"} else Path(named).expanduser().resolve().as_uri()
 
 
@@ -94,7 +94,7 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """The size, checksum and first bytes of a file that was copied to this machine."""
+    """The size and SHA-256 hash of a file that was copied to this machine."""
 
     bytes: int
     sha256: str
@@ -185,7 +185,7 @@ def _write(blocks: Iterator[bytes], target: Path) -> Copied:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The manifest of a run: the files of each shard, and the folder or bucket in which they are."""
+    """The manifest of a run: the files of each shard, and the folder or bucket that contains them."""
 
     source: str
     shards: Sequence[Sequence[PlannedFile]]
@@ -283,7 +283,7 @@ async def read_shard(out: Bucket, number: int, columns: Sequence[str] | None = N
 
 @asynccontextmanager
 async def open_results(named: str, settings: Settings) -> AsyncGenerator[Bucket]:
-    """Open the folder or bucket with the results of a run. Provides a context manager."""
+    """Open the folder or bucket with the results of a run for the duration of a `with` block."""
     bucket = open_place(as_url(named), settings)
     try:
         yield bucket

@@ -38,8 +38,8 @@ from octavo.core.settings import Settings, load_settings
 from octavo.storage import Bucket
 
 log = structlog.get_logger()
-# The seconds before each round of a run. Each starts the shards that did not finish, for example because a machine was
-# lost, and the pauses let a short outage end.
+# The seconds to wait before each round of a run. Each round starts the shards that did not finish, for example because
+# a machine was lost. The pauses allow short outages to end.
 ROUND_PAUSES = (0, 1, 3, 7, 15)
 SHOWN_ERRORS = 10
 
@@ -79,7 +79,7 @@ class Progress:
 
 
 async def run_plan(settings: Settings, source: str, out: str, options: RunOptions, report: Report) -> Progress:
-    """Read all files of the source that are not read yet, and write their results. Makes the plan if there is none."""
+    """Read all files that have not been read yet, and write their results. Makes the plan first if there is none."""
     async with aclosing(open_place(out, settings)) as bucket:
         plan, reason = await make_plan(bucket, source, settings), ""
         await asyncio.to_thread(_choose_engine, options.engine, options.address)
@@ -96,7 +96,7 @@ async def run_plan(settings: Settings, source: str, out: str, options: RunOption
 
 
 def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions, report: Report) -> str:
-    """Run the shards once. Returns the reason if some did not finish. The caller starts those again."""
+    """Run the shards once. If some did not finish, returns the reason, and the caller runs these shards again."""
     done, reason = len(plan.shards) - len(waiting), ""
     try:
         for row in _start(plan, waiting, out, options):
@@ -112,7 +112,7 @@ def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions
 
 @cache
 def _choose_engine(engine: Engine, address: str | None) -> None:
-    """Choose where Daft runs. This is possible once in a process."""
+    """Choose whether Daft runs on this machine or on a Ray cluster. This is possible only once per process."""
     daft = extra_module("daft")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
     if engine is Engine.RAY:
@@ -141,9 +141,9 @@ class ShardReader:
         self._out = out
 
     def read(self, shard: int, files: str) -> str:
-        """Read the files of a shard and write their results. Returns the reason if that is not possible now.
+        """Read the files of a shard and write their results. Returns an empty string, or the reason for a failure.
 
-        The reason is not raised, because that would also end the other shards.
+        No error is raised for a failure, because an error would also end the other shards.
         """
         planned = [PlannedFile(**file) for file in json.loads(files)]
         try:

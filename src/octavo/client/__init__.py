@@ -1,4 +1,4 @@
-"""A typed client for the HTTP API, used by programs and the command line. It needs only the address of a server."""
+"""A typed client for the HTTP API, used by programs and the command line. It needs only the URL of a server."""
 
 from octavo.client.client import Client, SyncClient
 from octavo.client.documents import Filters

@@ -68,12 +68,12 @@ class AccountCalls(Calls):
 
     @Call
     async def show_me(self) -> Me:
-        """Return who you are, and the accounts for which you can act."""
+        """Return your identity, and the accounts for which you can act."""
         return await self._get(Me, "/session")
 
     @Call
     async def sign_up(self, email: str, password: str) -> Me:
-        """Create an account. This client is then signed in to it."""
+        """Create an account, and sign this client in to it."""
         return await self._post(Me, "/account", {"email": email, "password": password}, repeat=Repeat.NEVER)
 
     @Call
@@ -109,7 +109,7 @@ class AccountCalls(Calls):
 
     @Call
     async def add_member(self, email: str, role: Role = "member", *, limited: bool = False) -> Member:
-        """Let a person with an account of this server act for your account.
+        """Let a person who has an account on this server act for your account.
 
         `limited`: the member sees only the collections that you grant to them.
         """
@@ -211,7 +211,7 @@ class AccountCalls(Calls):
 
     @Call
     async def set_language_of(self, email: str, language: str | None) -> None:
-        """Set the language of a person's pages and mails (administrators only). None: that of the browser."""
+        """Set the language of a person's pages and emails (administrators only). None: the browser's language."""
         body = {"email": email, "language": language}
         await self._transport.call(Request("PATCH", "/admin/users", Repeat.SAFE, json=body))
 
@@ -331,7 +331,7 @@ class AccountCalls(Calls):
 
     @Call
     async def choose_models(self, changes: Mapping[str, Any]) -> ModelsInForce:
-        """Choose the `order` of the providers, and the models of `tasks` and of the `embedding` (administrators only).
+        """Set the `order` of the providers, the models for `tasks`, and the `embedding` model (administrators only).
 
         A task that is set to None uses the first provider that can do it.
         """
@@ -348,12 +348,12 @@ class AccountCalls(Calls):
 
     @Call
     async def test_provider(self, provider: RemoteProvider, changes: Mapping[str, Any] | None = None) -> ModelTest:
-        """Call the provider's model once, optionally with changed settings. Its cost counts towards the budget."""
+        """Call the provider's model once, optionally with changed settings. The cost counts towards the budget."""
         return await self._post(ModelTest, f"/models/{provider}/test", given(**(changes or {})), repeat=Repeat.NEVER)
 
     @Call
     async def find_model_servers(self) -> Page[ModelServer]:
-        """Look for model servers on the machine on which Octavo runs."""
+        """Look for model servers on the machine that runs Octavo."""
         return read_page(ModelServer, await self._transport.call(Request("POST", "/model-servers", Repeat.SAFE)))
 
 
@@ -365,7 +365,7 @@ class DeliveryCalls(Calls):
 
     @Call
     async def list_webhooks(self) -> list[Subscriber]:
-        """List recipients, oldest first."""
+        """List the recipients of events, oldest first."""
         return (await self._list(Subscriber, "/webhooks")).items
 
     @Call
@@ -374,7 +374,7 @@ class DeliveryCalls(Calls):
     ) -> NewSubscriber:
         """Add a recipient: a URL or, for the channel `mail`, an email address. The secret is returned only once.
 
-        By default, it gets the events that most people want.
+        Without `events`, it gets a default selection of events.
         """
         chosen = list(events) if events is not None else None
         return await self._post(NewSubscriber, "/webhooks", given(channel=channel, address=address, events=chosen))

@@ -1,4 +1,4 @@
-"""API calls for sources of documents, custom fields, and rules."""
+"""API calls for sources (such as watched folders), custom fields, and rules."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class AutomationCalls(Calls):
 
     @Call
     async def try_rule(self, rule: UUID) -> RuleTrial:
-        """Return what a rule would change. Nothing is changed."""
+        """Return the changes that a rule would make, without making them."""
         return await self._post(RuleTrial, f"/rules/{rule}/try", repeat=Repeat.SAFE)
 
     @Call
@@ -98,7 +98,7 @@ class AutomationCalls(Calls):
 
     @Call
     async def undo_rule(self, rule: UUID, run: UUID | None = None) -> RuleRun:
-        """Undo a run of a rule; without `run`, the last one that is not undone."""
+        """Undo a run of a rule. By default, undo the latest run that was not undone."""
         return await self._post(RuleRun, f"/rules/{rule}/undo", {"run_id": str(run)} if run else {})
 
     @Call

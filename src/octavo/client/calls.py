@@ -1,4 +1,4 @@
-"""The methods of both clients: coroutines in `Client`, and blocking calls in `SyncClient`.
+"""Base classes for API calls, which are coroutines in `Client` and blocking methods in `SyncClient`.
 
 Each API call is written once, as a coroutine. `SyncClient` runs it on an event loop in a separate thread.
 """
@@ -60,7 +60,7 @@ class Calls:
         await self._transport.call(Request("DELETE", path, query=as_query(query)))
 
     async def _read(self, path: str, **query: object) -> bytes:
-        """Return a file that fits into memory."""
+        """Download a file that fits into memory."""
         response = await self._transport.send(Request("GET", path, query=as_query(query)))
         return response.content if response else b""
 
@@ -70,7 +70,7 @@ class Calls:
 
 
 def as_query(values: Mapping[str, object]) -> Query:
-    """Return query parameters without those that are None. A list becomes a repeated parameter."""
+    """Convert values to query parameters. Values that are None are left out, and lists become repeated parameters."""
     return {
         name: [str(one) for one in cast("list[object]", value)] if isinstance(value, list) else as_text(value)
         for name, value in values.items()
@@ -83,7 +83,7 @@ def as_text(value: object) -> str:
 
 
 def given(**fields: object) -> dict[str, object]:
-    """Return the fields of a request without those that are None."""
+    """Return the fields of a request body. Fields that are None are left out."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -145,7 +145,7 @@ class Blocking:
 
 
 class Call(Generic[Owner, Parameters, Result]):
-    """A method that returns one result."""
+    """A method that returns one result: a coroutine in `Client`, a blocking method in `SyncClient`."""
 
     def __init__(self, function: Callable[Concatenate[Owner, Parameters], Coroutine[Any, Any, Result]]) -> None:
         self._function = function
@@ -164,7 +164,7 @@ class Call(Generic[Owner, Parameters, Result]):
 
 
 class Stream(Generic[Owner, Parameters, Result]):
-    """A method that yields results one by one."""
+    """A method that yields results: an asynchronous generator in `Client`, an ordinary generator in `SyncClient`."""
 
     def __init__(self, function: Callable[Concatenate[Owner, Parameters], AsyncGenerator[Result]]) -> None:
         self._function = function
@@ -199,7 +199,7 @@ LONGEST_PAUSE_SECONDS = 2.0
 async def wait_until(
     read: Callable[[], Awaitable[Result]], is_done: Callable[[Result], bool], timeout_seconds: float | None
 ) -> Result:
-    """Read a record again, with growing pauses, until it is done. Raises TimeoutError after `timeout_seconds`."""
+    """Read a record repeatedly, with growing pauses, until it is done. Raises TimeoutError after `timeout_seconds`."""
     async with asyncio.timeout(timeout_seconds):
         pause = FIRST_PAUSE_SECONDS
         while not is_done(record := await read()):

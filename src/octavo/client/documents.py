@@ -65,12 +65,12 @@ class DocumentCalls(Calls):
     async def list_documents(
         self, filters: Filters | None = None, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[Document]:
-        """List documents, newest first."""
+        """List documents, newest first unless the filters set another `sort` order."""
         return await self._list(Document, "/documents", **asdict(filters or Filters()), cursor=cursor, limit=limit)
 
     @Stream
     async def walk_documents(self, filters: Filters | None = None) -> AsyncGenerator[Document]:
-        """Yield all documents. They are fetched page by page."""
+        """Yield all documents that match the filters. They are fetched in pages of results."""
         cursor: str | None = None
         while True:
             page = await self.list_documents(filters, cursor=cursor)
@@ -127,7 +127,7 @@ class DocumentCalls(Calls):
     async def list_document_events(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[EventView]:
-        """List the history of a document, newest first."""
+        """List the events of a document, oldest first."""
         return await self._list(EventView, f"/documents/{document}/events", cursor=cursor, limit=limit)
 
     @Call
@@ -188,7 +188,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def edit_matching(self, filters: Mapping[str, object], changes: Mapping[str, object]) -> BulkAnswer:
-        """Edit all documents that match these filters. Their names are those of `list_documents`."""
+        """Edit all documents that match these filters. Filters have the same names as in `list_documents`."""
         body = {"filter": {**filters}, "action": "edit", "edit": {**changes}}
         return await self._post(BulkAnswer, "/documents/bulk", body)
 
@@ -292,7 +292,7 @@ class DocumentCalls(Calls):
     async def list_pages(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[PageView]:
-        """List the pages of a document. `unsure` is the reason why the text of a page may be wrong."""
+        """List the pages of a document. A page's `unsure` is the reason why its text may be wrong."""
         return await self._list(PageView, f"/documents/{document}/pages", cursor=cursor, limit=limit)
 
     @Call
@@ -397,7 +397,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def add_view(self, name: str, filters: Mapping[str, Any] | None = None, sort: str = "newest") -> SavedView:
-        """Save filters and a sort order under a name. The names of filters are those of `list_documents`."""
+        """Save filters and a sort order under a name. Filters have the same names as in `list_documents`."""
         return await self._post(SavedView, "/views", {"name": name, "filter": dict(filters or {}), "sort": sort})
 
     @Call

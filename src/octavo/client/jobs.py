@@ -89,7 +89,7 @@ class JobCalls(Calls):
 
     @Call
     async def retry_job(self, job: UUID, from_stage: str | None = None) -> JobView:
-        """Retry a failed or cancelled job, from where it stopped or from a stage."""
+        """Retry a failed or cancelled job. It continues where it stopped or, if given, from `from_stage`."""
         return await self._post(JobView, f"/jobs/{job}/retry", given(from_stage=from_stage))
 
     @Call
@@ -115,7 +115,7 @@ class JobCalls(Calls):
 
     @Call
     async def list_events(self, *, after: str | None = None, limit: int | None = None) -> EventPage:
-        """List the events after a cursor. Without a cursor, none are listed."""
+        """List the events after a cursor. Without a cursor, return only the cursor of the latest event."""
         return await self._get(EventPage, "/events", format="json", after=after, limit=limit)
 
     @Call
@@ -128,8 +128,8 @@ class JobCalls(Calls):
         """Yield all events from now on, or after a cursor, until the generator is closed. Each event is yielded once,
         in order.
 
-        After a broken connection, the stream resumes after the last event. Raises TOO_FAR_BEHIND if too many events
-        were missed.
+        After a broken connection, the stream resumes after the last event. Raises `RemoteProblem` with the code
+        TOO_FAR_BEHIND if too many events were missed.
         """
         async with aclosing(follow(self._transport, self._transport.retry_policy, after)) as events:
             async for event in events:
@@ -145,24 +145,24 @@ class JobCalls(Calls):
 
     @Call
     async def requeue_dead_letter(self, job: UUID, from_stage: str | None = None) -> JobView:
-        """Run a job that failed for good again, from where it stopped or from a stage."""
+        """Requeue a job that failed for good. It continues where it stopped or, if given, from `from_stage`."""
         return await self._post(JobView, f"/admin/dead-letters/{job}/requeue", given(from_stage=from_stage))
 
     @Call
     async def requeue_dead_letters(self, jobs: Sequence[UUID]) -> int:
-        """Run jobs that failed for good again: all of them or none. Returns their number."""
+        """Requeue jobs that failed for good. If one cannot be requeued, none are. Returns the number of jobs."""
         body = {"ids": [str(one) for one in jobs]}
         return (await self._post(ChangeCount, "/admin/dead-letters/requeue", body)).changed
 
     @Call
     async def discard_dead_letter(self, job: UUID, then: AfterDiscard = "nothing") -> JobView:
-        """Discard a job that failed for good. `then`: `restart` it from the beginning, or fail its analysis."""
+        """Discard a job that failed for good. `then` can also restart it, or fail the analysis that it belongs to."""
         path = f"/admin/dead-letters/{job}/discard"
         return await self._post(JobView, path, {"then": then}, repeat=Repeat.NEVER)
 
     @Call
     async def discard_dead_letters(self, jobs: Sequence[UUID], then: AfterDiscard = "nothing") -> int:
-        """Discard jobs that failed for good: all of them or none. Returns their number."""
+        """Discard jobs that failed for good. If one cannot be discarded, none are. Returns the number of jobs."""
         body = {"ids": [str(one) for one in jobs], "then": then}
         found = await self._post(ChangeCount, "/admin/dead-letters/discard", body, repeat=Repeat.NEVER)
         return found.changed
@@ -178,7 +178,7 @@ class JobCalls(Calls):
 
     @Call
     async def read_activity(self) -> Activity:
-        """Return the queue by kind, the workers, the times of stages and the costs (administrators only)."""
+        """Return the queue by job kind, the workers, the durations of stages, and the costs (administrators only)."""
         return await self._get(Activity, "/admin/activity")
 
     @Call
@@ -199,7 +199,7 @@ class JobCalls(Calls):
 
     @Call
     async def readiness(self) -> dict[str, Any]:
-        """Return whether the server is ready. If it is not, an error is raised."""
+        """Return the server's readiness checks. Raises an error if the server is not ready."""
         return await self._get(dict[str, Any], "/readyz")
 
     @Call

@@ -85,7 +85,7 @@ class SearchCalls(Calls):
         cursor: str | None = None,
         filters: SearchFilters | None = None,
     ) -> SearchPage:
-        """Find the best matching chunks, in all documents or in those that the filters select."""
+        """Find the chunks that match a query best, in all documents or in the documents that match the filters."""
         chosen = (filters or SearchFilters()).as_query()
         return await self._get(SearchPage, "/search", **chosen, q=query, mode=mode, limit=limit, cursor=cursor)
 
@@ -112,7 +112,7 @@ class SearchCalls(Calls):
     ) -> AsyncGenerator[AnswerPart]:
         """Yield the answer to a question: its thread, the passages found, its statements, and its citations.
 
-        By default, all documents are used, or those of the previous question if `thread` continues a thread.
+        By default, the answer can use all documents or, in an existing thread, the documents of the previous question.
         """
         chosen = scope or (AskScope(document_ids=list(documents)) if documents else None)
         body: dict[str, object] = {"question": question}
@@ -176,7 +176,7 @@ class SearchCalls(Calls):
     async def connection_map(
         self, *, focus: UUID | None = None, engine: str | None = None, least: float | None = None
     ) -> ConnectionMap:
-        """Return documents as nodes and connections as edges. `least` is the minimum strength."""
+        """Return a graph of documents (nodes) and connections (edges). `least` is the minimum strength."""
         return await self._get(ConnectionMap, "/connections/map", focus=focus, engine=engine, min=least)
 
     @Call
@@ -191,7 +191,7 @@ class SearchCalls(Calls):
 
     @Call
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Compare these documents, or all documents, with the other documents in the account again.
+        """Queue jobs that compare these documents, or all documents, again with the account's other documents.
 
         Returns the ids of the jobs.
         """

@@ -1,4 +1,4 @@
-"""Sends requests to one server, retries them where it is safe, and turns every failure into an error with a code."""
+"""Sends requests to one server, retries them if that is safe, and converts every failure to an error with a code."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Request:
 
 
 class Transport:
-    """Connections to one server, kept open between calls. Redirects to other servers are not followed."""
+    """Sends requests over connections that stay open between calls. Redirects to other servers are not followed."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Transport:
         await self._http.aclose()
 
     async def call(self, request: Request) -> Any:  # noqa: ANN401 - any JSON
-        """Send the request and return the JSON of the response, or None if the response is empty.
+        """Send the request and return the JSON of the response. Returns None if the response is empty.
 
         Raises an error if the server refuses the request.
         """
@@ -207,8 +207,8 @@ class Transport:
     async def save(self, request: Request, to: Path, on_progress: OnProgress | None = None) -> int:
         """Write a response to a file, and return its size. The file gets its final name when it is complete.
 
-        After a broken connection, the download is resumed where it stopped. If the server does not support that, it
-        starts again. `on_progress` is called with the number of bytes received so far.
+        After a broken connection, the download is resumed where it stopped. If the server does not support that, the
+        whole file is downloaded again. `on_progress` is called with the number of bytes received so far.
         """
         part = to.with_name(f"{to.name}.part")
         try:
@@ -303,7 +303,7 @@ async def write_pieces(response: httpx.Response, file: BinaryIO, on_progress: On
 
 
 async def may_retry(request: Request, response: httpx.Response, retries: Retries) -> bool:
-    """Wait before a retry: as long as the server requests, or with growing pauses.
+    """Wait before a retry, either as long as the server requests or with growing pauses.
 
     Returns False if a retry is not safe, would not help, or is not allowed any more.
     """
@@ -402,7 +402,7 @@ def read_key(text: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether the address is on this machine. Requests to this machine must not go through a proxy."""
+    """Whether a server's URL points to this machine. Requests to this machine must not go through a proxy."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ip_address(host).is_loopback

@@ -41,9 +41,9 @@ from octavo.records.documents import (
 )
 
 PIECE_BYTES = 256 << 10
-# Before the next part of an export, the server may draw the pictures of a figure.
+# The server may render figures before it sends the next part of an export.
 SILENCE_SECONDS = 300.0
-# Up to this size a file is sent in one call; a larger one in three, each of which can be retried alone.
+# Up to this size a file is sent in one call. A larger file is sent in three calls, which can be retried separately.
 ONE_CALL_BYTES = 8 << 20
 
 
@@ -72,7 +72,7 @@ class ContentFilters:
 class ExportOptions(ContentFilters):
     """The options of an export. Without filters, it contains all documents.
 
-    `resume` is the last complete batch of an interrupted export. Without `figures`, no pictures are drawn.
+    `resume` is the last complete batch of an interrupted export. Without `figures`, figures are not rendered.
     """
 
     resume: str | None = None
@@ -152,7 +152,7 @@ class UploadCalls(Calls):
 
     @Call
     async def join_import(self, import_id: UUID) -> None:
-        """Add all further documents as parts of this import, which runs after documents that are added by hand."""
+        """Add all further documents to this import. They are processed after documents that are added by hand."""
         self._import = {"import_id": str(import_id)}
 
     @Call
@@ -320,7 +320,7 @@ class UploadCalls(Calls):
 
     @Call
     async def prepare_export(self, filters: ContentFilters | None = None, *, figures: bool = True) -> PreparedExport:
-        """Prepare an export as a file that stays on the server for a day. It replaces the previous one."""
+        """Prepare an export as a file that stays on the server for a day. It replaces the previous export."""
         body = {name: value for name, value in asdict(filters or ContentFilters()).items() if value is not None}
         return await self._post(PreparedExport, "/exports", {**body, "figures": figures})
 
@@ -381,7 +381,7 @@ class UploadCalls(Calls):
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """Return the `extraction` field of a request, or nothing for the default extraction, because older servers do not
-    know the field.
+    """Return the `extraction` field of a request. For the default extraction, the result is empty, because older
+    servers do not know the field.
     """
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

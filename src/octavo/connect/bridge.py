@@ -28,7 +28,7 @@ LEAST_OVERLAP, MOST_OVERLAP = 0.2, 0.7
 MOST_CANDIDATES = 15
 # The topics of a document are the most frequent themes of its chunks.
 MOST_TOPICS = 8
-# Documents that share more than this part of the topics of one of them are in the same domain.
+# Two documents are in the same domain if they share more than this fraction of the topics of either document.
 MOST_SHARED_TOPICS = 0.5
 
 # A pair and its concept overlap.

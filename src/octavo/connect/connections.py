@@ -2,8 +2,9 @@
 
 The API returns these records unchanged.
 
-Comparisons of a document with all other documents: their status, the types of connections that they can find, and
-how to repeat them. The status is stored, so that "no connections" is shown only after the comparison is complete.
+This module also handles comparisons of a document with all other documents: it returns their status and the types of
+connections that they can find, and repeats them. The status is stored, so that "no connections" is shown only after the
+comparison is complete.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ async def list_connections(
 
 
 async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UUID) -> Connection:
-    """Read one connection. Its `source` is the document that is stored as the source."""
+    """Return one connection. Its `source` is the document that is stored as the source."""
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:
         raise NotFound(f"Connection {ident}.")
@@ -218,7 +219,7 @@ VERDICTS = {Decision.CONFIRM: "confirmed", Decision.DISMISS: "dismissed"}
 
 
 async def decide(connection: DatabaseConnection, owner: UUID, ident: UUID, decision: Decision) -> Connection:
-    """Confirm or dismiss a connection, and record an event for both documents.
+    """Confirm or dismiss a connection, or undo such a decision. Records an event for both documents.
 
     Returns the updated connection. The decision is stored with the text of both quotes, so it also applies to other
     connections with the same quotes.

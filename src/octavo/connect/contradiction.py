@@ -2,10 +2,10 @@
 them.
 
 The model is small, and texts about different subjects can mislead it. A pair is therefore judged only if both sentences
-are about the same thing: they share most of their important words and do not contain different names. The model must
+are about the same thing: they share many of their important words and do not contain different names. The model must
 find a contradiction in both directions. English only.
 
-Describes how two contradicting statements differ: in a number, a date, a negation or a few words.
+This module also describes how two contradicting statements differ: in a number, a date, a negation or a few words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_WORDS = 4
 _CONTEXT = 4
 _SHORT = 3
 _AFTER_NEGATION = 3
-# From this similarity on, the words in the same place of two sentences stand for each other.
+# If two sentences are at least this similar, different words in the same position replace each other.
 _LEAST_ALIKE = 0.5
 _EXCLUDING = word_set(
     "incapable excluded excludes barred banned prohibited forbidden avoids avoided anything only exclusively"
@@ -63,10 +63,10 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """Return one number from each statement that the other statement does not contain, or None.
+    """Return one number from each statement that the other statement does not contain. Returns None if there are none.
 
-    Both numbers must measure the same thing. If there are several, those with the most similar neighbouring words are
-    chosen.
+    Both numbers must measure the same thing. If there are several such pairs, the pair with the most similar
+    neighbouring words is chosen.
     """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)
@@ -97,15 +97,16 @@ def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Qu
 
 
 def _denial(statement: Statement) -> str:
-    """Return the first negation and the words after it, or an empty string if there is no negation."""
+    """Return the first negation and the words after it. Returns an empty string if there is no negation."""
     words = enumerate(statement.words)
     place = next((place for place, word in words if is_negation(word) or word in _EXCLUDING), None)
     return "" if place is None else _slice(statement, place, place + _AFTER_NEGATION)
 
 
 def _replaced(one: Statement, other: Statement) -> Iterator[tuple[str, str]]:
-    """Compare two similar statements and yield the short texts in which they differ, shortest first, as pairs of the
-    text in `one` and in `other`.
+    """Yield the short texts in which two similar statements differ, shortest first.
+
+    Each difference is a pair: the text in `one`, and the text in `other`.
     """
     matcher = SequenceMatcher(None, one.words, other.words, autojunk=False)
     if matcher.ratio() < _LEAST_ALIKE:
@@ -154,7 +155,7 @@ def _as_written(statement: Statement, date: str) -> str:
 # Minimum share of the word weight that two statements have in common, relative to the lighter and to the heavier one.
 LEAST_OF_SHORTER, LEAST_OF_LONGER = 0.35, 0.25
 LEAST_SHARED = 2
-# From here on two sentences are the same apart from what contradicts.
+# Sentences with at least this overlap are the same, except for the contradicting words.
 NEARLY_SAME = 0.8
 # Minimum similarity of chunks that have names, but none in common.
 SAME_SUBJECT = 0.7
@@ -162,11 +163,11 @@ SAME_SUBJECT = 0.7
 MOST_JUDGED = 600
 # A pair is judged in the other direction only if the first one is at least this likely a contradiction.
 LEAST_FORWARD = 0.5
-# Most contradictions kept for a pair of chunks, and for one sentence.
+# The maximum number of contradictions for a pair of chunks, and for one sentence.
 MOST_PER_PAIR, MOST_PER_STATEMENT = 5, 3
 # Higher than the threshold of the model alone: see docs/decisions/0030-contradictions.md.
 THRESHOLD = max(0.9, small_model.CONTRADICTION_THRESHOLD)
-# The model takes other words for the same thing for a contradiction if two sentences are nearly the same.
+# In two nearly identical sentences, the model can mistake synonyms for a contradiction.
 THRESHOLD_OF_WORDING = 0.98
 
 
@@ -236,7 +237,10 @@ def overlap_of(one: Statement, other: Statement, shared_weight: float) -> float:
 
 
 def are_comparable(one: Statement, other: Statement, overlap: float) -> bool:
-    """Whether two statements with common words refer to the same thing and the same time."""
+    """Whether two statements that share words are about the same thing and the same time.
+
+    Statements that differ only in compatible numbers are not comparable, because they cannot contradict each other.
+    """
     figures = _figures(one), _figures(other)
     measure_the_same = not {figure.kind for figure in figures[0]}.isdisjoint(figure.kind for figure in figures[1])
     if len(one.roots & other.roots) + measure_the_same < LEAST_SHARED:
@@ -297,7 +301,7 @@ def _numbers(statement: Statement) -> list[str]:
 def judge_candidates(candidates: Iterable[StatementPair]) -> list[DetectedConnection]:
     """Let the model judge the most promising pairs. Returns the contradictions, strongest first.
 
-    Pairs with the same words are judged once, even if they occur in many chunks.
+    Pairs with the same words are judged only once, even if they occur in many chunks.
     """
     by_words = defaultdict[tuple[str, str], list[StatementPair]](list)
     for one in candidates:
@@ -357,9 +361,8 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Drop contradictions that are repeated.
-
-    Also keeps only the first few for each pair of chunks and for each sentence.
+    """Yield the contradictions to keep. Repetitions are dropped, as are all but the first few of each pair of chunks
+    and of each sentence.
     """
     kept: Counter[object] = Counter()
     for one in found:

@@ -73,8 +73,10 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Let each extension look at the pairs. If one fails, the error is logged, and the others continue. Invalid
-    connections are left out."""
+    """Find connections with each extension. If one fails, the error is logged, and the others continue.
+
+    Invalid connections are left out.
+    """
     engines = load_extensions(ExtensionKind.ENGINE)
     if not engines:
         return []
@@ -92,7 +94,7 @@ def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> 
 
 
 def _is_valid(one: FoundConnection, by_ids: Mapping[tuple[UUID, UUID], ChunkPair]) -> bool:
-    """Whether a connection can be stored: between chunks that were compared, with a strength from 0 to 1."""
+    """Whether a connection can be stored: its chunks were compared, and its strength is between 0 and 1."""
     return (one.pair.source.id, one.pair.target.id) in by_ids and 0 <= one.strength <= 1
 
 
@@ -113,11 +115,11 @@ def _as_found(one: FoundConnection, name: str, sentences: SentenceCache) -> Dete
 QUERIES = load_queries("connections")
 CHUNKS_PER_BATCH = 100
 MOST_NEIGHBOURS = 50
-# Most chunks that share concepts with a chunk, in addition to its nearest neighbours.
+# The maximum number of chunks that share concepts with a chunk, in addition to its nearest neighbours.
 MOST_BY_CONCEPTS = 40
-# Chunks that share the rarest concepts of a chunk are its candidates: so many per concept, until there are enough.
+# The candidates for a chunk are chunks that share its rarest concepts: this many per concept, and this many in total.
 MOST_PER_CONCEPT, MOST_CANDIDATES = 200, 600
-# Most pairs per chunk checked for contradictions: with its nearest neighbours, and as many that share concepts.
+# The maximum number of pairs per chunk to check for contradictions: with nearest neighbours, and by shared concepts.
 MOST_COMPARED = 12
 # Minimum absolute polarity of chunks with opposite tones.
 LEAST_TONE = 0.2
@@ -343,7 +345,7 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 
 
 def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find pairs of chunks with a common concept and opposite tones, in any language. A model must then judge them."""
+    """Find pairs of chunks with a shared concept and opposite tones, in any language. A model must then judge them."""
     return [
         _connect(pair, concept, sentences)
         for pair in pairs

@@ -79,8 +79,8 @@ _DIGITS = re.compile(r"[$€£]?\d+(?:,\d{3})*(?:\.\d+)?")
 class Quantity:
     """A number with its unit, stored as a range of possible values from `low` to `high`.
 
-    For example, "at least 5" has no upper limit. `words[place:end]` are the words from which it was read. `kind` is
-    what the unit measures, such as length, or empty if there is no unit.
+    For example, "at least 5" has no upper limit. `words[place:end]` are the words from which it was read. `kind` is the
+    property that the unit measures, such as length. It is empty if there is no unit.
     """
 
     low: float
@@ -152,7 +152,8 @@ def _read_number(words: Sequence[str], place: int) -> tuple[float | None, int]:
 def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, int]:
     """Read a number written in words, such as "twenty-one". Returns the number and the index after it.
 
-    The number is None if the words are not a number. "One" alone is not read, because it is usually a pronoun.
+    The number is None if the words are not a number. A single "one" does not count as a number, because it is usually a
+    pronoun.
     """
     total, end = 0, place
     while end < len(words) and all(part in ONES or part in TENS for part in words[end].split("-")):
@@ -165,8 +166,8 @@ def _read_number_words(words: Sequence[str], place: int) -> tuple[float | None, 
 def _read_unit(words: Sequence[str], place: int, end: int) -> tuple[str, float, int]:
     """Read the unit of a number.
 
-    Returns the quantity that the unit measures, such as length, the conversion factor, and the index after the unit. If
-    there is no known unit, the first value is empty.
+    Returns the property that the unit measures (such as length), the conversion factor, and the index after the unit.
+    If there is no known unit, the first value is empty.
     """
     if kind := CURRENCIES.get(words[place][:1]):
         return kind, 1.0, end
@@ -199,7 +200,7 @@ NEGATIONS = word_set(
     refuses refused denies denied unable impossible
     """
 )
-# Words of one line distinguish things: the old bridge is not the new bridge.
+# Different words in the same row refer to different things: the old bridge is not the new bridge.
 _SCOPES = """
     old new former current
     north south east west northern southern eastern western central

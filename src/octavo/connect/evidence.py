@@ -49,7 +49,7 @@ class SharedQuotes:
 
 @dataclass(frozen=True, slots=True)
 class SentenceCache:
-    """Splits each chunk into sentences once, even if the chunk is in many pairs.
+    """Splits each chunk into sentences only once, even if the chunk is in many pairs.
 
     The sentences of recent chunks are kept for later comparisons, too.
     """
@@ -147,7 +147,7 @@ def shorten(text: str, start: int, end: int) -> Span:
 class ComparableChunk:
     """A chunk with the data that is needed to find connections.
 
-    `polarity` is its tone, negative or positive, or None if unknown.
+    `polarity` is its tone: a negative or positive number. It is None if the tone is unknown.
     """
 
     id: UUID

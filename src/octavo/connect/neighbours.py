@@ -47,12 +47,12 @@ class EmbeddingModel:
 
     @property
     def index(self) -> str:
-        """The index, which contains the numbers with half precision: half of the size for the same neighbours."""
+        """The name of the index. It stores vectors in half precision: half the size, with the same neighbours."""
         return f"chunk_embeddings_half_{self.id}"
 
     @property
     def earlier_index(self) -> str:
-        """The index of earlier versions, which is used until the other one is built."""
+        """The name of the index that earlier versions built. It is used until the current index is built."""
         return f"chunk_embeddings_hnsw_{self.id}"
 
 
@@ -111,7 +111,7 @@ async def _count(connection: Connection, scope: SearchScope, most: int) -> int:
 
 
 async def indexed_type(connection: Connection, model: EmbeddingModel) -> str | None:
-    """Return the type of the indexed vectors, such as `halfvec(384)`; None if there is no index."""
+    """Return the type of the indexed vectors, such as `halfvec(384)`. Returns None if there is no index."""
     for index, kind in ((model.index, "halfvec"), (model.earlier_index, "vector")):
         row = await (await connection.execute(QUERIES.has_index, {"name": index})).fetchone()
         if row and row[0]:
@@ -230,8 +230,9 @@ def _top(scores: NDArray[np.float32], most: int) -> tuple[NDArray[np.float32], N
 async def build_index(database: Database, model_id: int, memory_bytes: int) -> str:
     """Build the index for a model's vectors, unless it exists. Returns the name of the index.
 
-    CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate connection. An
-    invalid index that a killed attempt left behind is dropped first, and the index of earlier versions last.
+    CREATE INDEX CONCURRENTLY cannot run in a transaction and may take an hour, so it gets a separate database
+    connection. An invalid index that a killed attempt left behind is dropped first, and the index that earlier versions
+    built is dropped last.
     """
     connection, keeps_session = await database.connect_directly()
     try:
@@ -263,10 +264,10 @@ def _fill_in(query: bytes, model: EmbeddingModel) -> bytes:
     return query
 
 
-# Most connections per source chunk.
+# The maximum number of connections per source chunk.
 MOST_KEPT = 10
 MOST_NAMED = 3
-# From this share of common word weight on, two sentences have a similar wording.
+# Two sentences have a similar wording if the words they share have at least this share of the weight.
 SIMILAR_WORDING = 0.5
 
 

@@ -1,7 +1,8 @@
 """Selects the sentences in a chunk that another document can contradict. English only.
 
-Excluded are headings, table rows, questions, captions, references, entries of a table of contents, code, addresses,
-boilerplate, and sentences that only make sense in context ("It was built in 1987", "This paper ...", "today").
+Excluded are headings, table rows, questions, captions, references, entries of a table of contents, code, URLs, email
+addresses, boilerplate, and sentences that only make sense in context ("It was built in 1987", "This paper ...",
+"today").
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from octavo.language.markdown_segments import SegmentKind, blank_markup, split_s
 from octavo.language.vocabulary import STOPWORDS
 
 WORD = re.compile(r"[$€£]?\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|%|°[cC]")
-# References to a bibliography: [23], [1, 2-4], (Smith et al., 2001), and notes above the line.
+# References to a bibliography: [23], [1, 2-4], (Smith et al., 2001), and superscript numbers.
 _CITATION = re.compile(
     r"\s*\[\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*\]|\s*\([^()]*\b(?:1[89]|20)\d\d[a-z]?\)|[\u00b9\u00b2\u00b3\u2070-\u2079]+"
 )
@@ -58,7 +59,7 @@ _POINTS_BACK = word_set(
     him them so thus hence then therefore consequently otherwise instead similarly likewise conversely again nor
     """
 )
-# In two documents these are different people, or different days.
+# In different documents, these words refer to different people or different days.
 _SPEAKER = word_set(
     "i we you me us my our your mine ours yours myself ourselves i'm we're i've we've i'd we'd i'll we'll"
 )
@@ -71,7 +72,7 @@ _DEICTIC = re.compile(
     r"edition|release|version|case|problem|method|algorithm|paragraph|page))\b",
     re.IGNORECASE,
 )
-# What a paper reports of itself: each paper has its own measurements, equations and results.
+# Sentences in which a paper reports on itself: each paper has its own measurements, equations and results.
 _STUDY = re.compile(
     r"(?:\w+[ -]){0,3}(?:measurements?|results?|calculations?|experiments?|tests|surveys|equations?|analys[ie]s|theory|"
     r"study|studies|investigations?|methods?|solutions?|comparisons?|examples?|authors?|paper|findings|hypothes[ie]s)\b"
@@ -125,7 +126,7 @@ class Statement:
 
 @lru_cache(maxsize=REMEMBERED_CHUNKS)
 def read_statements(content: str) -> tuple[Statement, ...]:
-    """Read the statements in a chunk, in order. A repeated sentence is read once."""
+    """Read the statements in a chunk, in order. Repetitions of a sentence are left out."""
     found = dict[str, Statement]()
     for statement in _statements(content):
         found.setdefault(statement.letters, statement)

@@ -75,8 +75,8 @@ class ConfidenceSummary:
     """Shows how reliable the values of a conversion are.
 
     `found` counts all values, `unverified` the values that need review, `missing` the required fields without a value,
-    and `broken` the failed checks. `least` is the lowest measured confidence of a value, or None if no confidence was
-    measured.
+    and `broken` the failed checks. `least` is the lowest measured confidence of a value. It is None if no confidence
+    was measured.
     """
 
     id: UUID
@@ -109,7 +109,7 @@ class Revision:
     """A revision of a conversion. `record` is the JSON of its values.
 
     `user_id` and `person` are the id and name of the person who made the correction. `changes` is the JSON of that
-    person's changes, or None if the rules made the revision.
+    person's changes. It is None if the rules made the revision.
     """
 
     number: int

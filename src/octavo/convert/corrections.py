@@ -1,7 +1,7 @@
 """Lets people correct conversions: values, positions and table rows. People can also accept failed checks.
 
 Each correction is saved as a new revision with its author, time, changes and validated XML. Corrections are kept longer
-than the conversion. If the same content is converted again, they are applied again.
+than the conversion. If the same content is converted again, they are applied to the new conversion.
 """
 
 from __future__ import annotations
@@ -109,9 +109,9 @@ class Corrections:
     ) -> None:
         """Save all corrections and row changes as one revision, or raise `BadInput` and save nothing.
 
-        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks. The
-        values that they use are correct all the same, so they are marked as confirmed. `restore` lists corrected fields
-        that are reset to the values that were originally found.
+        Values are corrected first. Then the row changes are made, in the given order. `accept` lists failed checks
+        whose values are nevertheless correct; these values are marked as confirmed. `restore` lists corrected fields to
+        reset to the values that were originally found.
         """
         found, mapping, author, at = await self._load(owner, conversion, user, person)
         read = await mapping.read_in_thread()
@@ -165,9 +165,9 @@ class Corrections:
         return [value for value in found.values() if value]
 
     async def _places(self, owner: UUID, conversion: UUID, corrections: Sequence[Correction]) -> dict[str, Place]:
-        """Return the places on the pages that a person marked for corrected values, with the words at these places.
+        """Return the positions that a person selected for corrected values, with the words at these positions.
 
-        The keys are the names of the values. Corrections without a marked place are left out.
+        The keys are the names of the values. Corrections without a selected position are left out.
         """
         pointed = [one for one in corrections if one.page and one.box]
         if not pointed:
@@ -270,7 +270,7 @@ def correct(
 def original_value(
     revisions: Sequence[Revision], current: Conversion, mapping: MappingRules, path: str
 ) -> Value | None:
-    """Return the value that was found for a field before any correction, or None if it equals the current value.
+    """Return the value that was found for a field before any correction. Returns None if it equals the current value.
 
     Also returns None for a table cell if rows of its table were added, removed or moved, because the cell may be in
     another row.
@@ -386,8 +386,9 @@ def _text(value: Value | None) -> str | None:
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
     """Apply the corrections of an earlier conversion of the same content.
 
-    `found` and `corrected` are the records of its first and last revision. Corrected values keep the name of the person
-    and the time of the correction. Fields that this mapping does not have are skipped. Returns None if nothing changes.
+    `found` and `corrected` are the records of the earlier conversion's first and last revisions. Corrected values keep
+    the name of the person and the time of the correction. Fields that this mapping does not have are skipped. Returns
+    None if nothing changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}
@@ -464,7 +465,7 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 
 
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
-    """Return the values in a record, without those that are invalid in this mapping.
+    """Return the values in a record. Values that are invalid in this mapping are left out.
 
     The record may have been made with another version of the mapping.
     """

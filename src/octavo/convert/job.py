@@ -3,10 +3,9 @@
 It has a single stage, because it is cheap to repeat from the start. If the rules do not find all required fields, the
 job asks a model for the missing ones. If no model or budget is available, they stay missing.
 
-Calls a remote conversion service, which replaces Octavo's own rules. Only the operator can set its address.
-
-The service receives the PDF as the body of a POST request, with the mapping's name in the `X-Mapping` header. It
-returns XML that matches the mapping's schema.
+If a remote conversion service is configured, the job calls it instead of applying Octavo's own rules. Only the operator
+can set the service's URL. The service receives the PDF as the body of a POST request, with the mapping's name in the
+`X-Mapping` header. It returns XML that matches the mapping's schema.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ class RemoteService:
             raise error
 
     async def _post(self, body: bytes, mapping: str) -> FetchResponse:
-        """Send one request. It is recorded as an event with the address, the status and the duration."""
+        """Send one request to the service, and record it as an event with the URL, the status and the duration."""
         target = parse_url(self._address)
         allow = frozenset({f"{target.host}:{target.port}"})
         headers = {"Content-Type": "application/pdf", "Accept": "application/xml", "X-Mapping": mapping}
@@ -193,8 +192,8 @@ _CONTINUE_WITHOUT_MODEL = (
 class ConversionInput:
     """The input of a conversion job.
 
-    `key` is the storage key of the source file, or None if the file has been deleted. `sha256` is the checksum of the
-    file.
+    `key` is the storage key of the source file. It is None if the file has been deleted. `sha256` is the checksum of
+    the file.
     """
 
     owner_id: UUID

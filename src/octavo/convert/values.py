@@ -1,6 +1,6 @@
 """The output of a conversion: values with their positions, checks, and model calls.
 
-The JSON format of a conversion. The sandbox returns this format, and the database stores it.
+This module also converts the output to and from JSON. The sandbox returns this JSON, and the database stores it.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Value:
 class CheckResult:
     """The result of a cross-check such as `net + tax = total`.
 
-    `holds` is whether it passed, or None if a value is missing. `accepted` is true if the check failed, but a person
-    confirmed all values that it uses.
+    `holds` is true if the check passed, and None if a value is missing. `accepted` is true if the check failed, but a
+    person confirmed all values that it uses.
     """
 
     check: str
@@ -297,7 +297,7 @@ def value_from_row(row: Any, mapping: Mapping) -> Value:  # noqa: ANN401
 
 
 def type_of(mapping: Mapping, name: object, table: object) -> str | None:
-    """Return the type of a field or table column, or None if the mapping does not contain it."""
+    """Return the type of a field or table column. Returns None if the mapping does not contain it."""
     if table is None:
         return next((one.type for one in mapping.singles if one.name == name), None)
     columns = (column for one in mapping.tables if one.name == table for column in one.columns)

@@ -1,4 +1,4 @@
-"""The base class of all errors, and errors that several packages raise. Most others are in `<package>/errors.py`.
+"""The base class of all errors, and the errors that several packages raise. Most others are in `<package>/errors.py`.
 
 Each error has a stable code, a class that determines whether to retry, and a message for users: the first line of its
 docstring. A `BadInput` has a cause that the caller can correct; a `Defect` is a bug in Octavo.
@@ -44,7 +44,7 @@ RETRY_RULES: dict[ErrorClass, RetryRule | None] = {
     ErrorClass.TRANSIENT: RetryRule(5, charged=True),
     ErrorClass.TIMEOUT: RetryRule(5, charged=True),
     ErrorClass.NETWORK: RetryRule(5, charged=False),
-    # An outage is over when this failure is recorded, so the delay grows slowly.
+    # This failure can only be recorded after the outage, so the delay grows slowly.
     ErrorClass.DATABASE: RetryRule(5, charged=False, factor=2),
     ErrorClass.RATE_LIMIT: RetryRule(30, charged=False),
     ErrorClass.AI_QUOTA: RetryRule(60, charged=False),

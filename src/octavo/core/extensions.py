@@ -1,4 +1,4 @@
-"""Finds extensions: Python packages that add file formats, connection engines, sources and channels to Octavo.
+"""Finds extensions: Python packages that add file formats, connection engines, file sources and channels to Octavo.
 
 A package declares what it adds as entry points. Their names are read from the metadata of the installed packages;
 the code of an extension is imported only by the process that uses it.
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class ExtensionKind(StrEnum):
-    """What an extension adds. The value is the group of its entry points."""
+    """The kind of feature that an extension adds. The value is the name of the entry point group."""
 
     FORMAT = "octavo.formats"
     ENGINE = "octavo.connections"
@@ -52,20 +52,29 @@ def extension_names(kind: ExtensionKind) -> list[str]:
 
 
 def load_extension(kind: ExtensionKind, name: str) -> Any | None:  # noqa: ANN401 - what another package declares
-    """Import an extension and return its object. Returns None if it is not installed or cannot be imported."""
+    """Import an extension and return the object that its entry point names.
+
+    Returns None if the extension is not installed or cannot be imported.
+    """
     point = _declared(kind).get(name)
     return _load(point) if point else None
 
 
 def load_extensions(kind: ExtensionKind) -> dict[str, Any]:
-    """Import all extensions of a kind, and return their objects by name. Those that cannot be imported are left out."""
+    """Import all extensions of a kind. Returns the objects that their entry points name, keyed by extension name.
+
+    Extensions that cannot be imported are left out.
+    """
     loaded = {name: _load(point) for name, point in _declared(kind).items()}
     return {name: found for name, found in loaded.items() if found is not None}
 
 
 @cache
 def _declared(kind: ExtensionKind) -> dict[str, EntryPoint]:
-    """Return the entry points of a kind by name. If two packages use the same name, the first package is used."""
+    """Return the entry points of a kind by name.
+
+    If two packages use the same name, the package that is first in alphabetical order is used.
+    """
     found = sorted(entry_points(group=kind), key=lambda point: (point.name, point.dist.name if point.dist else ""))
     declared: dict[str, EntryPoint] = {}
     for point in found:
@@ -76,7 +85,7 @@ def _declared(kind: ExtensionKind) -> dict[str, EntryPoint]:
 
 @cache
 def _load(point: EntryPoint) -> Any | None:  # noqa: ANN401 - what another package declares
-    """Import an entry point. A broken extension is logged and must not stop Octavo."""
+    """Import an entry point. If that fails, log the error and return None: a broken extension must not stop Octavo."""
     try:
         return point.load()
     except Exception:

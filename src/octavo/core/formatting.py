@@ -41,7 +41,7 @@ def _decimal(number: float, places: int) -> str:
 
 @lru_cache(10_000)
 def _localized_decimal(number: float, places: int, locale: str) -> str:
-    """Format a number in another language. A list repeats the same few numbers, and Babel takes a while for each."""
+    """Format a number for a locale. Results are cached, because lists repeat the same numbers and Babel is slow."""
     from babel.numbers import format_decimal
 
     return format_decimal(number, _PATTERNS[places], locale)
@@ -74,10 +74,7 @@ def format_dollars(amount: float) -> str:
 
 
 def format_day(at: datetime, now: datetime) -> str:
-    """Format a past time: "2 min ago", "Today", "Yesterday", "12 Nov" or "12 Nov 2024".
-
-    Recent times are more precise.
-    """
+    """Format a past time according to its age: "2 min ago", "Today", "Yesterday", "12 Nov" or "12 Nov 2024"."""
     passed = (now - at).total_seconds()
     if passed < MINUTE:
         return _("Just now")
@@ -128,7 +125,10 @@ _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
 
 
 def format_eta(eta: SecondsRange | None) -> str | None:
-    """Format a remaining time as a range, such as 20 to 35 s or 6 to 9 min, or as "about 1 min"."""
+    """Format an estimated remaining time as a range, such as 20 to 35 s, or as "about 1 min".
+
+    Returns None if there is no estimate.
+    """
     if eta is None:
         return None
     low, high = eta.low_seconds, eta.high_seconds
@@ -179,6 +179,6 @@ def count_of(number: int, one: str, many: str | None = None) -> str:
 
 
 def mid_sentence(text: str) -> str:
-    """Write a label, such as "Today", as a part of a sentence. Languages that write nouns in capitals keep them."""
+    """Convert a label, such as "Today", to lower case for use within a sentence. German nouns keep their capitals."""
     keeps = current_catalogue().language == "de" and text not in {_("Just now"), _("Today"), _("Yesterday")}
     return text if keeps else text.lower()

@@ -1,6 +1,6 @@
-"""The parts of HTTP that clients and servers share: addresses, dates, Retry-After and server-sent events.
+"""HTTP code that clients and servers share: the server's URL, dates, Retry-After, server-sent events and cursors.
 
-Cursor pagination: each page of results starts after the last item of the previous page.
+A cursor points to the last item of a page of results; the next page starts after it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from octavo.core.errors import BadInput
 
 EVENT_STREAM = "text/event-stream"
 EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - only compared with the setting
-# An address for documentation. Connecting a UDP socket to it chooses a network interface, and sends nothing.
+# An IP address reserved for documentation. Connecting a UDP socket to it selects a network interface and sends nothing.
 _ELSEWHERE = "192.0.2.1", 9
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def shown_address(settings: Settings, address: str) -> str:
-    """Return the address at which people reach the web server; `address` is the one for programs on this machine."""
+    """Return the URL at which people reach the web server. `address` is its URL for programs on this machine."""
     if settings.public_url:
         return settings.public_url
     if settings.host not in EVERY_ADDRESS:
@@ -43,7 +43,7 @@ def shown_address(settings: Settings, address: str) -> str:
 
 
 def _network_address() -> str | None:
-    """Return this machine's address in its network, or None if it has no network."""
+    """Return this machine's IP address in its local network. Returns None if the machine has no network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(_ELSEWHERE)
@@ -62,10 +62,10 @@ def read_http_date(text: str) -> datetime | None:
 
 
 def read_retry_after(header: str | None, clock: datetime | None, *, longest: float = math.inf) -> float | None:
-    """Read a `Retry-After` header and return the seconds to wait, or None if it is missing or invalid.
+    """Parse a `Retry-After` header. Returns the number of seconds to wait, at most `longest`.
 
-    The header contains a number of seconds or a date. The time until a date is counted from `clock`: pass the Date
-    header of the response, because the server's clock may differ from the local one.
+    Returns None if the header is missing or invalid. If the header contains a date, the time until then is counted from
+    `clock`. Pass the Date header of the response as `clock`, because the server's clock may differ from the local one.
     """
     text = (header or "").strip()
     if _SECONDS.fullmatch(text):
@@ -77,9 +77,9 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
 
 
 def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
-    """Return how many seconds the server asks the client to wait, or None if it does not say.
+    """Return how many seconds the client should wait, according to the response header `Retry-After`.
 
-    A date in `Retry-After` is compared with the server's own clock.
+    Returns None if the header is missing or invalid. A date in the header is compared with the server's clock.
     """
     return read_retry_after(headers.get("retry-after"), read_http_date(headers.get("date", "")), longest=longest)
 
@@ -135,7 +135,7 @@ class Page(Generic[Item]):
 
 
 def make_cursor(at: datetime, item: UUID) -> str:
-    """Make a cursor that points to the last item of a page. Clients cannot interpret it; they only send it back."""
+    """Make a cursor that points to the last item of a page of results. Clients send it back unchanged."""
     return make_text_cursor(at.isoformat(), item)
 
 

@@ -1,8 +1,7 @@
-"""The counters and timers of this process. `ops/metrics.py` adds up the values of all processes and reports them.
+"""Counters and timers of this process, and OpenTelemetry traces of its requests, jobs and model calls.
 
-Labels have few different values: names that Octavo defines, never ids or text from people.
-
-Traces of requests, jobs and model calls with OpenTelemetry.
+`ops/metrics.py` adds up the values of all processes and reports them. Labels have few different values: names that
+Octavo defines, never ids or text from people.
 
 Traces are recorded only after `start_tracing`. Until then, OpenTelemetry is not loaded, and each call here costs one
 comparison.
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 REGISTRY = CollectorRegistry(auto_describe=False)
-# Seconds, from a page that is in memory to the text recognition of a book.
+# Bounds of the histograms in seconds: SHORT for HTTP requests, LONG for jobs, stages and model calls.
 SHORT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 LONG = (0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900)
 
@@ -111,7 +110,7 @@ def start_tracing(process: str, url: str) -> None:
 
 
 def record_spans(process: str, processor: SpanProcessor) -> None:
-    """Pass all spans of this process to `processor`. Replaces an earlier one."""
+    """Pass all spans of this process to `processor`, which replaces any earlier processor."""
     global _tracer, _provider  # noqa: PLW0603 - a process has one tracer, as it has one log
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -123,7 +122,7 @@ def record_spans(process: str, processor: SpanProcessor) -> None:
 
 
 def stop_tracing() -> None:
-    """Send the spans that are still in memory."""
+    """Stop recording spans, and send the spans that are still in memory."""
     global _tracer, _provider
     provider, _tracer, _provider = _provider, None, None
     if provider:
@@ -137,7 +136,7 @@ def is_tracing() -> bool:
 def span(
     name: str, attributes: Mapping[str, str | int] | None = None, *, parent: str | None = None
 ) -> AbstractContextManager[Span | None]:
-    """Record a span around a block. `parent` is the context of a span in another process, if there is one."""
+    """Return a context manager that records a span. `parent` is the `traceparent` of a span in another process."""
     return nullcontext() if _tracer is None else _open_span(_tracer, name, attributes, parent)
 
 
@@ -153,7 +152,7 @@ def _open_span(
 
 
 def current_context() -> str | None:
-    """Return the context of the current span in the format of the header `traceparent`. None if there is none."""
+    """Return the value of the header `traceparent` for the current span. Returns None if no span is being recorded."""
     if _tracer is None:
         return None
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

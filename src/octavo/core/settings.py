@@ -1,6 +1,6 @@
-"""All settings in one typed table: environment variables `OCTAVO_…` and an optional `octavo.toml`.
+"""All settings, read from environment variables `OCTAVO_…` and an optional `octavo.toml`.
 
-The reference page is generated from this table. Unknown names are rejected, not ignored.
+The reference page is generated from the class `Settings`. Unknown names are rejected, not ignored.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_for_this_machine(values: dict[str, Any]) -> bool:
-    """Return the default of settings that allow something only if no other machine can connect."""
+    """Return the default of settings that allow a feature only if no other machine can connect to the web server."""
     return is_loopback(values.get("host", ""))
 
 
@@ -92,7 +92,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 class Settings(BaseSettings):
-    """All settings, one field each. The descriptions of the fields appear on the reference page."""
+    """All settings, one field for each. The descriptions of the fields appear on the reference page."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 

@@ -1,9 +1,10 @@
-"""Texts in the language of the reader. English texts are the keys of the catalogues.
+"""Translates texts into the language of the reader. English texts are the keys of the catalogues.
 
 Only pages and emails set a catalogue, so the API and the command line are always English. A catalogue is read from its
 `.po` file when the language is first used, so nothing has to be compiled.
 
-Language tags, the languages that OCR supports (ISO 639), and word counts for all writing systems.
+This module also reads language tags, lists the languages that OCR supports (ISO 639), and counts words in all writing
+systems.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ current_catalogue = _catalogue.get
 
 @contextmanager
 def texts_from(catalogue: Catalogue) -> Generator[None]:
-    """Use a catalogue for the texts of one request or mail."""
+    """Use a catalogue within a `with` block, for example for one request or one email."""
     token = _catalogue.set(catalogue)
     try:
         yield
@@ -74,12 +75,12 @@ def catalogue_of(language: str) -> Catalogue:
 
 
 def catalogue_for(language: str | None) -> Catalogue:
-    """Return the catalogue of a person's language; the English one if the person has chosen none."""
+    """Return the catalogue for a language. Returns the English one if the language is None or not supported."""
     return catalogue_of(language if language in LANGUAGES else ENGLISH)
 
 
 def use_catalogue(catalogue: Catalogue) -> None:
-    """Use a catalogue until the end of the `texts_from` around it."""
+    """Use another catalogue until the end of the enclosing `texts_from` block."""
     _catalogue.set(catalogue)
 
 
@@ -91,18 +92,18 @@ def gettext(message: str, /, **values: object) -> str:
 
 
 def ngettext(one: str, many: str, number_: int, /, **values: object) -> str:
-    """Translate a text in the singular or plural that fits a number, and insert the values."""
+    """Translate a text, in its singular or plural form depending on the number, and insert the values."""
     text = _catalogue.get().translations.ngettext(one, many, number_)
     return text % values if values else text
 
 
 def mark(message: str) -> str:
-    """Add a constant to the catalogues. It is translated where it is shown."""
+    """Mark a constant text for translation, and return it unchanged. It is translated where it is shown."""
     return message
 
 
 class Texts(Mapping[Key, str]):
-    """A table of texts. The values are in the catalogues, and are translated whenever they are read."""
+    """A read-only dictionary of texts. A text is translated each time it is read."""
 
     def __init__(self, texts: Mapping[Key, str]) -> None:
         self._texts = texts
@@ -118,7 +119,11 @@ class Texts(Mapping[Key, str]):
 
 
 def translate_sentences(text: str) -> str:
-    """Translate a stored message, such as that of an error: the longest known beginning of whole sentences."""
+    """Translate a stored message, such as an error message.
+
+    If the catalogue does not contain the whole message, only the longest beginning that the catalogue contains is
+    translated. The beginning consists of whole sentences.
+    """
     if current_catalogue().is_english:
         return text
     ends = [*(found.start() + 1 for found in _SENTENCE_END.finditer(text)), len(text)]
@@ -132,7 +137,7 @@ _SENTENCE_END = re.compile(r"[.!?](?= )")
 
 
 ANY_LANGUAGE = "auto"
-# The languages in each script. A language of several scripts is read by the one whose model fits best.
+# The languages in each script. For a language with several scripts, OCR uses the script whose model fits best.
 HAN_SCRIPTS = ("HanS", "HanT", "Japanese")
 _LANGUAGES = {
     "Arabic": "ar fa ps ug ur",
@@ -177,7 +182,7 @@ WORD = re.compile(f"[{ONE_CHARACTER}]|[{FEW_CHARACTERS}]{{1,5}}|[^\\W_][^\\s{ONE
 
 
 def scripts_of_language(language: str) -> tuple[str, ...]:
-    """Return the scripts that a language is written in; empty for a language that OCR does not support."""
+    """Return the scripts that a language is written in. The result is empty if OCR does not support the language."""
     return tuple(script for script, languages in _LANGUAGES.items() if language in languages.split())
 
 

@@ -1,12 +1,10 @@
-"""Types that all packages share: JSON values, extraction modes, and the states of a job.
+"""Types that all packages share: JSON values, extraction modes, the states of a job, ids and secret tokens.
 
-The transitions between states are defined here, in SQL and in a diagram in the documentation. A test checks that they
-agree.
+The transitions between the states of a job are defined here, in SQL and in a diagram in the documentation. A test
+checks that they agree.
 
-Identifiers and secret tokens.
-
-Identifiers are UUIDs of version 7, so that rows created at about the same time are close together in an index. Tokens
-are shown once and stored only as hashes, so that a leaked database dump does not contain them.
+Ids are UUIDs of version 7, so that rows created at about the same time are close together in an index. Tokens are shown
+once and stored only as hashes, so that a leaked database dump does not contain them.
 """
 
 from __future__ import annotations
@@ -80,9 +78,9 @@ RESTING = frozenset(
 
 
 def first_day(text: str | None) -> date | None:
-    """Return the first day of a date, month or year in ISO 8601, such as 2017-05-01 for 2017-05.
+    """Return the first day of a date, month or year in ISO 8601 format, such as 2017-05-01 for 2017-05.
 
-    Returns None for other texts.
+    Returns None if the text is not in this format.
     """
     if not text or not re.fullmatch(r"\d{4}(-\d\d){0,2}", text):
         return None
@@ -118,7 +116,7 @@ def new_token() -> str:
 
 
 def pkce_challenge(verifier: str) -> str:
-    """Return the challenge S256 of a PKCE verifier (RFC 7636)."""
+    """Return the S256 code challenge for a PKCE code verifier (RFC 7636)."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 

@@ -44,8 +44,9 @@ class Migration:
 
     @property
     def compatible_from(self) -> int | None:
-        """The number of the newest migration that a process must know to work with this one. None if it must know this
-        one.
+        """The number up to which a process must know all migrations, so that it can work with this migration.
+
+        None means that it must also know this migration.
         """
         found = COMPATIBLE_FROM.search(self.statements)
         return int(found["number"]) if found else None
@@ -94,7 +95,7 @@ async def migrate(connection_info: str) -> MigrationState:
 
 
 async def create_schema(connection_info: str, numbers: set[int]) -> None:
-    """Create the same schema that a backed-up database had, by applying only the migrations with these numbers."""
+    """Recreate the schema of a backed-up database by applying only the migrations with these numbers."""
     async with _migrating(connection_info) as connection:
         await connection.execute(QUERIES.create_table)
         applied = set(await applied_migrations(connection))
@@ -120,7 +121,7 @@ async def _migrating(connection_info: str) -> AsyncGenerator[Connection]:
 
 
 async def read_state(connection: Connection) -> MigrationState:
-    """Compare the schema of a database with this version, without changing anything."""
+    """Compare the schema of a database with the schema of this version, without changing anything."""
     if not await _exists(connection):
         return MigrationState(0, tuple(migration.name for migration in known_migrations()))
     applied = await applied_migrations(connection)
@@ -170,7 +171,7 @@ async def refuse_unfit_server(connection: Connection) -> None:
 
 
 def why_unfit(major: int, vector: str | None) -> str | None:
-    """Return the reason why a database server cannot be used; None if it can be used."""
+    """Return the reason why a database server cannot be used. Returns None if it can be used."""
     if major < OLDEST_SERVER:
         return f"It is PostgreSQL {major}; Octavo needs {OLDEST_SERVER} or newer."
     if vector is None:

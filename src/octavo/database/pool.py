@@ -29,14 +29,15 @@ CONNECT_SECONDS = 10
 # With a short timeout the pool reconnects for the next caller, instead of waiting longer and longer.
 RECONNECT_SECONDS = 2
 WAIT_SECONDS = 30
-# One connection that was not needed for this long is closed. A server has few connections for many processes.
+# The pool closes a connection that was not needed for this long. Many processes share a server's few connections.
 SHRINK_SECONDS = 20.0
 RETRY_SECONDS = 0.05
 # A connection used more recently is not checked. A stopping server notifies its connections; a lost network does not.
 FRESH_SECONDS = 8.0
 # A connection without a response for ten seconds is lost. A Unix socket ignores these options.
 LOST_NETWORK = {"tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 2}
-# A process that stops in the middle of a transaction keeps its locks, and holds back events, no longer than this.
+# If a process hangs in the middle of a transaction, its locks are released and events are no longer delayed after this
+# time.
 IDLE_IN_TRANSACTION = b"SET idle_in_transaction_session_timeout = '15s'"
 # A transaction that only holds advisory locks may be idle for as long as the work that it protects takes.
 ANY_IDLE_TIME = b"SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -59,12 +60,12 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The caller of the request that a task handles, with the sign-in method and the browser of the caller.
+    """The caller of the request that an asyncio task handles. `via` is `session` or `key` (an API key).
 
-    If there is a `viewer`, all connections of the task show only what this member may see. If the viewer also `writes`,
-    transactions see all tables, because changes affect rows that the viewer does not see, such as other documents with
-    the same content. The caller must have checked the documents that are changed; a trigger refuses to change documents
-    in other collections.
+    If there is a `viewer`, the task's database connections show only the rows that this limited member may see. If the
+    viewer also `writes`, the task's transactions see all rows, because changes affect rows that the viewer does not
+    see, such as other documents with the same content. Check which documents the viewer may change before you change
+    them. A trigger refuses changes of documents in other collections.
     """
 
     id: UUID | None
@@ -84,18 +85,21 @@ WRITE_AS = b"SELECT set_config('octavo.writer', %s, true)"
 
 
 def act_as(actor: Actor | None) -> None:
-    """Attribute the events and sessions of all later transactions of this task to this caller."""
+    """Attribute the events and sessions that later transactions of this task write to this caller."""
     _actor.set(actor)
 
 
 def current_viewer() -> UUID | None:
-    """Return the id of the limited member for whom this task reads. Caches of query results must be keyed by it."""
+    """Return the user id of the limited member for whom this task reads. Returns None for all other callers.
+
+    Caches of query results must include this id in their keys.
+    """
     actor = _actor.get()
     return actor.viewer.user_id if actor and actor.viewer else None
 
 
 def see_everything() -> None:
-    """Let later connections of this task read all rows, not only those that its viewer may see.
+    """Let later database connections of this task read all rows, not only the rows that its viewer may see.
 
     Used for pages that are the same for every visitor, such as shared pages.
     """
@@ -110,11 +114,11 @@ def allow_changes() -> None:
 
 
 class Database:
-    """A pool of connections.
+    """A pool of database connections.
 
     Idle connections are checked before use, so that callers do not notice a server restart. `prepared`: whether the
-    server keeps prepared statements for each connection. `direct`: the address of the same database without the
-    connection pooler, if there is one.
+    server keeps prepared statements for each connection. `direct`: the connection string that bypasses the connection
+    pooler, if there is a pooler.
     """
 
     def __init__(
@@ -139,7 +143,7 @@ class Database:
         self._used: WeakKeyDictionary[Connection, float] = WeakKeyDictionary()
         self._taken = 0
         self._full_since: float | None = None
-        self._waiting: dict[object, float] = {}  # when each caller began to wait, the first one first
+        self._waiting: dict[object, float] = {}  # when each caller began to wait, oldest first
         self._exchanges: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
@@ -161,11 +165,11 @@ class Database:
         return await connect(self._connection_info, prepared=self._prepared, **LOST_NETWORK)
 
     async def connect_directly(self) -> tuple[Connection, bool]:
-        """Open a connection for LISTEN or a long index build, and return whether it keeps its session.
+        """Open a connection for LISTEN or a long index build. Also returns whether it has its own session.
 
-        A connection pooler in transaction mode does not: it may run each statement in another process of the server, so
-        settings and LISTEN would apply to other callers. The connection detects a lost network within seconds, even
-        if it only waits for notifications.
+        Behind a connection pooler in transaction mode, it does not: each statement may run in another session of the
+        server, so settings and LISTEN would affect other callers. The connection detects a lost network within seconds,
+        even while it waits for notifications.
         """
         connection = await connect(self._direct or self._connection_info, prepared=False, **LOST_NETWORK)
         try:
@@ -195,7 +199,7 @@ class Database:
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
         """Take a connection from the pool in autocommit mode, in which every statement is a transaction.
 
-        For a viewer, the whole block is one transaction, because the limits apply until the end of a transaction.
+        For a viewer, the whole block is one transaction, because the limits on visible rows end with a transaction.
         """
         actor = _actor.get()
         async with self._lend(wait_seconds) as connection:
@@ -257,9 +261,10 @@ class Database:
             returning.add_done_callback(self._exchanges.discard)
 
     def seconds_exhausted(self) -> float:
-        """Return for how many seconds all connections of the pool have been in use, or 0 if one is free.
+        """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
 
-        If a caller began to wait before the last free connection was taken, the time is counted from then.
+        The time is counted from when the last free connection was taken or, if that was earlier, from when the caller
+        that has waited longest began to wait.
         """
         if self._taken < self._pool.max_size:
             return 0.0
@@ -294,13 +299,19 @@ def _has_input(connection: Connection) -> bool:
 
 
 def connection_options(*, prepared: bool) -> dict[str, Any]:
-    """Return the options of every connection. A pooler that shares connections may not support prepared statements."""
+    """Return psycopg's options for all connections.
+
+    `prepared=False` disables prepared statements, which connection poolers may not support.
+    """
     options = {"autocommit": True, "connect_timeout": CONNECT_SECONDS}
     return options if prepared else {**options, "prepare_threshold": None}
 
 
 async def _is_direct(connection: Connection) -> bool:
-    """Whether there is no connection pooler: a pooler does not know which process of the server will be used."""
+    """Whether the connection goes directly to the server, without a connection pooler.
+
+    A pooler cannot report the right process id when a connection opens, because it chooses the server process later.
+    """
     row = await (await connection.execute(SERVER_PROCESS)).fetchone()
     return row is not None and row[0] == connection.info.backend_pid
 

@@ -1,7 +1,7 @@
-"""Channels: webhooks, chats and mail, the deliveries that they send, and their errors, with a registry of all channels.
+"""Channels (webhooks, chats and mail), the registry of channels, their errors, and the deliveries that they send.
 
-Notifications inside the application do not use a channel: the relay stores each of them exactly once, in its own
-transaction.
+Notifications inside the application do not use a channel: the relay stores each of them exactly once, in the
+transaction that reads the event.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ OWN_CHANNELS = frozenset({"webhook", "mail", "slack"})
 
 
 class Sender(Protocol):
-    """What an extension provides to add a channel. The name of its entry point is the name of the channel."""
+    """The interface that an extension implements to add a channel. The entry point has the channel's name."""
 
     def check_address(self, address: str) -> str:
         """Validate an address and return it in the form in which it is stored. Raises `ValueError` if it is invalid."""
@@ -411,7 +411,7 @@ _PERMANENT = 500  # SMTP codes below this are temporary failures
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """The SMTP server that sends the mail: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
+    """The SMTP server that sends mail: without TLS (smtp), with STARTTLS (smtp+starttls) or with TLS (smtps)."""
 
     host: str
     port: int

@@ -43,14 +43,14 @@ from octavo.jobs.worker_state import DueIn
 
 QUERIES = load_queries("deliveries")
 BATCH = 1000
-# How many deliveries to one recipient run in parallel; those of one process run one after the other.
+# How many deliveries to one recipient run in parallel. Deliveries of events of the same process run one after another.
 DELIVERIES_PER_SUBSCRIBER = 2
 IDLE_SECONDS = 0.5
 BUSY_SECONDS = 0.1
 
 
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
-    """Return all channels, also those of extensions.
+    """Return all channels, including those of extensions.
 
     Without an HTTP client, the channels can check the addresses of webhooks and chats but cannot send to them.
     """
@@ -203,10 +203,7 @@ async def relay(database: Database) -> float:
 
 
 async def relay_once(database: Database, batch: int = BATCH) -> int:
-    """Process one batch of events.
-
-    Returns how much was done: the number of events read plus the number of deliveries started.
-    """
+    """Process one batch of events. Returns the number of events read plus the number of deliveries started."""
     async with database.connection() as connection:
         row = await (await connection.execute(QUERIES.relay_has_work)).fetchone()
         if not row or not row[0]:

@@ -143,7 +143,10 @@ def describe(about: Subject, *, public_url: str | None = None, for_administrator
 
 
 def _names(about: Subject) -> list[str]:
-    """Name the owner, the document and the job, so that an administrator can find them. Titles are private."""
+    """Return sentences that identify the owner, the document and the job for an administrator.
+
+    They do not contain titles, because titles are private.
+    """
     job = " ".join(filter(None, (about.job_kind, str(about.process_id) if about.process_id else None)))
     named = {"Owner": about.owner, "Document": about.document_id, "Job": job}
     return [f"{name}: {value}." for name, value in named.items() if value]
@@ -158,7 +161,7 @@ def _name(about: Subject) -> str:
 
 
 def path_of(about: Subject) -> str | None:
-    """Return the path of the page that an event links to; None if there is no such page."""
+    """Return the path of the page that an event links to. Returns None if there is no such page."""
     path = next((path for kind, path in _PATHS if about.type.startswith(kind)), None)
     if about.process_id and path is None and about.is_conversion:
         path = "/conversions/{id}"
@@ -168,13 +171,16 @@ def path_of(about: Subject) -> str | None:
 
 
 def operations_path(about: Subject) -> str | None:
-    """Return the path of the job's page for administrators, who cannot open the documents of other accounts."""
+    """Return the path of the page for administrators: the job's page or, for an import, the list of failed jobs.
+
+    Administrators cannot open the documents of other accounts. Returns None if the event does not belong to a job.
+    """
     if about.type == "import.completed":
         return "/operations/jobs?status=failed"
     return f"/operations/jobs/{about.process_id}" if about.process_id else None
 
 
 def plain(text: str) -> str:
-    """Put a text on one short line and remove control characters, which could break or reverse the surrounding text."""
+    """Shorten a text to one line, without control characters, which could break or reverse the surrounding text."""
     line = " ".join(_NOT_SHOWN.sub(" ", text).split())
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"

@@ -1,6 +1,6 @@
 """Recipients of events (subscribers): the webhooks, mail addresses and chats of an account or of the administrator.
 
-Notifications inside the application. People mark them as read; errors can also be marked as resolved.
+This module also handles notifications inside the application. They can be marked as read, and errors as resolved.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def rotate_secret(connection: Connection, caller: Caller, subscriber: UUID
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
-    """Arrange that the person who starts an analysis gets a mail when it ends.
+    """Register the person who starts an analysis for a mail when it ends.
 
     Does nothing if the caller is not a person with a user account. Call this in the transaction that starts the
     analysis.
@@ -139,7 +139,7 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
 async def replay_delivery(connection: Connection, caller: Caller, subscriber: UUID, attempt: UUID) -> UUID:
     """Send the event of a delivery attempt again, with the same `webhook-id`. Returns the id of the job.
 
-    It does not wait for other events, so it may arrive after later ones.
+    The event does not wait for other events, so it may arrive after later ones.
     """
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)
@@ -169,7 +169,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Make the addresses of the administrator in the settings recipients of all failures, in all accounts.
+    """Make the administrator's addresses from the settings recipients of the failures in all accounts.
 
     `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
     deleted.
@@ -180,7 +180,10 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
 
 
 async def warn_of_failing(database: Database) -> int:
-    """Notify accounts about recipients to which deliveries have been failing for a week. Returns their number."""
+    """Notify accounts about recipients to which deliveries have been failing for a week.
+
+    Each recipient is reported once, until a delivery succeeds again. Returns the number of reported recipients.
+    """
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
 

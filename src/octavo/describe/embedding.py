@@ -30,9 +30,9 @@ QUERIES = load_queries("describe")
 EMBED_DOCUMENT = "embed_document"
 # The number of chunks in one call. Each batch is committed separately.
 CHUNKS_PER_CALL = 100
-# The most documents queued in one run of the schedule, so that the queue stays short.
+# The maximum number of documents queued in one scheduled run, so that the queue stays short.
 MOST_RENEWED = 500
-# The most vectors that are deleted in one transaction, and the most transactions in one run of the schedule.
+# The maximum number of vectors deleted in one transaction, and of transactions in one scheduled run.
 DELETED_PER_BATCH, MOST_BATCHES = 2000, 20
 
 Finish: TypeAlias = Callable[[Connection, str], Awaitable[None]]
@@ -72,7 +72,7 @@ async def _model_id(connection: Connection, vectors: Vectors) -> int:
 
 
 async def model_id(connection: Connection, name: str, dimensions: int) -> int:
-    """Return the id of an embedding model, which is created on first use."""
+    """Return the id of an embedding model. Its row in the database is created on first use."""
     values = {"name": name, "dimensions": dimensions}
     row = await (await connection.execute(QUERIES.embedding_model, values)).fetchone()
     if row is None or row[0] is None:

@@ -142,7 +142,8 @@ class DocumentDescriber:
     async def _describe_together(self) -> bool:
         """Describe a short text offline, and store everything in one transaction. Returns whether this was done.
 
-        Only for a first attempt without remote models: an answer that took time or money is stored immediately.
+        This is done only in a first attempt without remote models, because answers that cost time or money must be
+        stored immediately.
         """
         is_first = not await self._run.finished_outputs(STAGES)
         is_short = 0 < len(self._chunks) <= min(CHUNKS_PER_DESCRIPTION, CHUNKS_PER_EMBEDDING)
@@ -157,7 +158,7 @@ class DocumentDescriber:
             await self._run.stages(stages)
         except (LeaseLost, CallerGone):
             raise
-        except OctavoError:  # one of them failed; the others are stored by themselves
+        except OctavoError:  # one stage failed, so all stages must run separately
             return False
         return True
 
@@ -175,8 +176,9 @@ class DocumentDescriber:
         return answer
 
     async def _improve_later(self, improve: Write) -> None:
-        """Schedule a job that repeats stages with a model, if any of them was done without one during an outage, in
-        this or an earlier attempt. Called at the end, so that the job does not overlap with these stages.
+        """Queue a job that repeats stages with a model, if any stage was done offline because of an outage.
+
+        Stages of earlier attempts count too. Called at the end, so that the job does not overlap with the stages.
         """
         outputs = await self._run.finished_outputs(STAGES)
         if not any(isinstance(output, dict) and output.get(MADE_OFFLINE) for output in outputs):
@@ -432,7 +434,7 @@ def model_facts(insight: DocumentInsight) -> list[Fact]:
 async def _add_tags(connection: Connection, owner: UUID, document: UUID, names: list[str], made_by: str) -> bool:
     """Replace the tags that were added automatically.
 
-    Returns whether there are new ones. An existing tag of the account is reused, even if its capitalisation differs.
+    Returns whether tags were added. An existing tag of the account is reused, even if its capitalisation differs.
     """
     await connection.execute(DOCUMENTS.forget_described_tags, {"document": document})
     if not names:

@@ -104,7 +104,7 @@ def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_met
 
 
 def claimed_author(text: str | None) -> str | None:
-    """Return the author in the file's metadata, if it is a person or organisation and not a program or device."""
+    """Return the author in the file's metadata, if it is a person or organisation. Returns None if it is not."""
     text = " ".join((text or "").split()).strip(" ,;")
     folded = fold(text)
     if not text or _USER.fullmatch(folded) or _SOFTWARE.search(folded):
@@ -219,7 +219,7 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names in a line are probably people: most look like known names, or a workplace or date
+    """Whether the names in a line are probably people: at least half of them are likely names, or a workplace or date
     follows them.
     """
     likely = sum(map(is_likely, names))

@@ -15,7 +15,7 @@ from importlib.resources import files
 
 # Below this confidence, a person should review a value.
 REVIEW = 0.85
-MODEL = "model"  # evidence: a model said so
+MODEL = "model"  # evidence: a model returned the value
 _MEASURED = ("calibration", "described")
 _UNKNOWN = 0.5  # the confidence of a tier that was never seen
 _CHECKS = {"sum", "lines", "repeated", "before due", "after date", "rate", "product", "checksum", "with number"}
@@ -63,8 +63,9 @@ def _reference(evidence: frozenset[str]) -> str:
 
 
 def _first_of(*names: str) -> Callable[[frozenset[str]], str]:
-    """Return a function that takes a set of evidence and returns the first of these names that is in the set, or
-    "none".
+    """Return a function that takes a set of evidence and returns the first of these names that is in the set.
+
+    The function returns "none" if none of the names is in the set.
     """
     return lambda evidence: next((name for name in names if name in evidence), "none")
 

@@ -53,7 +53,10 @@ def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
 
 
 def read_date(text: str, notation: Notation) -> str | None:
-    """Read a text as a date. The date formats in `notation` are tried first and must match the whole text."""
+    """Read a text as a date. Returns None if it contains no date.
+
+    The date formats in `notation` are tried first and must match the whole text.
+    """
     for form in notation.date_formats:
         try:
             return datetime.strptime(_in_english(text), form).date().isoformat()  # noqa: DTZ007 - a date has no time zone

@@ -1,6 +1,6 @@
-"""The data from which a document's facts are found.
+"""The content and metadata of a document in which its facts are found.
 
-Also makes the list of printed lines at the beginning of the document.
+This module also lists the printed lines at the beginning of the document.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class PrintedLine:
     """A line at the beginning of a document.
 
     `size` is its letter height, divided by the usual letter height in the document. `top` is its vertical position on
-    the page, from 0 (top) to 1 (bottom). `level` is the heading level, or 0 if it is not a heading. `cells` is the
-    number of separate texts in the line, such as the cells of a table row.
+    the page, from 0 (top) to 1 (bottom). `level` is the heading level. It is 0 if the line is not a heading. `cells` is
+    the number of separate texts in the line, such as the cells of a table row.
     """
 
     text: str
@@ -113,7 +113,7 @@ def _lines_of_sheets(sheets: Sequence[Sheet]) -> Iterator[PrintedLine]:
 def _height(run: TextRun) -> float:
     """Return the height of the letters in a group of words.
 
-    It is limited by the letter width, because in a scan, the box of a word may be that of its whole paragraph.
+    The result is limited by the letter width, because in a scan, the box of a word may enclose its whole paragraph.
     """
     width = sum(word.box.right - word.box.left for word in run.words) / max(
         sum(len(word.text) for word in run.words), 1

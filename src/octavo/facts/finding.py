@@ -63,7 +63,7 @@ class Reading:
         """Whether the document is probably an invoice, because enough signs of one were found.
 
         A document that does not call itself an invoice needs more signs. Papers, books and forms usually have at most
-        two.
+        two signs.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)
@@ -132,10 +132,10 @@ def _before(page: PageRuns, mention: Mention) -> str:
 
 
 def _own(page: PageRuns, found: Sequence[Choice], values: dict[str, Choice]) -> Choice | None:
-    """Choose the sender's IBAN or VAT id from those in the document.
+    """Choose the sender's IBAN or VAT id from all candidates in the document. Returns None if there is none.
 
-    One with a valid checksum is preferred, then the one nearest to the sender's name. Those printed below the
-    recipient's name are ignored.
+    Candidates with a valid checksum are preferred, then the candidate nearest to the sender's name. Candidates that
+    belong to the recipient are ignored.
     """
     buyer, seller = values.get("recipient"), values.get("sender")
     own = [one for one in found if "customer" not in one.evidence]
@@ -169,7 +169,7 @@ def _places_of(page: PageRuns, name: str) -> list[Place]:
 def _distance(place: Place, names: Sequence[Place]) -> float:
     """Return the distance from a position to the nearest of these names.
 
-    The vertical distance counts in full, and the horizontal distance counts a third.
+    The vertical distance counts in full, and the horizontal distance counts for a third.
     """
 
     def away(name: Place) -> float:
@@ -187,7 +187,7 @@ def _is_of(mention: Mention, party: Mention) -> bool:
 
 
 def _signs(page: PageRuns, values: dict[str, Choice], items: Items, money: Money) -> Iterator[str]:
-    """Yield the signs that the document is an invoice, such as an invoice number, each at most once."""
+    """Yield the names of the signs that the document is an invoice, such as an invoice number."""
     if _names_itself(page):
         yield "word"
     total = money.total
@@ -274,7 +274,7 @@ def _fact(name: str, choice: Choice, *, has_places: bool) -> Fact:
 
 
 def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
-    """Find a month without a day near the top of the first page. For "May 2017", the value is 2017-05."""
+    """Find the first month without a day near the top of the first page. For "May 2017", the value is 2017-05."""
     if not sheets:
         return
     page = PageRuns(sheets[:1], load_vocabulary())

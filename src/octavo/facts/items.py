@@ -125,7 +125,7 @@ class Head:
 def find_items(page: PageRuns) -> Items:
     """Find the item table of an invoice and return its items.
 
-    If there are several tables, one whose sum is printed is preferred.
+    If there are several tables, a table whose sum is printed is preferred.
     """
     heads = list(_heads(page))
     best = Items(is_unread=any(len(head.columns) >= _CLEAR_HEAD for head in heads))
@@ -141,7 +141,7 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    If several columns may contain the amounts, the column is used in which the most amounts equal quantity times price.
+    If several columns may contain the amounts, the column is chosen by how many amounts equal quantity times price.
     """
     best = _read(page, head)
     for variant in head.variants():
@@ -167,7 +167,7 @@ def _heads(page: PageRuns) -> Iterator[Head]:
 
 
 def _head(page: PageRuns, line: Line) -> Head | None:
-    """Return the table header at this line, or None.
+    """Return the table header at this line. Returns None if the line does not belong to a header.
 
     A header names at least two columns, one of which is for amounts or prices. It contains no amounts of money.
     """
@@ -359,7 +359,7 @@ def _is_sum_head(page: PageRuns, line: Line) -> bool:
 
 
 def _sum_role(page: PageRuns, run: TextRun) -> str | None:
-    """Return the role of a sum, such as net or total, if this text is its label, or else None."""
+    """Return the role of a sum, such as net or total, if this text is its label. Returns None for other texts."""
     found = classify(page, NearText(run.text, run.folded, "left", run.box))
     return found[0] if found and found[0] in _SUMS and found[1] >= _CLEAR_LABEL else None
 
@@ -384,7 +384,7 @@ def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool 
             and _distance(one.box, column) <= _NEAR_COLUMN
             and not _is_nearer(one.box, head, "amount")
         ]
-        # In the last column, a number that is farther right is not that of the column before.
+        # In the last column, the rightmost number is used: other numbers may belong to the column before.
         best = max if is_last else min
         if near:
             found.append(best(near, key=lambda one: one.box.right if is_last else _distance(one.box, column)))
@@ -392,7 +392,7 @@ def _anchors(page: PageRuns, region: Sequence[Line], head: Head, *, plain: bool 
 
 
 def _last_product(page: PageRuns, line: Line) -> Mention | None:
-    """Return the last amount of a line if it equals the product of two numbers before it, or else None."""
+    """Return the last amount of a line if it equals the product of two numbers before it. Otherwise, returns None."""
     numbers = [one for index, run in enumerate(line.runs) for one in page.of_run("amount", run, index)]
     if not numbers or not is_money(page, numbers[-1]):
         return None
@@ -448,8 +448,8 @@ def _first_false(flags: Sequence[bool]) -> int:
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
     """Decide how many of the rows are items.
 
-    Rows after those that add up to a printed sum are dropped, because they may belong to other tables. Returns the
-    amounts of the items, and whether their sum is printed.
+    If the first rows add up to a printed sum, the rows after them are dropped, because they may belong to other tables.
+    Returns the amounts of the items, and whether their sum is printed.
     """
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]

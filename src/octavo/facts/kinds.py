@@ -1,8 +1,8 @@
 """Determines the kind of a document, such as letter or paper, from its format, title, typical words and layout.
 
-Each cue adds a weight to a kind. The kind with the highest sum wins if the sum is high enough and no other kind is
-close. A single word proves little: a paper about cash is not a receipt. The name of a kind therefore counts only in the
-title or in a short line at the top. The other cues are lines, phrases and blanks that are typical of a kind.
+Each cue adds a weight to a kind. The kind with the highest sum is chosen if the sum is high enough and no other kind
+has a similar sum. A single word proves little: a paper about cash is not a receipt. The name of a kind therefore counts
+only in the title or in a short line at the top. Other cues are lines, phrases and blanks that are typical of a kind.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Text:
 
 
 def find_kind(source: FactSource, title: str | None, reading: Reading | None = None) -> KindChoice:
-    """Return the kind of a document, or `OTHER` if no kind is clear."""
+    """Return the kind of a document. The kind is `OTHER` if no kind is clear."""
     by_form = _by_format(source)
     if by_form:
         return KindChoice(by_form, frozenset({"format"}))

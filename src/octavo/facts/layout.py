@@ -104,7 +104,7 @@ def _parts(words: Sequence[Word]) -> list[list[Word]]:
 class PageText:
     """All pages as text, with spaces that keep the columns aligned, as templates expect.
 
-    For each character, `origins` contains the index of its word, or -1 if it does not belong to a word.
+    For each character, `origins` contains the index of its word. It is -1 if the character does not belong to a word.
     """
 
     text: str
@@ -114,7 +114,8 @@ class PageText:
     def place(self, start: int, end: int) -> Place | None:
         """Return the position on the page of the characters from `start` to `end`.
 
-        If they are on several pages, only those on the first of these pages are included.
+        If they are on several pages, only the characters on the first of these pages are included. Returns None if none
+        of the characters belongs to a word.
         """
         indexes = sorted({index for index in self.origins[start:end] if index >= 0})
         if not indexes:
@@ -169,7 +170,7 @@ def _letter_width(lines: Sequence[Line]) -> float:
 def locate_text(lines: Sequence[Line], text: str, page: int | None = None) -> Place | None:
     """Find these words in the document, as whole words, ignoring case and accents.
 
-    Returns their first position, or None.
+    Returns their first position. Returns None if the document does not contain them.
     """
     wanted = fold(" ".join(text.split()))
     if not wanted:
@@ -193,7 +194,10 @@ def _is_within(text: str, start: int, end: int) -> bool:
 
 
 def locate_value(lines: Sequence[Line], value: str, kind: str, notation: Notation) -> Place | None:
-    """Find a value, such as a date, in the document, in any notation. Returns its first position, or None."""
+    """Find a value, such as a date, in the document, in any notation.
+
+    Returns its first position. Returns None if the document does not contain the value.
+    """
     if kind == "text":
         return locate_text(lines, value)
     return next((place for place, found in every_value(lines, kind, notation) if found == value), None)

@@ -165,7 +165,7 @@ class PageRuns:
         return NearText(text, folded, "above", enclosing_box(run.box for run in found))
 
     def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
-        """Return a column heading in the line above that ends to the left of the value.
+        """Return the column heading that is in the line above and ends to the left of the value.
 
         This happens if the heading is left-aligned, and the values below it are wider and right-aligned.
         """

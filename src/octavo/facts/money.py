@@ -1,4 +1,4 @@
-"""Chooses the net, tax and total amounts of a document. Amounts that add up win, and labels break ties.
+"""Chooses the net, tax and total amounts of a document. Amounts that add up are preferred, and labels break ties.
 
 For example, "Gesamtbetrag der Zuschläge 0,00" (German: total surcharges) has the label of a total. The document also
 contains 473.00, 56.87 and their sum 529.87, so 529.87 is chosen as the total.
@@ -391,8 +391,9 @@ def _total(best: Amount, evidence: frozenset[str], amounts: Mapping[Decimal, Amo
 
 
 def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
-    """Return the amount that is still to be paid, if it differs from the total, for example because a deposit
-    was paid.
+    """Return the amount that is still to be paid, if it differs from the total, for example after a deposit.
+
+    Returns None if no such amount is printed.
     """
     found = [one for one in amounts.values() if one.fit("due") >= _WHOLE_LABEL and str(one.value) != total.value]
     best = max(found, key=lambda one: one.fit("due"), default=None)
@@ -404,7 +405,10 @@ def _due(total: Choice, amounts: Mapping[Decimal, Amount]) -> Choice | None:
 
 
 def _line_sum(amounts: Mapping[Decimal, Amount], line_sum: Decimal | None) -> Choice | None:
-    """Return the printed sum of the items: an amount that equals their sum and is labelled as the sum of the items."""
+    """Return the printed sum of the items: an amount that equals their sum and is labelled as a sum of items.
+
+    Returns None if there is no such amount.
+    """
     equal = amounts.get(line_sum) if line_sum is not None else None
     if equal and "line_sum" in equal.roles:
         return Choice(str(equal.value), equal.best("line_sum"), frozenset({"lines", "label"}))
@@ -429,7 +433,7 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """Return the document's currency: the labelled one, or else the one beside the total, or else the most common."""
+    """Return the document's currency: the labelled currency, or else that of the total, or else the most common one."""
     found = page.every("currency")
     if not found:
         return None

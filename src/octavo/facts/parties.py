@@ -181,7 +181,7 @@ class PartyFinder:
     def _party_label(self, run: TextRun) -> tuple[str, int] | None:
         """Return the party to which a label such as "Seller:" refers, and the offset at which the label ends.
 
-        Returns None unless the label is printed alone or followed by a colon.
+        Returns None unless the label is the whole text or is followed by a colon.
         """
         hits = [hit for hit in self._page.hits("parties", run.folded[:_MOST_LABEL]) if hit.start <= 1]
         if not hits:
@@ -398,8 +398,9 @@ class PartyFinder:
                 one.seller["sentence"] = -1.5
 
     def _has_domain(self, name: str) -> bool:
-        """Whether a web or email domain in the document belongs to this name: the domain is the beginning of a word in
-        the name, or the reverse.
+        """Whether a web or email domain in the document belongs to this name.
+
+        This is true if the domain begins with a word of the name, or a word of the name begins with the domain.
         """
         words = [word for word in re.split(r"[^a-z0-9]+", fold(name)) if len(word) >= _DOMAIN_LETTERS]
         domains = [domain.replace("-", "") for domain in self._domains if len(domain) >= _DOMAIN_LETTERS]

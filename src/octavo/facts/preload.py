@@ -33,7 +33,7 @@ Total: 12.50 EUR
 
 def _load() -> None:
     headings = (Heading("On the settling of clay", 1),)
-    # With a language, because it is detected outside the sandbox. The detector would double the memory of every child.
+    # The language is passed, because it is detected outside the sandbox: the detector would double a child's memory.
     about = FileMetadata(author="Ada Lovelace")
     find_facts(FactSource((), _PAPER, "", headings, "clay.md", about, "markdown", language="en"))
     find_facts(FactSource(tuple(sheets_of_text(_INVOICE)), _INVOICE, source_type="pdf", language="en", word_count=20))

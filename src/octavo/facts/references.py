@@ -1,4 +1,4 @@
-"""Chooses, from the numbers and dates in a document, those of the document, its order, its customer and its payment."""
+"""Chooses a document's number and date, order and account number, and due date, from all numbers and dates in it."""
 
 from __future__ import annotations
 
@@ -152,8 +152,9 @@ def _reaches(near: NearText, last: RoleHit) -> bool:
 
 
 def _noun(folded: str, hits: Sequence[RoleHit]) -> RoleHit | None:
-    """Return the noun to which a word for "number" belongs, such as "Rechnung" (invoice) in "Rechnung (380) Nr.", or
-    None.
+    """Return the noun to which a word for "number" belongs, such as "Rechnung" (invoice) in "Rechnung (380) Nr.".
+
+    Returns None if there is no such noun.
     """
     last = hits[-1]
     for hit in reversed(hits[:-1]):

@@ -3,9 +3,8 @@
 Printed text has priority over metadata, because programs often write their own name and the time of saving into the
 metadata.
 
-Chooses the date of a document that is not an invoice.
-
-It can be a day, a month or a year, such as 2017-05-30 or 2017-05.
+This module also chooses the dates of documents that are not invoices. Such a date can be a day, a month or a year, such
+as 2017-05-30 or 2017-05.
 """
 
 from __future__ import annotations
@@ -147,9 +146,9 @@ def _judge(
 
 
 def _text_to_the_left(lines: Sequence[PrintedLine], index: int) -> str:
-    """Return the text to the left of a date that begins a table cell, or an empty string.
+    """Return the text to the left of a date that begins a table cell, because this text can be the label of the date.
 
-    This text can be the label of the date. Only its last 45 letters are returned.
+    Only its last 45 letters are returned. The result is empty if there is no such text.
     """
     line = lines[index]
     if line.run is None:
@@ -291,7 +290,8 @@ def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
 def compose_title(kind: str, values: Mapping[str, str]) -> str | None:
     """Compose a title from facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97".
 
-    Only a title that was composed has the source `rule`.
+    Returns None if the kind has no composed titles, or if too few facts are known. Facts that contain a composed title
+    can be recognised by their source `rule`.
     """
     number, sender, date, amount = (values.get(name) for name in ("number", "sender", "date", "amount"))
     if kind not in _NUMBERED or not (number or sender) or not (number or date or amount):
@@ -365,7 +365,7 @@ def _date(source: FactSource, kind: KindChoice, printed: Mapping[str, Fact], lin
 
 
 def _printed(source: FactSource, text: str) -> Place | None:
-    """Return the position of a text on the first two pages, or None if they do not contain it."""
+    """Return the position of a text on the first two pages. Returns None if they do not contain the text."""
     return locate_text(lines_of(source.sheets[:2]), text)
 
 

@@ -123,7 +123,7 @@ class Title:
 
 
 def find_title(source: FactSource) -> Title | None:
-    """Return the best title from the printed text or the metadata, or None if neither contains a title."""
+    """Return the best title from the printed text or the metadata. Returns None if neither contains a title."""
     claimed = clean_title(source.metadata.title, _MOST_CLAIMED)
     if claimed and source.source_type in BY_PEOPLE:
         return _claimed_by_people(source, claimed)
@@ -233,7 +233,7 @@ Group = Sequence[tuple[int, PrintedLine]]
 
 
 def _as_heading(source: FactSource, group: Group) -> str | None:
-    """Return the Markdown heading at the position of these lines, or None.
+    """Return the Markdown heading at the position of these lines. Returns None if there is none.
 
     In headings, letters are always in reading order. In text read from the page, they can be in another order.
     """

@@ -109,11 +109,11 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 
 
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
-    """Return the decimal mark of a number, or None if it has no decimals.
+    """Return the decimal mark of a number. Returns None if the number has no decimals.
 
-    It is the last point or comma, unless that is a thousands separator. A mark is a thousands separator if it occurs
-    several times, as in 1.234.567. It is also one if exactly three digits follow it, there is no other mark, and the
-    document does not use it as its decimal mark (`usual`).
+    The decimal mark is the last point or comma, unless it is a thousands separator. A mark is a thousands separator if
+    it occurs several times, as in 1.234.567. It is also one if exactly three digits follow it, there is no other mark,
+    and the document does not use it as its decimal mark (`usual`).
     """
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
@@ -130,7 +130,8 @@ def _decimal_mark(digits: str, usual: str | None) -> str | None:
 def usual_decimal(texts: Iterable[str]) -> str | None:
     """Return the decimal mark that a document uses, a point or a comma.
 
-    It is the mark that most often comes before the last two digits of a number.
+    It is the mark that most often comes before the last two digits of a number. Returns None if there are no such
+    numbers.
     """
     marks = Counter(mark for text in texts for mark in re.findall(r"\d([.,])\d\d(?![\d.,])", text))
     return marks.most_common(1)[0][0] if marks else None

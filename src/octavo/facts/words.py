@@ -1,6 +1,6 @@
 """Defines words with their positions on pages. Facts are found in these words.
 
-Loads the labels that identify values, in all languages, from `data/labels.yaml`.
+This module also loads the labels that identify values, in all languages, from `data/labels.yaml`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class TypedMatch(NamedTuple):
 class Notation(NamedTuple):
     """The way numbers and dates are written in a document.
 
-    It decides how ambiguous ones, such as 1.234 and 3/4/2024, are read.
+    It determines how ambiguous numbers and dates, such as 1.234 and 3/4/2024, are read.
     """
 
     decimal: str | None = None

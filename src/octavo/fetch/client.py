@@ -1,7 +1,7 @@
-"""The client for URLs that come from users or from other sites. It connects only to public servers.
+"""An HTTP client for URLs that come from users or from other sites. It connects only to public servers.
 
-It resolves a host name once, checks all its addresses, and connects to one of them. Responses are decompressed while
-they arrive, up to a size limit.
+For each connection, it resolves the host name, checks all IP addresses of the host, and connects to one of these
+addresses. Responses are decompressed while they arrive, up to a size limit.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ class GuardedClient:
                 raise UnexpectedStatus(response.status)
             body = aiter(response.aiter_stream())
             while True:
-                # Not around the whole loop: the time could then be up in the caller, which would look like a cancel.
+                # The timeout does not enclose the loop, because it could then expire in the caller, as a cancellation.
                 async with _until(until):
                     chunk = await anext(body, None)
                 if chunk is None:
@@ -224,8 +224,9 @@ class GuardedClient:
                 yield chunk
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Return the addresses of a server for a connection without HTTP. Private addresses are refused, as for
-        HTTP.
+        """Return the IP addresses of a server, for connections with protocols other than HTTP.
+
+        Private addresses are refused, as they are for HTTP.
         """
         return await self._backend.checked_addresses(host, port)
 
@@ -303,7 +304,7 @@ def _within(limits: FetchLimits) -> AbstractAsyncContextManager[None]:
 
 @asynccontextmanager
 async def _until(time: float) -> AsyncGenerator[None]:
-    """Raise `TimedOut` at this time of the event loop."""
+    """Raise `TimedOut` if the block is still running at this time of the event loop's clock."""
     try:
         async with asyncio.timeout_at(time):
             yield

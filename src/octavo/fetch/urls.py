@@ -192,7 +192,7 @@ def _target(url: httpx.URL) -> Target:
 
 
 def _literal(host: str) -> str | None:
-    """Return the IP address that `host` denotes, or None if `host` is a name.
+    """Return the IP address that `host` denotes. Returns None if `host` is a name.
 
     Recognises all notations that resolvers accept, such as `127.1`, `0x7f.1` and `2130706433`.
     """
@@ -207,7 +207,7 @@ def _literal(host: str) -> str | None:
 
 
 def is_public(address: str | Address) -> bool:
-    """Whether this address is on the public internet; False for invalid addresses."""
+    """Whether this address is on the public internet. Returns False for invalid addresses."""
     try:
         parsed = ip_address(address)
     except ValueError:

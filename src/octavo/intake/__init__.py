@@ -1,4 +1,4 @@
-"""Adds documents: uploads in one or several steps, with deduplication by content."""
+"""Adds documents by upload, in one request or several, and recognises duplicates by their checksum."""
 
 from octavo.intake.upload_rows import clean_filename
 from octavo.intake.uploads import Intake, IntakeLimits, NewUpload

@@ -1,6 +1,7 @@
-"""Links and pasted text as documents: normalises URLs, prepares their uploads, and fetches pages and transcripts.
+"""Prepares uploads of links and pasted text, and fetches web pages and video transcripts.
 
-The upload stores the URL, and the job fetches the target. Failures become errors with advice for the user.
+The upload of a link contains only its URL; a job fetches the page or transcript later. Errors include advice for the
+user.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ _SPACES = re.compile(r"[\s_+-]+")
 
 
 def canonical_url(given: str) -> str:
-    """Normalise a URL: lower-case scheme and host, no default port, fragment or tracking parameters.
+    """Normalise a URL: lower-case the scheme and host, and remove the default port, fragment and tracking parameters.
 
-    Raises `BadUrl`.
+    Raises `BadUrl` if the URL is invalid or too long.
     """
     written = given.strip()
     if len(written) > MOST_CHARACTERS:
@@ -55,7 +56,7 @@ def canonical_url(given: str) -> str:
 
 
 def label_of(url: str) -> str:
-    """Return a readable name for a URL: the site, and the last part of the path that contains words."""
+    """Return a readable name for a URL: the host name and the last path segment that contains words."""
     parts = urlsplit(url)
     words = [text for part in parts.path.split("/") if (text := _words(part))]
     site = (parts.hostname or "").removeprefix("www.")
@@ -75,7 +76,7 @@ _PATHS = frozenset({"shorts", "embed", "live", "v", "e"})
 
 
 def video_id(url: str) -> str | None:
-    """Return the id of a YouTube video (eleven characters), or None for any other URL."""
+    """Return the video id (eleven characters) of a YouTube URL. Returns None for any other URL."""
     try:
         parts = urlsplit(url.strip())
         host = _VARIANT.sub("", (parts.hostname or "").rstrip("."))
@@ -86,7 +87,7 @@ def video_id(url: str) -> str | None:
 
 
 def _candidate(host: str, path: str, query: str) -> str:
-    """Return the part of the URL where a YouTube video id should be, or an empty string."""
+    """Return the part of a URL where a YouTube video id is expected. Returns an empty string if there is none."""
     first, second, *_ = [step for step in path.split("/") if step] + ["", ""]
     if host == _SHORT_HOST:
         return first
@@ -117,9 +118,9 @@ class NewSource:
 def link_source(
     given: str, *, allow: frozenset[str] = frozenset(), title: str | None = None, duplicates: Policy = "reuse"
 ) -> NewSource:
-    """Prepare the upload of a web page or a video, given its URL.
+    """Prepare the upload of a web page or a video, given its URL. Does not use the network.
 
-    Raises an error for invalid or private URLs, without using the network.
+    Raises an error if the URL is invalid or contains a private address.
     """
     if video := video_id(given):
         return _video(video, title, duplicates)
@@ -182,7 +183,7 @@ def _linked_video(text: str) -> str | None:
 
 
 def _first_line(text: str) -> str:
-    """Return a name for text without a title: its first line.
+    """Return a name for untitled text: its first non-empty line, shortened.
 
     Slashes are replaced, because they would make the name look like a path.
     """
@@ -216,9 +217,9 @@ _NO_TEXT = re.compile(r"(?:audio|video|font)/", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Exchange:
-    """Sends the requests for one video.
+    """Sends the HTTP requests of the YouTube library for one video.
 
-    The YouTube library makes the requests in a thread, and the event loop sends them.
+    The library runs in a thread; the event loop sends its requests.
     """
 
     client: GuardedClient
@@ -241,11 +242,11 @@ class Exchange:
         return answer
 
     def _place(self, url: str) -> str:
-        """Point a URL on YouTube to the configured base URL instead. URLs of other sites stay unchanged."""
+        """Replace the host of a YouTube URL with the configured base URL. URLs of other sites stay unchanged."""
         return self.base + url.removeprefix(YOUTUBE) if url.startswith((f"{YOUTUBE}/", f"{YOUTUBE}?")) else url
 
     def _note_details(self, body: bytes) -> None:
-        """Read and store the details of the video. They are in the same response as the list of transcripts."""
+        """Store the video details from a response, if it has any. YouTube sends them with the list of transcripts."""
         try:
             said: object = json.loads(body)
         except ValueError:
@@ -262,7 +263,7 @@ class Exchange:
 async def fetch_transcript(
     client: GuardedClient, video: str, limits: FetchLimits, *, base: str = YOUTUBE
 ) -> RawTranscript:
-    """Fetch the transcript in the video's language, preferably one written by a person."""
+    """Fetch the transcript of a video, preferably in the language of the video and written by a person."""
     loop = asyncio.get_running_loop()
     exchange = Exchange(client, loop, limits, base.rstrip("/"))
     try:
@@ -393,7 +394,7 @@ def _explain(error: Exception, exchange: Exchange) -> OctavoError:
 
 
 def _explain_unplayable(reasons: list[str]) -> OctavoError:
-    """Find the error that matches the reason why a video cannot be played. YouTube gives the reason only as text."""
+    """Choose the error for a video that cannot be played. YouTube gives the reason only as text."""
     said = " ".join(reasons).lower()
     if "live" in said or "premiere" in said:
         return errors.VideoLive()
@@ -442,12 +443,12 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the site asks clients to wait, up to a limit, or None if it does not say."""
+    """Return how many seconds the site asks clients to wait, up to a limit. Returns None if it does not say."""
     return requested_wait(headers, longest=MOST_WAIT_SECONDS)
 
 
 def clean_type(header: str) -> str:
-    """Return the content type in a header if it is valid, or else a default.
+    """Return the media type and charset of a Content-Type header, or a default if the header is invalid.
 
     The header comes from another server and is not trusted.
     """

@@ -1,8 +1,8 @@
 """Restores documents and other records from an export, each in one transaction.
 
-A restored record gets an id that is derived from the account and from its id in the export. So a record that is
-restored again is found, and two accounts can restore the same export. Everything in an export is untrusted: callers
-check the records, files are checked by their checksum, and references find only records of the same account.
+The id of a restored record is derived from the account and from its id in the export. A second import therefore finds
+the record, and two accounts can import the same export. An export is not trusted: callers validate the records, files
+are verified by checksum, and references resolve only to records of the same account.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ BINARY_FILES = ("source", "unlocked", "page_raw", "transcript_raw", "image_jpeg"
 
 
 def derived_id(owner: UUID, origin: UUID) -> UUID:
-    """Return the id that a record of an export gets in this account."""
+    """Return the id that an exported record gets in this account."""
     return uuid5(owner, origin.bytes.hex())
 
 
 async def known_documents(connection: Connection, owner: UUID, origins: Sequence[Origin]) -> KnownDocuments:
-    """Return the documents that exist in the account, including those in the trash, by their ids in the export."""
+    """Find the exported documents that the account already has, including in its trash, by their ids in the export."""
     given = [
         {"origin": str(one.id), "id": str(derived_id(owner, one.id)), "sha256": one.sha256, "copy": bool(one.copy_of)}
         for one in origins
@@ -66,7 +66,7 @@ async def known_documents(connection: Connection, owner: UUID, origins: Sequence
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A stored file of the document, with its kind, revision and content type."""
+    """A stored file of a restored document, with its kind, revision and content type."""
 
     kind: str
     revision: int
@@ -85,7 +85,7 @@ def has_result(record: DocumentRecord) -> bool:
 
 
 def check_texts(wanted: DocumentImport) -> dict[tuple[str, int], bytes]:
-    """Return the texts of a document by kind and revision, after comparing them with the checksums in the record."""
+    """Compare the texts of a document with the checksums in its record, and return them by kind and revision."""
     record, found = wanted.record, dict[tuple[str, int], bytes]()
     for file in record.files:
         if file.kind in TEXT_FILES:
@@ -102,7 +102,7 @@ def check_texts(wanted: DocumentImport) -> dict[tuple[str, int], bytes]:
 
 
 def check_layout(wanted: DocumentImport, text: str) -> None:
-    """Refuse positions outside the text, and numbers that occur twice."""
+    """Raise `InvalidExport` for positions outside the text, and for repeated numbers of pages, figures or chunks."""
     layout, end = wanted.layout, len(text)
     inside = all(0 <= one.start <= one.end <= end for one in (*layout.pages, *layout.chunks))
     full = all(one.start < one.end for one in layout.chunks) and all(one.start <= end for one in layout.figures)
@@ -133,7 +133,7 @@ class Restoring:
         return derived_id(self.owner, self.record.id)
 
     async def find(self) -> UUID | None:
-        """Lock the content, and return the document if it exists already."""
+        """Lock the content by its checksum. Returns the id of the document. Returns None if it must be created."""
         record = self.record
         await self.connection.execute(QUERIES.lock_content, {"owner": self.owner, "sha256": record.sha256})
         origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)
@@ -142,9 +142,10 @@ class Restoring:
     async def restore(
         self, source: Upload, files: Sequence[StoredFile], wanted: DocumentImport, import_key: UUID
     ) -> list[UUID]:
-        """Create the document with its results. `source` is the upload of its file. Returns the ids of its chunks.
+        """Create the document with its results. Returns the ids of its chunks.
 
-        Raises `UploadClosed` if another request has used or removed the upload.
+        `source` is the upload of the original file. Raises `UploadClosed` if another request has used or removed this
+        upload.
         """
         record, process = self.record, new_id()
         twin = await self._id(QUERIES.canonical, sha256=record.sha256)
@@ -165,17 +166,17 @@ class Restoring:
         return chunks
 
     async def prepare(self, upload: Upload) -> None:
-        """Save the name and the type that `named_as` gave to an upload, which will be processed again."""
+        """Save the name, type and source that `named_as` gave to an upload. The document is processed again."""
         names = ("document_id", "filename", "content_type", "source_type", "source_url", "duplicates")
         await self.connection.execute(
             QUERIES.prepare_upload, {"id": upload.id, **{name: getattr(upload, name) for name in names}}
         )
 
     async def edit(self, *, whole: bool) -> None:
-        """Restore the facts, tags, collection, highlights and notes that people set. If `whole` is true, also restore
-        all other facts and tags.
+        """Restore the facts, tags, collection, highlights and notes that people set.
 
-        If it is false, the document is processed again, which finds these other facts and tags.
+        If `whole` is true, also restore all other facts and tags. Otherwise, the document is processed again, which
+        generates them.
         """
         record = self.record
         facts = [one for one in record.facts if whole or one.made_by == "person"]
@@ -203,7 +204,7 @@ class Restoring:
             )
 
     async def _family(self) -> UUID:
-        """Return the family of the other versions, if they exist here."""
+        """Return the document's family id: that of its first version if this account has it, otherwise a derived id."""
         origin = self.record.family_id
         for one in (derived_id(self.owner, origin), origin):
             if family := await self._id(QUERIES.family_of, document=one):
@@ -239,7 +240,7 @@ class Restoring:
 
 
 def named_as(upload: Upload, owner: UUID, record: DocumentRecord, undetected: Collection[str]) -> Upload:
-    """Return an upload with the name and the type of the document in the record."""
+    """Return the upload with the id, name, type and source of the exported document."""
     return replace(
         upload,
         document_id=derived_id(owner, record.id),
@@ -255,7 +256,7 @@ UNPLACED = {"char_start": None, "char_end": None, "lost": False}
 
 
 def _as_chunk(one: ChunkRecord, text: str) -> dict[str, Any]:
-    """Return the row of a chunk. Its text is a part of the Markdown, so the two never differ."""
+    """Build the database row of a chunk. Its text is cut from the Markdown, so the two always agree."""
     return {**one.model_dump(mode="json"), "id": str(new_id()), "content": text[one.start : one.end]}
 
 
@@ -263,7 +264,7 @@ def _as_chunk(one: ChunkRecord, text: str) -> dict[str, Any]:
 
 
 async def restore_records(connection: Connection, owner: UUID, given: RecordsImport) -> Restored:
-    """Restore records of any kind. Existing records are not changed."""
+    """Restore the records that are not documents, such as collections and rules. Existing records are not changed."""
     total = sum(len(getattr(given, name)) for name in type(given).model_fields)
     added = 0
     simple = ("collections", "fields", "rules", "verdicts", "weights", "views", "prompts")
@@ -361,9 +362,7 @@ async def _as_threads(connection: Connection, owner: UUID, records: Sequence[Thr
 
 
 async def _as_analyses(connection: Connection, owner: UUID, records: Sequence[AnalysisRecord]) -> list[dict[str, Any]]:
-    """Return the analyses whose documents exist. Analyses that were running when they were exported become stopped
-    ones.
-    """
+    """Return the analyses whose documents exist. Analyses that were running when exported are marked as stopped."""
     origins = [Origin(id=one.document_id, sha256=one.sha256) for one in records]
     known = (await known_documents(connection, owner, origins)).items
     found: list[dict[str, Any]] = []
@@ -398,7 +397,10 @@ BUILT_IN = "00000000-0000-7000-8000-"
 async def restore_conversion(
     connection: Connection, owner: UUID, record: Mapping[str, Any], stored: Stored, result_days: int
 ) -> bool:
-    """Restore a conversion whose values were checked, and whose XML was written again. Returns whether it is new."""
+    """Restore a conversion. Returns False if it exists already.
+
+    The caller must have checked the values and regenerated the XML.
+    """
     origin = UUID(record["id"])
     made = derived_id(owner, origin)
     mapping_hash = sha256(record["mapping_text"].encode()).hexdigest()

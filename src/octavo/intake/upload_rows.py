@@ -62,7 +62,7 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
 class NewUpload:
     """The name, size and other properties of a file, as the client states them before it sends the file.
 
-    They are not trusted. `version_of` is the document that gets a new version.
+    They are not trusted. `version_of` is the document that the file is a new version of.
     """
 
     filename: str
@@ -76,7 +76,7 @@ class NewUpload:
     version_of: UUID | None = None
 
 
-# For programs that do not say whether a file is part of an import. The number of waiting files then decides.
+# For clients that do not say whether a file is part of an import. The number of waiting files then decides.
 AUTOMATIC = "auto"
 
 
@@ -87,7 +87,7 @@ def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A row of the uploads table, as it was when it was read. The row may have changed in the database since then."""
+    """A row of the uploads table. The row may have changed in the database since it was read."""
 
     id: UUID
     owner_id: UUID
@@ -193,7 +193,10 @@ async def insert_upload(connection: Connection, upload: Upload) -> None:
 
 
 async def check_version(connection: Connection, upload: Upload) -> None:
-    """Check that the document that gets a new version exists. The check is repeated when the bytes are stored."""
+    """Raise `NotFound` if the document that the upload replaces does not exist.
+
+    The check is repeated when the upload is finalised.
+    """
     if upload.version_of is None:
         return
     values = {"owner": upload.owner_id, "document": upload.version_of}
@@ -215,9 +218,9 @@ async def lock_usage(connection: Connection, owner: UUID) -> None:
 
 
 async def check_quota(connection: Connection, owner: UUID, most: int | None) -> None:
-    """Raise `QuotaExceeded` if the files of the account take more than `most` bytes.
+    """Raise `QuotaExceeded` if the files of the account use more than `most` bytes. None means unlimited.
 
-    None means unlimited. Call this after adding the data, in the same transaction.
+    Call this after adding the data, in the same transaction.
     """
     if most is None:
         return
@@ -234,7 +237,7 @@ AT_ONCE = 500
 
 
 async def sweep_abandoned(database: Database, bucket: Bucket, older_than_seconds: float) -> int:
-    """Close abandoned uploads and remove their bytes."""
+    """Mark abandoned uploads as failed and delete their bytes. Returns the number of these uploads."""
     swept = 0
     while True:
         values = {"seconds": older_than_seconds, "most": AT_ONCE}

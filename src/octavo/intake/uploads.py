@@ -1,4 +1,4 @@
-"""Uploads in three steps: begin, send the bytes, finalize. The last step creates the document in one transaction."""
+"""Uploads in three steps: `begin`, `receive` and `finalize`. The last step creates the document in one transaction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ QUERIES = load_queries("uploads")
 HEAD_BYTES = 64 << 10
 PUT_SECONDS = 3600
 FIRST_REVISION = 1
-# Refused uploads that are kept per owner, so that a program that never stops sending cannot fill the table.
+# The number of rejected uploads kept per owner, so that a client that keeps on sending cannot fill the table.
 MOST_REFUSED = 200
 Detect = Callable[[bytes, str, str], str]
 # Called in the transaction that creates an upload or a document, with the result of the call.
@@ -93,7 +93,7 @@ class Intake:
     async def begin(
         self, owner: UUID, new: NewUpload, limits: IntakeLimits, *, on_created: OnCreated = ignore_created
     ) -> Ticket:
-        """Create the upload and return the URL to which the bytes must be sent."""
+        """Create an upload. The returned ticket contains the URL to which the client must send the bytes."""
         upload = announced_upload(owner, new)
         incoming = f"incoming/{upload.id}"
         signed = await self._bucket.sign_put(incoming, seconds=PUT_SECONDS)
@@ -109,7 +109,10 @@ class Intake:
         raise await self._refuse(upload, _too_large(limits))
 
     async def receive(self, owner: UUID, upload_id: UUID, body: Body, limits: IntakeLimits) -> Stored:
-        """Receive the bytes. Bytes that are sent again replace the earlier ones; a failed transfer changes nothing."""
+        """Store the bytes of an upload. Bytes that are sent again replace the earlier ones.
+
+        An interrupted transfer changes nothing.
+        """
         upload = await self.read(owner, upload_id)
         if upload.state != "pending":
             raise UploadClosed
@@ -159,7 +162,7 @@ class Intake:
     async def take(
         self, owner: UUID, new: NewUpload, body: Body, limits: IntakeLimits, *, on_created: OnCreated = ignore_created
     ) -> Outcome:
-        """Add a file in one call, without separate steps.
+        """Add a file in one call.
 
         The upload's row is created only after the bytes have arrived, so an interrupted transfer leaves no row behind.
         """
@@ -199,7 +202,7 @@ class Intake:
         return received
 
     async def read(self, owner: UUID, upload_id: UUID) -> Upload:
-        """Read the upload with this id, if it belongs to the account."""
+        """Read the upload with this id. Raises `NotFound` if it does not exist or belongs to another account."""
         async with (
             self._database.connection() as connection,
             connection.cursor(row_factory=class_row(Upload)) as cursor,
@@ -238,8 +241,9 @@ class Intake:
         await self._remove([row[0]] if row[0] else [])
 
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
-        """Make sure that the bytes of an upload are stored under a key to which only the server writes, and return the
-        updated upload. If the client sent the bytes to a signed URL, they are copied first.
+        """Make sure that the bytes are stored under a key to which only the server writes. Returns the updated upload.
+
+        If the client sent the bytes to a signed URL, they are copied first.
         """
         if upload.object_key:
             return upload
@@ -265,7 +269,7 @@ class Intake:
         return Stored(key, size, digest.hexdigest())
 
     async def source_type(self, upload: Upload, head: bytes | None = None) -> str:
-        """Return the type of the source, found from the first bytes of a file."""
+        """Return the source type of an upload. For a file, it is detected from the first bytes."""
         if upload.source_type != "file":
             return upload.source_type
         return self._detect(head or await self._head(upload), upload.filename, upload.content_type)
@@ -297,9 +301,10 @@ class Intake:
         fresh: bool = False,
         cause: Cause = Cause.UPLOAD_STORED,
     ) -> Outcome | None:
-        """Finalize an upload in the caller's transaction: find duplicates, and create the document, its job and its
-        events. If `fresh` is true, the upload's row is created first. Returns None if another request has finalized the
-        upload or sent its bytes again in the meantime.
+        """Finalise an upload in the caller's transaction: find duplicates, and create the document, job and events.
+
+        If `fresh` is true, the upload's row is created first. Returns None if another request has finalised the upload
+        or sent its bytes again in the meantime.
         """
         values = {
             "id": upload.id,
@@ -331,7 +336,7 @@ class Intake:
         return _outcome(upload, *row) if row else None
 
     async def _heal(self, upload: Upload, outcome: Outcome) -> None:
-        """If the new file is a duplicate, and the stored copy is damaged, replace the stored copy with the new bytes.
+        """Replace the stored copy of a duplicate with the new bytes if the stored copy is damaged.
 
         A failure is only logged, because the upload itself has succeeded.
         """
@@ -376,9 +381,9 @@ class Intake:
 
 
 async def _file(connection: Connection, upload: Upload) -> None:
-    """Put the new document into the collection that was named with it.
+    """Add the new document to the collection that was named in the upload.
 
-    A document that a limited member adds must be in a collection that they can change: a trigger refuses others.
+    Limited members can add documents only to collections that they can change; a database trigger enforces this.
     """
     name = str(upload.given.get("collection") or "")
     if name or "by" in upload.given:

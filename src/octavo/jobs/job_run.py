@@ -1,9 +1,7 @@
-"""One attempt of a job, as its handler sees it: the input, the stages with their stored outputs, and the progress.
+"""One attempt of a job: the interface for its handler, fault injection for tests, metrics and traces.
 
-At named points of an attempt, tests kill or stop the worker or raise an error. In production, each point costs only one
-comparison.
-
-Counts, times and traces one attempt of a job.
+At named points of an attempt, a test can kill or stop the worker or raise an error. In production, each point costs
+only one comparison.
 """
 
 from __future__ import annotations
@@ -47,7 +45,8 @@ class LeaseLost(OctavoError):
 class ClaimedJob:
     """A job that a worker has claimed. Every write includes the fencing token `lease_token`.
 
-    `waited` is the time in the queue in seconds, or None if it is unknown because the response to the claim was lost.
+    `waited` is the time in the queue in seconds. It is None if it is unknown because the response to the claim was
+    lost.
     """
 
     id: UUID
@@ -72,8 +71,8 @@ class ClaimedJob:
 class Stage:
     """A stage, or a part of one. `work` returns its output, and `save` writes to the database.
 
-    `save` runs in the transaction that finishes the stage. If the connection is lost before the commit, `save` is
-    called again.
+    `save` runs in the transaction that finishes the stage. If the database connection is lost before the commit, `save`
+    is called again.
     """
 
     name: str
@@ -91,11 +90,10 @@ class FinishedStage:
 
 @dataclass(slots=True)
 class Run(Generic[Tools]):
-    """The argument of a job handler: gives access to the job and its stages. `tools` contains the resources that the
-    worker has opened.
+    """The argument of a job handler: gives access to the job and its stages.
 
-    `aside` is a context manager for long work that has its own limit, such as text recognition. While it is active, the
-    job does not take up one of the worker's slots.
+    `tools` contains the resources that the worker has opened. `aside` is a context manager for long work that has its
+    own limit, such as text recognition. While it is active, the job does not take up one of the worker's slots.
     """
 
     job: ClaimedJob
@@ -115,16 +113,16 @@ class Run(Generic[Tools]):
     ) -> JSON:
         """Run `work` and store its output. If an earlier attempt finished this stage, return the stored output instead.
 
-        `save` writes to the database in the transaction that finishes the stage. If the connection is lost before the
-        commit, `save` is called again.
+        `save` writes to the database in the transaction that finishes the stage. If the database connection is lost
+        before the commit, `save` is called again.
         """
         return (await self.stages([Stage(name, work, save, part)]))[0]
 
     async def stages(self, stages: Sequence[Stage]) -> list[JSON]:
         """Run short stages one after the other, and store their outputs in one transaction. Returns the outputs.
 
-        Stages that an earlier attempt finished are not run again. If the worker is killed before the commit, all
-        others are.
+        Skips stages that an earlier attempt finished. If the worker is killed before the commit, all other stages run
+        again.
         """
         finished = await self._finished_stages()
         with ExitStack() as spans:
@@ -150,7 +148,7 @@ class Run(Generic[Tools]):
 
     async def _work(self, stage: Stage, spans: ExitStack) -> FinishedStage:
         self.faults.reach("stage.work.before")
-        spans.close()  # the stage before has only to be committed
+        spans.close()  # the work of the previous stage is done; only its commit is missing
         spans.enter_context(span(f"stage {stage.name}", {"octavo.part": stage.part}))
         started = time.monotonic()
         output = await stage.work()
@@ -164,19 +162,22 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def keep_alive(self) -> None:
-        """Restart the time limit without reporting progress, while the job waits for work that has its own limit."""
+        """Restart the job's time limit without reporting progress, while it waits for work that has its own limit."""
         if not await self._write(QUERIES.renew_deadline, {}):
             raise LeaseLost
         self.renew_limit()
 
     async def holds_lease(self, connection: Connection) -> bool:
-        """Whether this attempt may still write. If it may, no other attempt can begin until the transaction ends."""
+        """Whether this attempt may still write. Also locks the job, so that no other attempt can begin in the meantime.
+
+        The lock is held until the transaction ends.
+        """
         return await _flag(connection, QUERIES.hold_lease, self._lease())
 
     async def note_progress(self, connection: Connection) -> None:
-        """Record that the job has made progress, in the same transaction as the progress. For jobs without stages.
+        """Record that a job without stages has made progress. Call this in the transaction that saves the progress.
 
-        Earlier failures, and workers that were killed before, then no longer count against the job.
+        Earlier failures and crashes of workers then no longer count against the job.
         """
         await connection.execute(QUERIES.note_progress, self._lease())
 
@@ -196,7 +197,7 @@ class Run(Generic[Tools]):
         return {part for name, part in await self._finished_stages() if name == stage}
 
     async def finished_outputs(self, stages: Collection[str]) -> list[JSON]:
-        """Return the stored outputs of the given `stages` and of their parts, without those that have not finished."""
+        """Return the stored outputs of the given `stages` and of their parts. Unfinished stages are skipped."""
         return [output for (name, _), output in (await self._finished_stages()).items() if name in stages]
 
     async def forget_stages(self, connection: Connection, stages: Collection[str]) -> None:

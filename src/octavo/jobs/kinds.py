@@ -1,8 +1,7 @@
-"""Job kinds with their handlers and limits, and the registry that workers copy to the database.
+"""Job kinds with their handlers and limits, and scheduled jobs.
 
-Scheduled jobs. Each run is started by only one worker. If several runs were missed, only one is started.
-
-Times are UTC.
+Workers copy the registry of job kinds to the database. Each scheduled run is started by only one worker. If several
+runs of a schedule were missed, only one is started. Times are in UTC.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class JobKind(Generic[Tools]):
 
     `check_input` raises `BadInput` for input that the handler would reject, so that the job is never enqueued.
 
-    `after_failure` runs after a failed attempt, but not after a crash of the worker. A scheduled job must therefore do
-    the same work.
+    `after_failure` runs after a failed attempt, but not if the worker crashes. A scheduled job must therefore do the
+    same work.
     """
 
     name: str
@@ -181,7 +180,7 @@ async def run_due(connection: Connection) -> int:
 
 
 async def run_now(connection: Connection, name: str) -> UUID:
-    """Run a schedule now, regardless of when it is due."""
+    """Enqueue the job of a schedule now, regardless of when it is due. Returns the id of the job."""
     async with connection.cursor(row_factory=class_row(DueSchedule)) as cursor:
         await cursor.execute(SCHEDULE_QUERIES.one, {"name": name})
         schedule = await cursor.fetchone()

@@ -25,7 +25,7 @@ JOB_QUERIES = load_queries("job_views")
 CANCELLABLE = frozenset(status for status, after in JOB_TRANSITIONS.items() if JobStatus.CANCELLED in after)
 RETRYABLE = frozenset(status for status in RESTING if JobStatus.QUEUED in JOB_TRANSITIONS[status])
 
-# The most jobs in one statement.
+# The maximum number of jobs in one statement.
 AT_ONCE = 5000
 
 UNFINISHED = frozenset({JobStatus.QUEUED, JobStatus.PROCESSING, JobStatus.PAUSED})
@@ -76,7 +76,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedJob:
-    """The id of a queued job.
+    """The id of an enqueued job.
 
     `made` is true if the job was created, and false if a job with the same key already existed.
     """
@@ -88,7 +88,7 @@ class EnqueuedJob:
 async def enqueue(connection: Connection, jobs: Sequence[NewJob]) -> list[EnqueuedJob]:
     """Enqueue jobs, in the caller's transaction if there is one.
 
-    PostgreSQL limits the size of a JSON value, so a million jobs are sent in several statements.
+    PostgreSQL limits the size of a JSON value, so a large number of jobs is sent in several statements.
     """
     starts = range(0, len(jobs), AT_ONCE)
     return [made for start in starts for made in await _enqueue(connection, jobs[start : start + AT_ONCE])]
@@ -160,7 +160,7 @@ async def release_workers(connection: Connection, workers: Sequence[UUID], *, ki
     """Requeue the jobs of workers that have ended.
 
     `killed` is true if the workers were killed from outside. If it is false, one of the jobs may have crashed its
-    worker, so this is recorded with the jobs.
+    worker, and each job records this suspicion.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}
@@ -208,17 +208,16 @@ async def retry_jobs(
 
 
 async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: UUID) -> int:
-    """Retry the document's jobs that are waiting for their next attempt now.
+    """Immediately retry the document's jobs that are waiting for their next attempt. Returns the number of jobs.
 
-    Returns the number of jobs. Also retries jobs that failed for good while generating the document's title, summary
-    and tags with a model.
+    Also retries jobs that failed for good while generating the document's title, summary and tags with a model.
     """
     rows = await fetch_rows(connection, JOB_QUERIES.waiting_jobs, {"owner": owner_id, "document": document})
     return await retry_jobs(connection, owner_id, [row["id"] for row in rows])
 
 
 async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
-    """Retry these jobs now instead of at their scheduled time. Returns the jobs that were waiting for a retry.
+    """Start the next attempt of waiting jobs now instead of at its scheduled time. Returns the jobs that were waiting.
 
     Also lets one test call through to each provider whose circuit breaker is open.
     """
@@ -231,7 +230,7 @@ async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collecti
 
 
 async def cancel_jobs(connection: Connection, owner_id: UUID | None, jobs: Iterable[UUID]) -> int:
-    """Cancel jobs and all jobs that they started."""
+    """Cancel jobs and all jobs that they started. Returns how many of the given jobs were cancelled."""
     held = await _hold(connection, owner_id, jobs, CANCELLABLE)
     for job in held:
         await cancel(connection, job)

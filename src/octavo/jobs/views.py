@@ -1,14 +1,12 @@
-"""Jobs, their events and workers, in the form that the API returns and the command line prints.
+"""Jobs, events and workers, in the form that the API returns and the command line prints.
 
-Also explains why a job is waiting. If `owner_id` is None, the jobs of all accounts are returned, which only
+Also explains why a job is waiting. If `owner_id` is None, functions return the jobs of all accounts, which only
 administrators may see.
 
-Reads events in an order that never skips one.
-
-Ids are assigned before transactions commit, so an event can become visible after an event with a greater id. Readers
-therefore first read the horizon: the highest id up to which no open transaction can still add events. In a second
-statement, they read only events up to the horizon. Events are sorted by (epoch, id); a new epoch begins when a backup
-is restored into another PostgreSQL cluster.
+Reads events in an order that never skips one. Event ids are assigned before transactions commit, so an event can become
+visible after an event with a greater id. Readers therefore first read the horizon: the highest id up to which no open
+transaction can still add events. In a second statement, they read only events up to the horizon. Events are sorted by
+(epoch, id); a new epoch begins when a backup is restored into another PostgreSQL cluster.
 """
 
 from __future__ import annotations
@@ -84,10 +82,9 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
 
 
 async def name_jobs(connection: Connection, part: str, most: int) -> dict[UUID, str]:
-    """Find jobs of all accounts by part of their id.
+    """Find jobs of all accounts by part of their id. Returns the kinds of the jobs by id.
 
-    Matches if the id or its last eight characters begin with `part`, or if the id ends with it. The result maps ids to
-    kinds.
+    A job matches if its id, or the last eight characters of its id, begin with `part`, or if its id ends with `part`.
     """
     rows = await fetch_rows(connection, QUERIES.named_jobs, {"part": part, "most": most})
     return {row["id"]: row["kind"] for row in rows}
@@ -96,7 +93,7 @@ async def name_jobs(connection: Connection, part: str, most: int) -> dict[UUID, 
 async def list_events_of_job(
     connection: Connection, owner_id: UUID | None, job: UUID, *, limit: int = MOST_LIMIT
 ) -> list[EventView]:
-    """Return the last events of a job, oldest first."""
+    """Return the latest events of a job, oldest first."""
     rows = await fetch_rows(connection, QUERIES.events, {"owner": owner_id, "job": job, "most": limit})
     return [EventView(**row) for row in reversed(rows)]
 
@@ -241,7 +238,7 @@ class BadCursor(BadInput):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cursor:
-    """How far a reader has read. All events up to this position have been read."""
+    """A position in the event log. A reader with this cursor has read all events up to this position."""
 
     epoch: int
     id: int
@@ -275,18 +272,21 @@ def parse_cursor(text: str) -> Cursor:
 
 
 async def read_events(connection: Connection, after: Cursor | None = None, limit: int = 1000) -> list[Event]:
-    """Return the next events of all owners (accounts)."""
+    """Return the next events of all accounts after a cursor."""
     return await _read(connection, EVENT_QUERIES.read, {**await _place(connection, after), "limit": limit})
 
 
 async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, limit: int = 1000) -> list[Event]:
-    """Return the next events of one owner (account)."""
+    """Return the next events of one account after a cursor."""
     values = {**await _place(connection, after), "owner": owner, "limit": limit}
     return await _read(connection, EVENT_QUERIES.read_of, values)
 
 
 async def keep_seen(connection: Connection, events: Sequence[Event]) -> list[Event]:
-    """Return the events of documents that the connection shows. For connections of a limited member."""
+    """Return the events whose documents are visible through this database connection.
+
+    Used for the connections of limited members, to which only some documents are visible.
+    """
     wanted = list({event.document_id for event in events if event.document_id})
     rows = await (await connection.execute(EVENT_QUERIES.seen_documents, {"documents": wanted})).fetchall()
     seen = {row[0] for row in rows}
@@ -309,8 +309,8 @@ async def latest_cursor(connection: Connection) -> Cursor:
 async def is_known(connection: Connection, cursor: Cursor) -> bool:
     """Whether the cursor comes from this database.
 
-    False if it comes from another database, or if this database was restored from a backup that is older than the
-    cursor.
+    Returns False if it comes from another database, or if this database was restored from a backup that is older than
+    the cursor.
     """
     values = {"epoch": cursor.epoch, "id": cursor.id}
     row = await (await connection.execute(EVENT_QUERIES.is_known, values)).fetchone()

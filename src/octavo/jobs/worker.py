@@ -50,7 +50,8 @@ CHANNEL = "octavo_jobs"
 CHORE_SECONDS = 1.0
 # The shortest and the longest time until the clock is checked. In between, it is checked when a job or schedule is due.
 TIME_SECONDS, QUIET_TIME_SECONDS = 0.25, 7.5
-# The same for workers that are not the time-keeper. They also act when something is due, so its end is not noticed.
+# The longest time for workers that are not the time-keeper. They also act when something is due, so nothing is late
+# if the time-keeper ends.
 SPARE_TIME_SECONDS = 30.0
 # A chore without work pauses twice as long each time, up to this, while nothing happens in this worker. Without
 # notifications, a worker does not know what happens elsewhere, so its chores pause no longer than it polls.
@@ -224,7 +225,8 @@ class Worker(Generic[Tools]):
     async def _rest(self) -> None:
         """Wait until the worker is woken up or a timeout passes.
 
-        The timeout is short if finished jobs have not been reported yet, and long if notifications arrive.
+        The timeout is short if finished jobs have not been reported yet, and long if notifications about new jobs
+        arrive.
         """
         pending = self._response_lost or self._slots.has_unreported
         poll = self._limits.quiet_seconds if self._is_notified else self._limits.poll_seconds
@@ -237,7 +239,7 @@ class Worker(Generic[Tools]):
         self._delayed.set()
         self._stirs += 1
         self._stirred.set()
-        self._stirred.clear()  # those who wait now have been woken
+        self._stirred.clear()  # tasks that are waiting now have been woken
 
     # Running ----------------------------------------------------------------------------------------------------
 
@@ -353,10 +355,10 @@ class Worker(Generic[Tools]):
         return renewed == len(held)
 
     async def _keep_time(self) -> None:
-        """Return the jobs of dead workers to the queue, release delayed jobs, and start schedules, when they are due.
+        """Return the jobs of dead workers to the queue, release delayed jobs, and start schedules that are due.
 
-        Every worker does this when something is due, so no dedicated worker is needed. In between, only the time-keeper
-        looks often. Row locks ensure that only one worker starts a schedule.
+        Every worker does this when something is due, so no dedicated worker is needed. At other times, only one worker,
+        the time-keeper, checks often. Row locks ensure that only one worker starts a schedule.
         """
         takeover_from, pause = 0.0, TIME_SECONDS
         while True:
@@ -375,7 +377,7 @@ class Worker(Generic[Tools]):
                     pause = await self._pass_time(connection, taking_over=time.monotonic() >= takeover_from)
 
     async def _pass_time(self, connection: Connection, *, taking_over: bool) -> float:
-        """Make all changes that are due. Returns the number of seconds until the next change is due.
+        """Make all changes that are due. Returns the number of seconds until the next check.
 
         A worker with jobs checks the clock often, so that it notices if its machine was suspended.
         """
@@ -425,7 +427,7 @@ class Worker(Generic[Tools]):
     # Starting and stopping --------------------------------------------------------------------------------------------
 
     async def _registered(self, stopping: asyncio.Event) -> bool:
-        """Register the worker. Waits until the database is available. Returns False if the worker was asked to stop."""
+        """Register the worker once the database is available. Returns False if the worker is stopped before that."""
         registering = asyncio.create_task(retry_until_available(self._register))
         stop = asyncio.create_task(stopping.wait())
         await asyncio.wait([registering, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -490,7 +492,7 @@ class Worker(Generic[Tools]):
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:
-    """Wait until the event is set, but no longer than this. Returns whether it was set."""
+    """Wait up to `seconds` until the event is set. Returns whether it was set."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(max(0.0, seconds)):
             return await event.wait()

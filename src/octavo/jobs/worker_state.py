@@ -24,7 +24,8 @@ from octavo.jobs.job_run import ClaimedJob
 log = structlog.get_logger()
 # If a cancelled task is still running after this time, it is cancelled again.
 CANCEL_SECONDS = 1.0
-# A claim begins where this worker claimed this long ago; the whole queue is scanned at the second interval.
+# A claim starts at the position where this worker claimed jobs `LAG_SECONDS` ago. The whole queue is scanned at the
+# second interval.
 LAG_SECONDS = 0.5
 FULL_SCAN_SECONDS = 3.0
 # After this many interactive jobs, a worker claims one bulk job first.
@@ -36,8 +37,9 @@ HANGING_SECONDS = 120.0
 
 
 class DueIn(float):
-    """The number of seconds after which a background task is repeated, even if nothing happens. It is repeated sooner
-    after an event.
+    """The number of seconds after which a background task is repeated, even if nothing happens.
+
+    The task is repeated sooner after an event.
     """
 
 
@@ -62,7 +64,7 @@ class WorkerLimits:
 
     @property
     def bulk_slots(self) -> int:
-        """How many slots bulk jobs can use. The others stay free for a person's next job."""
+        """How many slots bulk jobs can use. The others stay free for interactive jobs."""
         return max(1, self.slots - max(2, self.slots // 4))
 
     @property
@@ -139,7 +141,7 @@ class Slots:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the worker has neither running jobs nor any that it must report."""
+        """Whether the worker has no running jobs and has reported all others."""
         return not (self.running or self.has_unreported)
 
     def held(self) -> list[ClaimedJob]:
@@ -285,8 +287,10 @@ class ClaimStart:
         self._full_scan_at = 0.0
 
     def at(self, seconds: float) -> QueuePosition:
-        """Return the queue position at which the next claim starts: where the worker claimed jobs about `LAG_SECONDS`
-        ago. It is the beginning of the queue if a full scan is due or the worker has claimed nothing recently.
+        """Return the queue position at which the next claim starts.
+
+        This is where the worker claimed jobs about `LAG_SECONDS` ago, or the beginning of the queue if a full scan is
+        due or the worker has claimed nothing recently.
         """
         while self._recent and self._recent[0][0] <= seconds - LAG_SECONDS:
             self._position = self._recent.popleft()[1]

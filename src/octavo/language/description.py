@@ -1,4 +1,4 @@
-"""Makes a document's summary and tags, and the themes, concepts and summary of each chunk, without a model.
+"""Generates a document's summary and tags, and the themes, concepts and summary of each chunk, without a model.
 
 The title and other facts are passed in. Each chunk is parsed once. Word weights are computed over the whole document.
 """
@@ -31,9 +31,7 @@ MADE_BY = "local"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The title, summary and tags of a document, and the summaries, themes and concepts of its chunks in document
-    order.
-    """
+    """The description of a document, and the summaries, themes and concepts of its chunks in document order."""
 
     document: DocumentInsight
     chunks: list[ChunkInsight]

@@ -34,7 +34,7 @@ _DATA = Path(__file__).with_name("data")
 _MODEL, _TOKENIZER, _SUMS = "all-minilm-l6-v2-int8.onnx", "tokenizer.json", "SHA256SUMS"
 _BEGIN, _END = 101, 102
 _MAX_TOKENS = 256 - 2
-# Ideographs are words. These ranges are part of the definition of the vocabulary.
+# Each ideograph is a separate word. These ranges are part of the definition of the vocabulary.
 _IDEOGRAPHS = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
@@ -65,7 +65,7 @@ class Embedder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     def windows(self, text: str) -> Iterator[list[int]]:
-        """Split the tokens of a text into windows of equal length that the model accepts, as few as possible."""
+        """Split the tokens of a text into as few windows of equal length as possible that fit into the model."""
         whole = text.encode(errors="replace").decode()  # a question may contain a lone surrogate
         tokens = self._tokenizer.encode(whole)
         count = max(ceil(len(tokens) / _MAX_TOKENS), 1)
@@ -98,9 +98,7 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a model file and verify its checksum, because a damaged model would return wrong vectors without an
-    error.
-    """
+    """Read a model file and verify its checksum. A damaged model would return wrong vectors without an error."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")
@@ -109,10 +107,10 @@ def read_checked(name: str) -> bytes:
 
 @load_once
 def load_runtime() -> Any:  # noqa: ANN401 - it has no types
-    """Import numpy and the model's runtime in one thread.
+    """Import numpy and the ONNX runtime, in only one thread at a time.
 
-    If several threads import numpy for the first time, the import can fail. It then keeps failing until the process
-    ends.
+    If several threads import numpy for the first time at the same moment, the import can fail. It then keeps failing
+    until the process ends.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise the runtime reports every start to its vendor
     importlib.import_module("numpy")  # must come before the runtime imports parts of numpy
@@ -135,8 +133,9 @@ def open_tokenizer(content: bytes) -> Tokenizer:
 
 
 class _Normalised(dict[int, str]):
-    """Maps each character to its normalised form: lower case and without accents. A character that is a token by
-    itself, such as punctuation or a Chinese character, has spaces around it.
+    """Maps each character to its normalised form: lower case and without accents.
+
+    A character that is always a separate token, such as punctuation or a Chinese character, is surrounded by spaces.
     """
 
     def __missing__(self, number: int) -> str:
@@ -145,7 +144,7 @@ class _Normalised(dict[int, str]):
 
 
 class Tokenizer:
-    """Splits text into the pieces of words that the models read (BERT's uncased WordPiece).
+    """Splits text into the word pieces that the models read (tokens of BERT's uncased WordPiece vocabulary).
 
     The package `tokenizers` does the same, but it requires a client that downloads models.
     """
@@ -159,12 +158,12 @@ class Tokenizer:
         self._pieces = lru_cache(maxsize=30_000)(self._split)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
+        """Return the token ids of a text."""
         words = text.translate(self._forms).split()
         return [token for word in words for token, _ in self._pieces(word)]
 
     def encode_places(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the tokens of a text, and the start and end of each in the text."""
+        """Return the token ids of a text, and the start and end offsets of each token."""
         letters = [(letter, place) for place, one in enumerate(text) for letter in self._forms[ord(one)]]
         tokens: list[int] = []
         places: list[tuple[int, int]] = []
@@ -178,7 +177,7 @@ class Tokenizer:
         return tokens, places
 
     def _split(self, word: str) -> tuple[tuple[int, int], ...]:
-        """Return the tokens of a word with their lengths. The longest known piece is taken first."""
+        """Split a word into tokens, always taking the longest known piece. Returns the token ids with their lengths."""
         found: list[tuple[int, int]] = []
         start = 0
         while start < len(word) <= self._most_letters:
@@ -202,7 +201,7 @@ def _normalise(letter: str) -> str:
 
 
 def _is_word(letter: str) -> bool:
-    """Whether a character is always a separate word: punctuation, and all symbols of ASCII."""
+    """Whether a character is always a separate token: any punctuation, and all ASCII symbols."""
     return category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum())
 
 

@@ -1,6 +1,7 @@
 """Answers prompts that request a list of all names, dates, amounts of money or obligations, with quotes as evidence.
 
-Finds duties, prohibitions, penalties, risks, dates, periods and deadlines, in English and German.
+Lists of obligations include prohibitions, penalties and risks. Lists of dates include periods and deadlines. The rules
+cover English and German.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def has_rules(language: str | None) -> bool:
 def find_duties(statement: Statement, language: str | None) -> Iterator[Finding]:
     """Find a duty, prohibition, penalty or risk in a sentence.
 
-    Yields at most one finding. If several patterns match, the first in the order of `_PATTERNS` is used.
+    Yields at most one finding. If several patterns match, the first in the order of `_DUTY_PATTERNS` is used.
     """
     text = statement.text
     if statement.kind is SegmentKind.HEADING or len(text.split()) < _MIN_WORDS or text.rstrip().endswith("?"):
@@ -107,7 +108,7 @@ _LIMIT = (
     r"within|no later than|not later than|at the latest|at least|every|after|for|up to|innerhalb(?: von)?|binnen"
     r"|spätestens|mindestens|alle|nach|für|bis zu|seit|vor"
 )
-# "Each month", a weekday of a period, and German adjectives need no number.
+# Expressions without a count, such as "each month", "the first Monday of every quarter" or "zum Quartalsende".
 _REPEATED = (
     r"\b(?:(?:the )?(?:first|last|second|third|\d{1,2}(?:st|nd|rd|th)) (?:(?:business|working|calendar) )?"
     r"(?:day|week|monday|tuesday|wednesday|thursday|friday) of (?:each|every|the) (?:calendar )?(?:month|quarter"
@@ -225,7 +226,7 @@ _WHO_HAS_TO = re.compile(r"^\W*(?:who (?:has to|must|shall) do what|wer muss was
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The findings that answer a prompt, by group, such as "People", and in text order.
+    """The findings that answer a prompt, grouped under headings such as "People", and in text order.
 
     Findings with the same value are in one list. `supported` is true if there are rules for the language of the text.
     """
@@ -239,14 +240,14 @@ class Extraction:
 
 
 def find_subject(question: str) -> Subject | None:
-    """Return the subject of the list that a question requests, or None if the question does not request a list."""
+    """Return the subject of the list that a question requests. Returns None if the question does not request a list."""
     if _WHO_HAS_TO.search(question):
         return Subject.DUTIES
     return next((subject for subject, pattern in _PATTERNS.items() if pattern.search(question)), None)
 
 
 def extract(subject: Subject, chunks: Sequence[ChunkText]) -> Extraction:
-    """Find everything of one type, such as all dates, in the chunks.
+    """Find all values of one type, such as all dates, in the chunks.
 
     In each finding, `statement.chunk` is the index of the chunk.
     """

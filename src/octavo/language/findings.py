@@ -1,6 +1,6 @@
 """Defines findings: values that rules found in a text, with the words that support them.
 
-Finds dates in a text, in several languages.
+Also finds dates in a text, in several languages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from octavo.language.insights import ChunkText
 from octavo.language.markdown_segments import SegmentKind, blank_markup, split_segments, split_sentences
 
 MAX_QUOTE = 300
-# The end of a full line of prose. After a short line, as in an address, a new statement starts.
+# A line break inside prose, after a full line. After a short line, as in an address, a new statement starts.
 _WRAPPED = re.compile(r"(?<=[^\n]{60})\n(?=[^\n\s|#>-])")
 _UNFINISHED = re.compile(r"\b(?:Nr|Abs|Art|Ziff|Prof|Dr|Str|Mio|Mrd|ca|bzw|z\. ?B)\.$")
 _DAY = re.compile(r"(?<![\d.,/-])\d{1,2}\.$")
@@ -69,7 +69,7 @@ def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a text into sentences. The splitter breaks “14. April” and “Nr. 3” in German, so these are joined again."""
+    """Split a text into sentences. The splitter breaks “14. April” and “Nr. 3” in German, so these are rejoined."""
     held: tuple[int, int] | None = None
     for first, last in split_sentences(text, start, end):
         if held and _continues(text[held[0] : held[1]], text[first:last]):
@@ -87,7 +87,7 @@ def _continues(before: str, after: str) -> bool:
 
 
 def merge_repeated(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Put findings with the same group and value into one list.
+    """Group findings with the same group and value into one list.
 
     The lists are sorted by the first occurrence of their value.
     """

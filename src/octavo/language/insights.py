@@ -1,8 +1,7 @@
-"""Input and output types for generating the titles, summaries, tags and themes of documents and chunks. Used by the
-models and by the `local` provider.
+"""Input and output types for generating the titles, summaries, tags and themes of documents and chunks.
 
-Models return the output types as JSON. Lists have a maximum length but no minimum. A page of numbers has no themes, and
-a model that had to name some would invent them.
+The models and the `local` provider use them. Models return the output types as JSON. Lists have a maximum length but no
+minimum: a page of numbers has no themes, and a model that must name some would invent them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)]
 # A year, month or day in ISO 8601.
 PartialDate = Annotated[str, StringConstraints(pattern=r"^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$")]
-# A model may return a longer tag. Only its first part is kept.
+# A model may return a longer language tag, such as en-GB. Only its first part is kept.
 LanguageCode = Annotated[
     str,
     BeforeValidator(lambda tag: primary_language(tag) if isinstance(tag, str) else tag),
@@ -153,7 +152,7 @@ class ChunkText:
 class DocumentSource:
     """The chunks of a document in order, and the file's metadata. `kind` is the source type, such as pdf, eml or web.
 
-    `type` is the document type that was found from the pages. `known_tags` are tags that the account already uses.
+    `type` is the document type that was detected from the pages. `known_tags` are tags that the account already uses.
     """
 
     chunks: Sequence[ChunkText]

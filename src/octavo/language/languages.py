@@ -24,7 +24,7 @@ _QUESTION_WORD = re.compile(r"\W*(?:who|whose|whom|what|when|where|which|why|how
 
 
 def detect_language(text: str) -> str | None:
-    """Detect the language of a text from its beginning. Returns an ISO 639-1 code."""
+    """Detect the language of a text from its beginning, as an ISO 639-1 code. Returns None if it is uncertain."""
     letters = " ".join(WORD.findall(text[: 2 * _SAMPLE]))[:_SAMPLE]
     if len(letters) < _MIN_LETTERS:
         return None
@@ -33,7 +33,7 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """Return the `expected` language if the text contains enough of its stop words, or else the detected language."""
+    """Return `expected` if the text contains enough stop words of that language. Otherwise, detect the language."""
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
@@ -71,7 +71,10 @@ def detect_document_language(texts: Sequence[str], claimed: str | None = None) -
 
 @lru_cache(maxsize=100)
 def _classify(letters: str) -> tuple[str, float]:
-    """Classify a sample. Several steps of processing a document need its language, one shortly after the other."""
+    """Detect the language of a sample.
+
+    The result is cached, because several stages of processing need the language of the same text.
+    """
     return cast("tuple[str, float]", _identifier().classify(letters))
 
 

@@ -32,7 +32,7 @@ class Segment(NamedTuple):
     end: int
 
 
-# Inline markup that is not text: link targets, addresses, tags, image marks, formulas.
+# Inline markup that is not text: link targets, URLs, email addresses, tags, image marks, formulas.
 _HIDDEN = re.compile(
     r"\]\([^()\s]*(?:\s\"[^\"\n]*\")?\)"  # ](address "title")
     r"|\]\[[^\[\]\n]*\]"  # ][reference]
@@ -91,9 +91,9 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_line(line: str) -> tuple[SegmentKind | None, int] | None:
-    """Return what starts on this line, such as a heading or list item, and the length of the markup before its text.
+    """Return the kind of segment that starts on this line, and the length of the markup before its text.
 
-    The type is None if the line continues the previous one. If the line has no text, None is returned instead of a
+    The kind is None if the line continues the previous segment. If the line has no text, None is returned instead of a
     tuple.
     """
     if _RULE.fullmatch(line):

@@ -129,7 +129,7 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Replace each short form of a name, such as a surname, with the full name if the text also contains it."""
+    """Replace a short form of a name, such as a surname, with the full name if exactly one in the text matches."""
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}
     for one in findings:
@@ -181,7 +181,7 @@ def _person(statement: Statement, match: re.Match[str]) -> Finding | None:
 def _by_first_name(statement: Statement) -> Iterator[Finding | None]:
     """Find names that begin with a known first name.
 
-    If several capitalised words follow each other, they may be several names.
+    A sequence of capitalised words may contain several names.
     """
     for match in _ANY_NAME.finditer(statement.text):
         for start, words in _split_run(match["name"]):

@@ -1,8 +1,6 @@
-"""Finds phrases that may name a concept: consecutive words without punctuation or stop words between them.
+"""Finds phrases, and chooses the concepts of chunks and the topics and themes of a document by counting phrases.
 
-Also parses chunks into sentences with their phrases.
-
-Finds the concepts of a chunk, and the topics and themes of a document, by counting phrases.
+A phrase may name a concept. It consists of consecutive words without punctuation or stop words between them.
 
 No language model is used, because it would take ten times as long as embedding the chunk. The weight of a phrase
 depends on its words. A word weighs more if it is frequent in the chunk, rare in English, and present in few chunks of
@@ -33,7 +31,7 @@ Stems = tuple[str, ...]
 class PhraseCount:
     """The number of occurrences of a phrase, and its spelling.
 
-    `first` is the index of the word sequence in which it occurs first.
+    `first` is the index of the first word sequence that contains it.
     """
 
     count: int
@@ -143,7 +141,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """Parse a chunk. `language` is the document's language. If the chunk is in another language, that one is used."""
+    """Parse a chunk. `language` is the document's language. A chunk in another language is parsed in that language."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)
@@ -172,7 +170,8 @@ def heading_stems(text: str, language: str | None) -> Counter[str]:
     return find_phrases([blank_markup(text)], language if language in STOPWORDS else None).stems
 
 
-# Half of a word's weight does not depend on the other chunks, so that the subject of the whole document is a concept.
+# Half of a word's weight does not depend on the other chunks. Otherwise, a word that all chunks contain, such as the
+# subject of the document, would have almost no weight.
 _OWN = 0.5
 # An exponent below one, so that a frequently repeated word does not outweigh all others.
 _REPEATED = 0.7
@@ -230,7 +229,7 @@ def choose_distinct(scores: Mapping[Stems, float], most: int, *, apart: bool = F
 
 
 def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConcepts:
-    """Choose and name the concepts of a chunk. The most important one has an importance of 1."""
+    """Choose the most important phrases of a chunk as its concepts. The first one has an importance of 1."""
     chosen = choose_distinct(scores, MAX_CONCEPTS)
     best = scores[chosen[0]] if chosen else 1.0
     return [
@@ -241,7 +240,7 @@ def name_concepts(phrases: Phrases, scores: Mapping[Stems, float]) -> NamedConce
 
 
 class Topics:
-    """The concepts of a whole document. The weight of a concept is its sum over all chunks."""
+    """The concepts of a whole document. The weight of a concept is the sum of its importance in all chunks."""
 
     def __init__(self, chunks: Sequence[NamedConcepts]) -> None:
         self._weights: Counter[Stems] = Counter()

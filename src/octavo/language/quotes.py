@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 Embed = Callable[[Sequence[str]], "np.ndarray"]
 
 _MAX_QUOTES = 5
-# Only the best sentences by words are compared by meaning. Embedding ten takes a few hundredths of a second, and more
-# sentences do not find more answers (decision 20).
+# Only the sentences with the best scores for words are compared by meaning. Embedding ten takes a few hundredths of a
+# second, and comparing more does not find more answers (decision 20).
 _MAX_EMBEDDED = 10
 # A sentence must contain half of the question's words, or mean nearly the same as the question.
 _MIN_SCORE = 0.5
@@ -77,9 +77,9 @@ _SAME_SHARE = 0.6
 _MIN_PASSAGE, _MAX_PASSAGE = 350, 1100
 _MAX_PASSAGES = 8
 _MAX_HEADING = 80
-# Most word pieces read for one question: about half a second of processor time.
+# The maximum number of tokens read for one question: about half a second of processor time.
 _MAX_PIECES = 4000
-# How much each place further down the search results counts against a passage when the passages are chosen.
+# The penalty for each place further down the search results, when passages are chosen.
 _COVERAGE_PER_PLACE = 0.03
 # The weights of a sentence's score: the model's margin over "not here", the place of its chunk in the search results,
 # the share of the question's words in it, the same with the sentence before it, and an answer of the wrong kind.
@@ -104,7 +104,7 @@ _TIME_WORD = (
     r"|months?|weeks?|decades?|night|morning|evening|noon|today|during|after|before|until|since|spring|summer|autumn"
     r"|winter|upon|while|ago|times?|age|war|reign|period|era|early|late|later|when|if|once|now|current\w*)\b"
 )
-# What an answer must contain, by the words that the question uses. The first that matches counts.
+# What an answer must contain, by the words that the question uses. The first matching pattern is used.
 _ANSWER_KINDS = tuple(
     (re.compile(asked, re.IGNORECASE), re.compile(expected, re.IGNORECASE))
     for asked, expected in (
@@ -216,7 +216,8 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 def _join(by_words: float, similarity: float) -> float:
     """Combine two scores of a sentence: for words that match the question, and for similar meaning.
 
-    Matching words count twice as much, but a very similar meaning alone can also give nearly the highest result.
+    Matching words count twice as much, but a very similar meaning without matching words can also give nearly the
+    highest result.
     """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
@@ -297,9 +298,7 @@ class _RatedSentence:
         return self.passage.split.text[start:end]
 
     def closer_text(self) -> SplitText:
-        """Return a shorter passage for the sentence: only its heading, the previous sentence and the sentence
-        itself.
-        """
+        """Return a shorter passage for the sentence: its heading, the previous sentence and the sentence itself."""
         text, heading = self.passage.split.text, self.passage.heading
         start, end = self.passage.split.sentences[self.answer.sentence]
         first, _ = self.passage.split.sentences[max(self.answer.sentence - 1, 0)]
@@ -356,18 +355,14 @@ def _read_again(question: str, rated: Sequence[_RatedSentence]) -> Iterator[_Rat
 
 
 def _rate_words(passage: _Passage, sentence: int, weights: Mapping[str, float]) -> float:
-    """Score a sentence by how many of the question's words it contains, alone and together with the sentence
-    before it.
-    """
+    """Score a sentence by how many of the question's words it contains, with and without the previous sentence."""
     own = passage.words[sentence]
     context = own | passage.words[max(sentence - 1, 0)]
     return _OF_SENTENCE * fsum(weights[word] for word in own) + _OF_CONTEXT * fsum(weights[word] for word in context)
 
 
 def _is_of_kind(question: str, answer: str) -> bool:
-    """Whether an answer is of the type that the question asks for, such as a number for "how many" or a time for
-    "when".
-    """
+    """Whether an answer has the type that the question asks for, such as a number for "how many"."""
     for asked, expected in _ANSWER_KINDS:
         if asked.search(question):
             return bool(expected.search(answer))
@@ -411,7 +406,7 @@ def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_P
 def _passage(
     place: int, heading: str, text: str, sentences: Sequence[tuple[int, int]], keys: frozenset[str]
 ) -> _Passage:
-    """Build a passage. The heading above it is put in front of its text, so that the model sees it."""
+    """Build a passage. Its text begins with the heading above it, so that the model reads the heading, too."""
     first, last = sentences[0][0], sentences[-1][1]
     before = f"{heading[:_MAX_HEADING]}. " if heading else ""
     start = first - len(before)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 NAME = "local/octavo-small-int8"
 LANGUAGES = frozenset({"en"})
 # Calibrated probabilities. At the first threshold, few pairs of real prose are false alarms. The second one balances
-# answers that are found against passages that have none. Both were chosen on the calibration part of the data.
+# finding answers against reporting answers in passages that have none. Both were chosen on the calibration part of the
+# data.
 CONTRADICTION_THRESHOLD = 0.763
 ANSWER_THRESHOLD = 0.455
 

@@ -25,7 +25,7 @@ _LEAST_SHARE, _MAIN_SHARE = 0.25, 0.75  # as a share of the best phrase's weight
 _TOO_COMMON, _COMMON = 0.86, 0.94  # rarity of a single word in the title, and of one that is not in it
 _COMMON_PHRASE = 0.7  # mean rarity of the words of a phrase that is not in a heading
 _MODIFIES = 0.5  # share of occurrences before another word
-_VERB = 0.34  # occurrences as a verb for each one that may be a noun
+_VERB = 0.34  # occurrences as a verb, per occurrence that may be a noun
 _FRAGMENT = 0.5  # share of occurrences after a number or a hyphen, or before the same word
 _SHORT, _LONG = 3, 7  # letters of an abbreviation; of a word that names a subject in languages other than English
 _BROKEN = 0.06  # share of single letters in a text whose words were broken apart
@@ -137,7 +137,8 @@ class _Found:
 def choose_tags(source: TagSource) -> list[str]:
     """Choose a document's tags, most important first.
 
-    If no phrase is suitable, a longer document gets its main word as a tag, if it has one. A garbled text gets no tags.
+    If no phrase is suitable, a longer document gets its main word as a tag, if it has one. Documents without topics,
+    such as invoices, get only their type as a tag. A garbled text and program code get no tags.
     """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
@@ -167,9 +168,7 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether the text is only a placeholder, or has so many single letters that its words must have been split
-    wrongly.
-    """
+    """Whether the text is a placeholder, or has so many single letters that its words must be broken apart."""
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
     return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
@@ -219,8 +218,10 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 
 
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
-    """Whether a phrase is too vague for a tag: it ends with a common word, begins with a vague word, repeats a word, or
-    is only an adjective.
+    """Whether a phrase is too vague for a tag.
+
+    Several words are too vague if they end with a stop word, begin with a vague word, or repeat a word. A single word
+    is too vague if it is a stop word or an adjective, or needs another word to name a subject.
     """
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
@@ -233,10 +234,10 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
     A phrase of several words must be in the title, occur twice and be in a heading, or occur four times. Outside the
-    title, it must not begin with a word that occurs in every document. A single word must be rare and in the title. A
-    very rare English word can also be outside the title, if it is not an abbreviation and is among the document's most
-    frequent words. Rarity is known only for English words. In a long document, the phrase must also occur in at least
-    two chunks.
+    title, it must not begin with a stop word. A single word must be rare, occur twice and be in the title. A very rare
+    English word can also be outside the title, if it is not an abbreviation and is among the document's most frequent
+    words. Rarity is known only for English words. In a long document, the phrase must also occur in at least two
+    chunks.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -255,17 +256,16 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
 
 def _is_main_word(phrase: Stems, found: _Found, source: TagSource) -> bool:
-    """Whether a single English word is rare in English, frequent in this document, and among the document's most
-    important words.
-    """
+    """Whether a single English word is rare in general, but frequent and important in this document."""
     is_main = found.counts.get(phrase, 0) >= _VERY_OFTEN and source.weights[phrase] >= _MAIN_SHARE * found.best
     is_rare = len(phrase) == 1 and rarity(phrase[0]) >= _TOO_COMMON and len(phrase[0]) > _SHORT
     return source.language == "en" and is_main and is_rare
 
 
 def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
-    """Whether a phrase only describes another word: its last word is an adjective, or it is a single word that is
-    usually followed by another word.
+    """Whether a phrase only describes another word.
+
+    Either its last word is an adjective, or it is a single word that is usually followed by another word.
     """
     last = phrase[-1]
     if language != "en" or last in _NOUNS:
@@ -277,8 +277,9 @@ def _is_modifier(phrase: Stems, found: _Found, language: str | None) -> bool:
 
 
 def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether a phrase is only a part of a longer one, such as "level paging" in "5-level paging", or "free stream
-    mach" in "free stream mach number".
+    """Whether a phrase is only a part of a longer one.
+
+    Examples are "level paging" in "5-level paging", and "free stream mach" in "free stream mach number".
     """
     before, after = r"(\w[-\u2010\u2011\u2013]|\d\s)?\b", r"(?:['\u2019]s?|\b)(?:[ \n]([^\W\d_]{4,}))?"
     pattern = re.compile(f"{before}{re.escape(form)}{after}", re.IGNORECASE)
@@ -308,8 +309,6 @@ def _verb_share(word: str, chunks: Sequence[ParsedChunk]) -> float:
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:
-    """Whether two phrases are too similar for separate tags: they share more than half of the words of the
-    shorter one.
-    """
+    """Whether two phrases are too similar to be separate tags: they share most words of the shorter one."""
     own, known = {*phrase}, {*other}
     return 2 * len(own & known) > min(len(own), len(known))

@@ -1,6 +1,7 @@
 """Finds quotes and words in a text, and returns their positions.
 
-White space is ignored. Apart from that, a quote must be verbatim, but words that a person searches for need not be.
+Differences in white space are ignored. Apart from that, a quote must be verbatim. Words that a person searches for are
+also found with different case, accents or inline markup.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from octavo.language.markdown_segments import blank_markup
 from octavo.records.documents import Span
 
 MIN_CHARACTERS = 3
-# How much text before and after a quote is compared.
+# The number of characters before and after a quote that are compared.
 CONTEXT = 80
 MOST_OCCURRENCES = 1000
 _WORD, _LETTERS = re.compile(r"\S+"), re.compile(r"[^\W_]+")
@@ -49,7 +50,10 @@ class QuoteMatch:
 
 
 def find_quote(quote: str, source: str) -> QuoteMatch | None:
-    """Find the first occurrence of a quote, ignoring differences in white space. Returns None if there is none."""
+    """Find the first occurrence of a quote, ignoring differences in white space.
+
+    Returns None if there is no occurrence, or if the quote is shorter than `MIN_CHARACTERS`.
+    """
     if sum(map(len, _WORD.findall(quote))) < MIN_CHARACTERS:
         return None
     place = _verbatim(quote).search(source)
@@ -85,9 +89,7 @@ class QuoteFinder:
         return SqueezedText(_without_markup(self.text), _LETTERS)
 
     def find(self, anchor: Anchor) -> Span | None:
-        """Find the best occurrence of a quote: preferably whole words, with the same text around it, at the same
-        position.
-        """
+        """Find the best occurrence of a quote: preferably whole words, in the same context, near its position."""
         found = list(islice(self._find_verbatim(anchor.quote), MOST_OCCURRENCES)) or [
             self._with_last_marks(one, anchor.quote)
             for one in islice(self._letters.find_all(_without_markup(anchor.quote)), MOST_OCCURRENCES)
@@ -149,7 +151,7 @@ def _letters(text: str) -> str:
 
 
 def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
-    """Return the number of characters at the beginning that are the same in both texts."""
+    """Return the number of characters at the beginning of two texts that are the same in both."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -159,7 +161,7 @@ def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
 def find_words(query: str, text: str, most: int) -> list[Span]:
     """Find the words of a query in this order in Markdown, ignoring case, accents, white space and inline markup.
 
-    Addresses of links are not searched, because they are not visible.
+    The URLs of links are not searched, because they are not visible.
     """
     if not (words := _WORD.findall(unicodedata.normalize("NFD", query))):
         return []
@@ -169,13 +171,13 @@ def find_words(query: str, text: str, most: int) -> list[Span]:
 
 
 def _is_hidden(text: str, place: int) -> bool:
-    """Whether a position is in the address of a link."""
+    """Whether a position is in the URL of a link."""
     opened = text.rfind("](", max(0, place - _MAX_ADDRESS), place)
     return opened >= 0 and not _ADDRESS_END.search(text, opened + 2, place)
 
 
 def _any_form(character: str) -> str:
-    """Return a pattern for a character in both cases, with or without accents."""
+    """Return a regular expression that matches a character in either case, with or without accents."""
     if unicodedata.combining(character):
         return ""
     forms = _forms()[_base(character)] | {character, character.lower(), character.upper()}
@@ -184,7 +186,7 @@ def _any_form(character: str) -> str:
 
 @cache
 def _forms() -> defaultdict[str, frozenset[str]]:
-    """Map each character without accents to all characters that are treated as the same."""
+    """Map each unaccented character to all characters that are treated as equal to it."""
     found = defaultdict[str, frozenset[str]](frozenset)
     for one in (chr(code) for codes in _ACCENTED for code in codes):
         found[_base(one)] |= {one}

@@ -58,7 +58,7 @@ def _split_long(sentence: str) -> Iterator[str]:
 
 
 def _emotion(sentences: Sequence[Sequence[str]]) -> Emotion:
-    """Return the emotion that the most words express, or NEUTRAL if no emotion is prominent.
+    """Return the emotion that most of the emotional words express. Returns NEUTRAL if no emotion is prominent.
 
     Negated words are ignored.
     """

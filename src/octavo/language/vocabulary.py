@@ -44,7 +44,7 @@ def load_once(make: Callable[[], Thing]) -> Callable[[], Thing]:
 
 @load_once
 def _ranks() -> dict[str, int]:
-    """Return the frequency rank of each word.
+    """Return the frequency rank of each English word.
 
     The vocabulary of the embedding model is sorted by frequency, so the ranks are read from it.
     """

@@ -1,7 +1,7 @@
 """Actions on many documents, and undoing them.
 
-Documents are changed in batches. Each batch is one transaction with its events, so that an action on 10,000 documents
-never locks all of them, and the documents of the batches that were committed stay changed if a later batch fails.
+Documents are changed in batches. Each batch is one transaction with its events, so an action on 10,000 documents never
+locks all of them. If a batch fails, the documents of earlier batches stay changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ QUERIES = load_queries("changes")
 BATCH_DOCUMENTS = 500
 KEPT_DAYS = 7
 MOST_SELECTED = 50_000
-# In one transaction. Events are delivered only after all transactions that began before them, so it must be short.
+# The maximum number of documents in one transaction. Events are delivered only after all transactions that began before
+# them, so a transaction must be short.
 MOST_TOGETHER = 10_000
 ATTEMPTS = 3
 
@@ -88,8 +89,9 @@ class BulkAction:
     on_changed: OnChanged | None = field(default=None, kw_only=True)
 
     async def run(self, documents: Collection[UUID]) -> BulkResult:
-        """Apply the action to these documents. An error in the first batch is raised, because nothing has been changed
-        yet.
+        """Apply the action to these documents, in batches.
+
+        If a batch fails before any document was changed, its error is raised. Otherwise, the result contains the error.
         """
         changed = 0
         wanted = sorted(documents)
@@ -143,8 +145,8 @@ def in_batches(documents: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
 async def undo_change(database: Database, owner: UUID, change: UUID) -> int:
     """Restore the values that documents had before a change. Returns the number of restored documents.
 
-    A value that was changed again in the meantime is not restored. A document for which the change was undone before is
-    not changed again, so repeating this is safe. Raises `NotFound` if there is no such change, or if it is too old.
+    A value that was changed again in the meantime is not restored. Documents for which the change has already been
+    undone are skipped, so repeating this is safe. Raises `NotFound` if there is no such change, or if it is too old.
     """
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.changed_documents, {"owner": owner, "change": change})
@@ -186,6 +188,6 @@ async def _mark_undone(connection: Connection, change: UUID, documents: Iterable
 
 
 async def forget_changes(database: Database, days: int = KEPT_DAYS) -> int:
-    """Delete the earlier values of old changes. These changes can no longer be undone."""
+    """Delete the records of changes that are older than `days` days. These changes can no longer be undone."""
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.forget_changes, {"days": days})).rowcount

@@ -52,9 +52,9 @@ UNSET = Unset()
 class Edit:
     """Changes that a person makes to documents.
 
-    `tags` replaces all tags. `added_tags` and `removed_tags` change only these. `facts` contains changes to facts that
-    are not fields of this class, and `custom` contains values of custom fields. A value of None removes the fact or the
-    value. On the day `expires_on`, the documents are moved to the trash.
+    `tags` replaces all tags. `added_tags` and `removed_tags` add and remove single tags. `facts` contains changes to
+    facts that are not fields of this class, and `custom` contains values of custom fields. A value of None removes the
+    fact or the value. On the day `expires_on`, the documents are moved to the trash.
     """
 
     title: str | Unset | None = UNSET
@@ -125,8 +125,9 @@ async def lock_documents(
 async def lock_contents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], *, trashed: bool | None = False
 ) -> list[LockedDocument]:
-    """Lock documents, and all other documents with the same content, because a change to one of them can affect which
-    of them is the original and which are duplicates.
+    """Lock documents, and all other documents with the same content.
+
+    A change to one of them can affect which of them is the original and which are duplicates.
     """
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
@@ -143,9 +144,10 @@ async def lock_contents(
 async def edit_documents(
     connection: Connection, owner: UUID, documents: Iterable[UUID], edit: Edit, *, change: UUID | None = None
 ) -> int:
-    """Change the given fields of all these documents. If there is an error, no document is changed.
+    """Apply an edit to all these documents. If there is an error, no document is changed.
 
-    With the id of a `change`, the earlier and the new values are kept, so that the change can be undone.
+    If the id of a `change` is given, the earlier and the new values are stored under it, so that the change can be
+    undone.
     """
     held = await lock_documents(connection, owner, documents)
     collection = await _collection(connection, owner, edit.collection)
@@ -164,7 +166,7 @@ async def edit_documents(
     await save_values(connection, ids, custom)
     if change is not None:
         await connection.execute(CHANGES.keep_result, {"change": change, "documents": ids})
-    # Events name the fields only. Values may be private, and events are sent to recipients outside.
+    # Events contain only the names of the fields. Values may be private, and events are sent to external recipients.
     await record_event(
         connection, "edited", ids, {"fields": [*edit.fields, *edit.facts, *(["fields"] if edit.custom else [])]}
     )
@@ -304,7 +306,7 @@ async def _add_description(connection: Connection, held: LockedDocument, lane: L
 
 
 async def _stage_to_repeat(connection: Connection, held: LockedDocument) -> str | None:
-    """Return the stage to retry from, or None to continue after the last finished stage.
+    """Return the stage from which to retry. Returns None to continue after the last finished stage.
 
     A web page that was fetched but not processed is fetched again, because it may have changed.
     """
@@ -377,7 +379,7 @@ async def trash_documents(
 ) -> int:
     """Move documents to the trash and cancel their jobs. The same content can then be added again.
 
-    With the id of a `change`, it can be undone by this id.
+    If the id of a `change` is given, the deletion can be undone with it.
     """
     held = await lock_contents(connection, owner, documents)
     ids = [one.id for one in held]

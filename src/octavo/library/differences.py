@@ -1,9 +1,8 @@
-"""Finds the differences between two texts: paragraphs that were added, removed or changed, and the changed words in
-them.
+"""Finds the differences between two texts: added, removed and changed paragraphs, and the changed words in them.
 
 Paragraphs or words that occur exactly once in each text are matched first (patience diff). The text between two matches
-is compared with the fewest edits (Myers). The number of steps is limited in proportion to the length of the texts. Text
-beyond this limit is reported as completely changed, which is correct but coarse.
+is compared with an algorithm that finds the fewest edits (Myers). The number of steps is limited in proportion to the
+length of the texts. Text beyond this limit is reported as completely changed, which is correct but coarse.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LEVELS = 8
 _STEPS_A_CHARACTER = 2
 _LEAST_STEPS = 500_000
 _MOST_EDITS = 500
-# If a smaller share of the text is unchanged, the common words are ignored as coincidence.
+# If a smaller share of the text is unchanged, the words that both texts contain are ignored as coincidence.
 _LEAST_SAME = 0.25
 
 
@@ -48,7 +47,7 @@ class Change:
 
 @dataclass(slots=True)
 class StepBudget:
-    """Counts the remaining steps of a comparison, shared by all its parts."""
+    """The number of steps that remain for a comparison, shared by all its parts."""
 
     left: int
 
@@ -134,7 +133,7 @@ def _parts(*, same: Sequence[str] = (), removed: Sequence[str] = (), added: Sequ
 
 
 def _join(parts: Sequence[Part]) -> Iterator[Part]:
-    """Join neighbouring changed words, and the spaces between them, into one change."""
+    """Join neighbouring changed words, and the white space between them, into one change."""
 
     def changed(place: int) -> bool:
         part = parts[place]
@@ -193,7 +192,7 @@ class _Alignment:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """Remove the elements from the start and the end of a difference that are equal in both texts."""
+        """Shorten a gap by the equal elements at its start and end."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:
@@ -207,7 +206,7 @@ class _Alignment:
         return Gap(a, b, c, d)
 
     def _divide(self, gap: Gap) -> list[Gap]:
-        """Split a difference at elements that occur exactly once in each text and are in the same order in both."""
+        """Split a gap at elements that occur exactly once in each text and are in the same order in both."""
         if gap.a == gap.b or gap.c == gap.d:
             return []
         counted = Counter(self._old[gap.a : gap.b]), Counter(self._new[gap.c : gap.d])

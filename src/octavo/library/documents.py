@@ -60,12 +60,13 @@ Sort = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Selects documents. `q` searches title, file name and author. `id` is the beginning or the end of an id.
+    """The filters of a list of documents.
 
-    `sender` is a part of the sender's name. `before` is exclusive and `after` is inclusive. `size_min` and `size_max`
-    are in bytes. `import_id` is the id of an import, or the one that the client chose for it. `field` is the name of a
-    custom field with a value, or a name and a value, as in `Project:Coast`. Only the newest version of a document is
-    listed, unless `versions`, `trashed` or `id` is set.
+    `q` searches title, file name and author. `id` is the beginning or the end of an id. `sender` is a part of the
+    sender's name. `before` is exclusive and `after` is inclusive. `size_min` and `size_max` are in bytes. `import_id`
+    is the id of an import, or the id that the client chose for it. `field` is the name of a custom field with a value,
+    or a name and a value, as in `Project:Coast`. Only the newest version of a document is listed, unless `versions`,
+    `trashed` or `id` is set.
     """
 
     id: str | None = None
@@ -136,14 +137,14 @@ async def count_documents(connection: Connection, owner: UUID, filters: Filters)
 
 
 def _unordered(columns: bytes) -> bytes:
-    """Return a query for columns of the documents that a list selects.
+    """Return a query that selects these columns of the matching documents, without a sort order or a limit.
 
-    Without an order and a limit, the database sorts nothing, and computes no other column.
+    The database then neither sorts the documents nor computes other columns.
     """
     return b"SELECT " + columns + b" FROM (" + QUERIES.documents.rpartition(b"\nORDER BY ")[0] + b") AS found"
 
 
-# Filters that the query takes as they are.
+# Filters that are passed to the query unchanged.
 _SAME_NAME = (
     *("tag", "collection", "trashed", "kind", "before", "after", "amount_min", "amount_max", "language"),
     *("size_min", "size_max", "import_id"),
@@ -151,7 +152,7 @@ _SAME_NAME = (
 
 
 def _field(wanted: str | None) -> Row:
-    """Return the query values for the filter `field`. Names contain no colon, so the first one ends the name."""
+    """Return the query values for the filter `field`. Names contain no colon, so the name ends at the first colon."""
     name, _, value = (wanted or "").partition(":")
     return {"field": name.strip() or None, "field_value": value.strip() or None}
 
@@ -180,9 +181,9 @@ async def show_document(connection: Connection, owner: UUID, document: UUID, *, 
 async def list_parts(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[Document]:
-    """Return the documents made from the files in an archive or the attachments of an email, in their original order.
+    """Return the documents made from the files in an archive or the attachments of an email.
 
-    Documents in the trash are omitted.
+    They are in their original order. Documents in the trash are omitted.
     """
     await show_document(connection, owner, document)
     after = _number(cursor) if cursor else -1
@@ -208,7 +209,7 @@ async def list_chunks(
 async def list_events(
     connection: Connection, owner: UUID, document: UUID, *, cursor: str | None = None, limit: int = MOST_LIMIT
 ) -> Page[EventView]:
-    """Return all events of a document, oldest first."""
+    """List the events of a document, oldest first."""
     await show_document(connection, owner, document)
     values = {"document": document, "after": _number(cursor) if cursor else 0, "most": limit + 1}
     rows = await fetch_rows(connection, QUERIES.events_of, values)
@@ -320,7 +321,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """Return a link that opens the video at this second, or None if the source is not a video."""
+    """Return a link that opens the video at this second. Returns None if the source is not a video."""
     if seconds is None or not source_url or not source_url.startswith(VIDEO):
         return None
     return f"{source_url}&t={int(seconds)}s"

@@ -39,9 +39,9 @@ from octavo.storage import Bucket, ObjectMissing
 
 QUERIES = load_queries("exports")
 BATCH_DOCUMENTS, BATCH_RECORDS, BATCH_LARGE_RECORDS = 100, 500, 10
-# Kinds of records that can have megabytes each.
+# Kinds of records that can be several megabytes long.
 LARGE = frozenset({"threads", "analyses", "conversions"})
-# Documents whose layouts are in memory at the same time have at most this many words together, or are a single one.
+# The layouts of several documents are in memory at the same time only if these have at most this many words in total.
 LAYOUT_WORDS = 300_000
 MOST_FIGURES = 1000
 BLOCK = tarfile.BLOCKSIZE
@@ -73,7 +73,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The place as a text that `read` understands."""
+        """The position as text, in the format that `read` accepts."""
         return f"{self.kind}:{self.number}:{self.after}:{self.pages}"
 
 
@@ -101,7 +101,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """A part of an export that ends with a complete batch. The next part follows `place`; the last part has none."""
+    """A part of an export that ends with a complete batch.
+
+    `place` is the position at which the next part continues. It is None for the last part.
+    """
 
     place: Place | None
     body: AsyncGenerator[bytes]
@@ -218,7 +221,7 @@ class Export:
         batch.lines.append(_line(record))
 
     async def _file(self, batch: Batch, file: Row, path: str) -> AsyncGenerator[bytes]:
-        """Yield the content of a stored file. A file that is missing in the storage is left out, and has no path."""
+        """Yield the content of a stored file. A file that is missing in the storage is skipped, and gets no path."""
         try:
             stream = await self.bucket.stream(file["key"])
         except ObjectMissing:
@@ -245,7 +248,7 @@ EXPORTS = "exports"
 
 
 class ExportOptions(BaseModel):
-    """The input of the job: the filters of the documents to export, and whether to draw figures."""
+    """The input of an export job: the filters of the documents to export, and whether to draw figures."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -261,7 +264,7 @@ def read_options(given: dict[str, JSON]) -> ExportOptions:
 
 
 class SelectedDocuments(BaseModel):
-    """The documents to export, or None for all, and their number."""
+    """The documents to export and their number. `documents` is None if all documents are exported."""
 
     documents: list[UUID] | None
     total: int
@@ -276,7 +279,10 @@ async def select_exported(connection: Connection, owner: UUID, options: ExportOp
 
 
 class StoredPart(BaseModel):
-    """A stored part of a prepared export. The export continues after `place`; the last part has none."""
+    """A stored part of a prepared export.
+
+    `place` is the position at which the next part continues. It is None for the last part.
+    """
 
     number: int
     key: str
@@ -286,7 +292,7 @@ class StoredPart(BaseModel):
 
 
 class StoredExport(BaseModel):
-    """The output of the job."""
+    """The output of an export job: the parts of the prepared export."""
 
     parts: list[StoredPart]
 
@@ -299,7 +305,7 @@ class StoredExport(BaseModel):
         return f'"{sha256("".join(one.sha256 for one in self.parts).encode()).hexdigest()}"'
 
     def cut(self, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-        """Yield the key of each part, and its range of bytes, that contain the bytes from `start` to `end`."""
+        """Yield the key of each part that contains bytes from `start` to `end`, and the byte range within the part."""
         before = 0
         for one in self.parts:
             first, last = max(start - before, 0), min(end - before, one.bytes)
@@ -324,7 +330,7 @@ async def begin_export(connection: Connection, owner: UUID, options: ExportOptio
 
 
 async def newest_export(connection: Connection, owner: UUID) -> PreparedExport | None:
-    """Return the prepared export of an account, if it has one that is not expired."""
+    """Return the prepared export of an account. Returns None if there is none, or if it has expired."""
     row = await _newest(connection, owner)
     return _as_prepared(row) if row and not row["expired"] else None
 
@@ -386,7 +392,7 @@ def _entry(path: str, body: bytes) -> bytes:
 
 
 def _sum(digest: str, path: str) -> str:
-    """Return a line that `sha256sum --check` understands."""
+    """Return a checksum line in the format of `sha256sum --check`."""
     return f"{digest}  {path}\n"
 
 
@@ -454,7 +460,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def safe_name(filename: str) -> str:
-    """Return a file name that every file system accepts: at most 90 bytes long, and with its extension."""
+    """Return a file name that every file system accepts: at most 80 bytes long, and with its extension."""
     name = _UNSAFE.sub("_", filename).strip(" .") or "file"
     stem, dot, ending = name.rpartition(".")
     if not dot or len(ending) > 10:  # noqa: PLR2004 - longer than the ending of a file

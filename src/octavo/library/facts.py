@@ -29,7 +29,7 @@ from octavo.records.documents import FactView, SavedView
 
 QUERIES = load_queries("facts")
 PROCESSING, DESCRIPTION = "processing", "description"
-# Names of which a document can have several facts.
+# The names for which a document can have several facts.
 SEVERAL = frozenset({"iban", "vat_id", "doi", "isbn", "order_id", "account_id", "register_id", "party"})
 # The fields of a document, and the facts that they follow.
 FOLLOWED = {"title": "title", "author": "author", "document_date": "date"}
@@ -116,8 +116,9 @@ async def save_facts(
 
 
 async def compose_titles(connection: Connection, documents: Sequence[UUID], changed: Collection[str]) -> None:
-    """Recompose the titles that were composed from facts, if facts with the names in `changed` are part of them. Other
-    titles are not changed.
+    """Recompose the titles that were composed from facts with the names in `changed`.
+
+    Other titles are not changed.
     """
     if not {*COMPOSED, "kind"}.intersection(changed):
         return
@@ -131,15 +132,16 @@ async def compose_titles(connection: Connection, documents: Sequence[UUID], chan
 
 
 def _as_values(facts: Mapping[str, FactView]) -> tuple[str, dict[str, str]]:
-    """Return the document's kind, and the values from which its title is composed. Dates, amounts and currencies are
-    normalised.
+    """Return the document's kind, and the values from which its title is composed.
+
+    Dates, amounts and currencies are normalised.
     """
     exact = {name: one.value if name in {"number", "sender"} else one.normalized or "" for name, one in facts.items()}
     return exact.pop("kind", ""), exact
 
 
 def fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
-    """Return the rows of the facts that have a valid value."""
+    """Build the database rows of the facts that have a valid value."""
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     for fact in facts[:MOST_FACTS]:
@@ -165,9 +167,9 @@ def fact_rows(facts: Sequence[Fact]) -> list[dict[str, Any]]:
 
 
 async def say_facts(connection: Connection, documents: Sequence[UUID], said: Mapping[str, str | None]) -> None:
-    """Save the facts that a person entered for documents, which the caller has locked.
+    """Save the facts that a person entered for documents. A value of None removes the fact.
 
-    A value of None removes the fact.
+    The caller must have locked the documents.
     """
     for name, value in said.items():
         text = _clean(value or "") or None

@@ -1,7 +1,6 @@
-"""Custom fields: values that an owner records about documents in addition to the facts, such as a project or a cost
-centre.
+"""Custom fields: values that an owner records about documents in addition to the facts, such as a project.
 
-Values are stored as text in one form for each type, so that they can be compared: 42.5, 2026-11-15, 12.50 EUR.
+Values are stored as text, with one format for each type, so that they can be compared: 42.5, 2026-11-15, 12.50 EUR.
 """
 
 from __future__ import annotations
@@ -105,7 +104,10 @@ class FieldValues:
 
 
 async def check_values(connection: Connection, owner: UUID, given: Mapping[str, str | None]) -> FieldValues:
-    """Return the values in the form in which they are stored. Raises `BadInput` for unknown fields and wrong values."""
+    """Check the values of custom fields, and convert them to the format in which they are stored.
+
+    Raises `BadInput` for unknown fields and invalid values.
+    """
     rows = await fetch_rows(connection, QUERIES.named_fields, {"owner": owner, "names": list(given)})
     known = {row["name"].lower(): row for row in rows}
     values: dict[UUID, str | None] = {}

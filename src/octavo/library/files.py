@@ -274,7 +274,7 @@ async def list_pages(
 
 
 async def list_regions(connection: Connection, owner: UUID, document: UUID, page: int) -> list[RegionView]:
-    """List the regions of a page in reading order. Only files that are read by their layout have regions."""
+    """List the regions of a page in reading order. Only files whose page layout was analysed have regions."""
     await show_document(connection, owner, document)
     rows = await fetch_rows(connection, PICTURE_QUERIES.regions, {"owner": owner, "document": document, "page": page})
     return [RegionView(page=page, **_with_box(row)) for row in rows]
@@ -290,7 +290,7 @@ async def known_figures(
 
 
 async def first_figures(connection: Connection, documents: Sequence[UUID]) -> dict[UUID, str]:
-    """Return the path of the picture of each document's first figure, which is the cover of a book."""
+    """Return the path of the picture of each document's first figure. For a book, this is the cover."""
     rows = (
         await fetch_rows(connection, PICTURE_QUERIES.first_figures, {"documents": list(documents)}) if documents else []
     )
@@ -298,7 +298,7 @@ async def first_figures(connection: Connection, documents: Sequence[UUID]) -> di
 
 
 async def find_figure(connection: Connection, owner: UUID, document: UUID, number: int, width: int) -> FigureSource:
-    """Find a figure in an account's document. The result includes its stored picture of this width, if there is one."""
+    """Find a figure in an account's document. If a picture of this width is stored, the result includes it."""
     values = {"owner": owner, "document": document, "number": number, "name": picture_name(number, width)}
     rows = await fetch_rows(connection, PICTURE_QUERIES.figure, values)
     if not rows:
@@ -325,8 +325,9 @@ async def keep_figure(connection: Connection, document: UUID, revision: int, nam
 async def store_figure(
     database: Database, bucket: Bucket, document: UUID, revision: int, name: str, drawn: bytes
 ) -> None:
-    """Store the picture of a figure with its document. Its checksum is the file name, so that identical figures share a
-    file.
+    """Store the picture of a figure with its document.
+
+    Its file is named after its checksum, so that identical figures share a file.
     """
     digest = sha256(drawn).hexdigest()
     key = f"figures/{document}/{revision}/{digest}.png"

@@ -1,8 +1,8 @@
 """The highlights and notes that people add to documents, and their reading positions.
 
-A highlight is stored with its quote and the text around the quote. So its position can be found again when the document
-is processed again or has a new version. If the new text does not contain the quote, the highlight is kept and marked as
-lost.
+A highlight is stored with its quote and the text around the quote, so that its position can be found again when the
+document is processed again or has a new version. If the new text does not contain the quote, the highlight is kept and
+marked as lost.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ async def delete_highlight(connection: Connection, owner: UUID, highlight: UUID)
 
 
 async def place_highlights(connection: Connection, document: UUID) -> None:
-    """Find the highlights of a document in its new chunks, in the transaction that wrote the chunks."""
+    """Update the positions of a document's highlights, in the transaction that wrote the document's new chunks."""
     kept = await fetch_rows(connection, QUERIES.kept, {"document": document})
     if not kept:
         return
@@ -179,7 +179,7 @@ def _one_line(text: str) -> str:
 
 
 async def read_position(connection: Connection, owner: UUID, document: UUID, user: UUID | None) -> int | None:
-    """Return the character position where a person stopped reading; None if the person has not started."""
+    """Return the character position where a person stopped reading. Returns None if they have not started."""
     rows = await fetch_rows(connection, QUERIES.position, {"owner": owner, "document": document, "user": user})
     return rows[0]["start"] if rows else None
 

@@ -1,8 +1,8 @@
 """Rules: if a document matches conditions, a rule adds tags, sets values, and sends the document to recipients.
 
-A rule can be tried, which changes nothing. Applying it changes documents in batches, like an action on many documents,
-and can be undone for a week. Enabled rules run on each new document, one after the other; the first rule that sets a
-value wins. A rule sends each document to a recipient only once.
+Trying a rule changes nothing. Applying it changes documents in batches, like an action on many documents, and can be
+undone for a week. Enabled rules run on each new document, one after the other; the first rule that sets a value wins. A
+rule sends each document to a recipient only once.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from octavo.records.automation import (
 QUERIES = load_queries("rules")
 # Called in the last transaction, with the run.
 OnDone: TypeAlias = Callable[[Connection, RuleRun], Awaitable[object]]
-# Starts what a rule asks for besides changes. Returns what could not be started.
+# Starts the actions of a rule that do not change the document. Returns the problems.
 OnMatch = Callable[[RuleView], Awaitable[list[str]]]
 MOST_RULES = 200
 SHOWN = 1000
 MOST_TITLE = 500
-# Messages to recipients in one applied run.
+# The maximum number of messages to recipients in one run.
 MOST_DELIVERIES = 1000
 EXPIRES = "expires_on"
 TITLE_PARTS = ("title", "filename", "kind", "sender", "author", "date", "amount", "currency")
@@ -164,7 +164,7 @@ def _as_rule(row: Row) -> RuleView:
 
 
 async def list_recipients(connection: Connection, owner: UUID, ids: Iterable[UUID] | None = None) -> list[Row]:
-    """Return recipients that a rule can send documents to: all of the account, or those with these ids."""
+    """Return the account's recipients to which rules can send documents. If `ids` is given, returns only these."""
     values = {"owner": owner, "ids": None if ids is None else list(ids)}
     return await fetch_rows(connection, QUERIES.recipients, values)
 
@@ -257,7 +257,7 @@ class PlannedChange:
 def plan_change(
     document: Row, then: RuleThen, claimed: Iterable[str] = (), settled: Collection[str] = ()
 ) -> PlannedChange:
-    """Compare a document with the actions of a rule. Values in `claimed` and `settled` are not changed."""
+    """Plan the changes that a rule makes to a document. Values in `claimed` and `settled` are not changed."""
     taken = frozenset(claimed)
     found = _wanted_values(document, then)
     wanted = {name: text for name, text in found.items() if text and name.lower() not in settled}
@@ -283,7 +283,7 @@ def plan_change(
 
 
 def expiry_of(document: Mapping[str, Any], retention: RuleRetention) -> date | None:
-    """Return the day on which a document is moved to the trash; None if it has no date to count from."""
+    """Return the day on which a document is moved to the trash. Returns None if it has no date to count from."""
     start = document["added_on"] if retention.after == "added" else document["document_date"]
     try:
         return start + timedelta(days=retention.days) if start else None
@@ -298,8 +298,9 @@ def _missing_tags(document: Row, then: RuleThen) -> list[str]:
 
 
 def settled_values(document: Row) -> frozenset[str]:
-    """Return the values of a new version that rules do not change, because they were set by a person or in the
-    previous version.
+    """Return the names of the values of a new version that rules do not change.
+
+    They were set by a person or in the previous version.
     """
     if not document["is_version"]:
         return frozenset()
@@ -309,7 +310,7 @@ def settled_values(document: Row) -> frozenset[str]:
 
 
 _FIELD = "field:"
-# Stands for a title in `has_title`. No title contains it.
+# A placeholder for the title in `has_title`. No title contains it.
 _MARK = "\0"
 
 
@@ -332,7 +333,7 @@ def _shown(name: str) -> str:
 
 
 def fill_title(pattern: str, document: Mapping[str, Any]) -> str:
-    """Replace the parts of a title pattern. A part that the document does not have is left out."""
+    """Replace the placeholders of a title pattern, such as `{date}`. Placeholders without a value are removed."""
     values = {name: document.get(name) for name in TITLE_PARTS} | {"date": document.get("document_date")}
     text = _PART.sub(lambda part: str(values.get(part[1]) or ""), pattern)
     return " ".join(text.split()).strip(" -,·")[:MOST_TITLE]
@@ -370,14 +371,17 @@ async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> Ru
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPlan:
-    """The recipients of a rule, and which documents they already got from it. `problems` says why others get none."""
+    """The active recipients of a rule, and the documents that the rule has already sent to them.
+
+    `problems` explains why the rule's other recipients get no documents.
+    """
 
     recipients: Sequence[Row] = ()
     sent: frozenset[tuple[UUID, UUID]] = frozenset()
     problems: tuple[str, ...] = ()
 
     def complete(self, planned: PlannedChange) -> PlannedChange:
-        """Add the recipients that did not get the document yet."""
+        """Add the recipients to which the rule has not sent the document yet."""
         document = planned.document["id"]
         missing = tuple(one for one in self.recipients if (document, one["id"]) not in self.sent)
         return replace(planned, recipients=missing)
@@ -415,7 +419,7 @@ async def _send(connection: Connection, rule: RuleView, planned: Sequence[Planne
 async def _plan(
     connection: Connection, owner: UUID, rule: RuleView, documents: Sequence[UUID] | None = None
 ) -> tuple[list[PlannedChange], tuple[str, ...]]:
-    """Return what a rule does to the documents that match now, and the problems with its recipients."""
+    """Plan the changes to all documents that match now. Also returns the problems with the rule's recipients."""
     then = await _normalised(connection, owner, rule.then)
     found = await find_matching(connection, owner, rule.when, documents)
     deliveries = await _plan_deliveries(connection, owner, rule, [one["id"] for one in found])
@@ -426,7 +430,7 @@ async def _plan(
 
 
 async def try_rule(connection: Connection, owner: UUID, rule: UUID) -> RuleTrial:
-    """Return what a rule would change. Nothing is changed."""
+    """Return the changes that a rule would make, without making them."""
     known = await show_rule(connection, owner, rule)
     planned, problems = await _plan(connection, owner, known)
     changing = [one for one in planned if one.changes or one.recipients]
@@ -496,9 +500,10 @@ async def _run_planned(
     run: UUID,
     conflicts: Iterable[str] = (),
 ) -> int:
-    """Change and send documents, and count them. Those with the same changes are changed together.
+    """Change documents, send them to recipients, and log both. Returns the number of changed documents.
 
-    A document that cannot be changed is left out, and the reason is logged with the conflicts.
+    Documents with the same changes are changed together. A document that cannot be changed is skipped, and the reason
+    is logged with the conflicts.
     """
     groups: dict[str, tuple[Edit, list[UUID]]] = {}
     for one in planned:
@@ -518,7 +523,7 @@ async def _run_planned(
 async def _edit_group(
     connection: Connection, owner: UUID, documents: Sequence[UUID], edit: Edit, run: UUID
 ) -> tuple[int, list[str]]:
-    """Change documents together, or one by one if this fails. Returns how many were changed, and the reasons."""
+    """Change documents together, or one by one if this fails. Returns the number of changed ones and the errors."""
     try:
         async with connection.transaction():
             return await edit_documents(connection, owner, documents, edit, change=run), []
@@ -532,13 +537,13 @@ async def _edit_group(
 async def run_enabled_rules(
     connection: Connection, owner: UUID, document: UUID, on_match: OnMatch | None = None
 ) -> int:
-    """Run all enabled rules on one document, in the order of their positions. Returns the number of rules that changed
-    it.
+    """Run all enabled rules on one document, in the order of their positions.
 
-    `on_match` is called for each rule that matches. It returns problems, which are logged.
+    Returns the number of rules that changed the document. `on_match` is called for each rule that matches. It returns
+    problems, which are logged.
 
-    A value that a rule has set is not changed by the rules after it. In a new version of a document, rules only set
-    values that are missing.
+    A value that a rule has set is not changed by later rules. In a new version of a document, rules only set values
+    that are missing.
     """
     claimed: dict[str, str] = {}
     settled: frozenset[str] | None = None
@@ -584,10 +589,10 @@ async def list_runs(
 async def undo_rule(
     database: Database, owner: UUID, rule: UUID, run: UUID | None = None, *, on_done: OnDone | None = None
 ) -> RuleRun:
-    """Undo a run by restoring the earlier values of its documents: the given run, or the last one that has not been
-    undone.
+    """Undo a run of a rule by restoring the earlier values of the documents.
 
-    Messages that were sent cannot be undone. A document that was moved to the trash on its day stays there.
+    If `run` is None, the last run that has not been undone is undone. Messages that were sent cannot be undone. A
+    document that was moved to the trash on its expiry date stays there.
     """
     async with database.connection() as connection:
         await show_rule(connection, owner, rule)

@@ -30,8 +30,9 @@ class ShareRefused(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class OpenShare:
-    """The content of a link: a document or the collection with this name. `sign_in`: only people with an account can
-    open it.
+    """The target of a link: a document, or the collection with this name.
+
+    If `sign_in` is true, only people with an account can open the link.
     """
 
     id: UUID
@@ -50,7 +51,7 @@ async def share(
     days: int = DEFAULT_DAYS,
     sign_in: bool = False,
 ) -> tuple[Share, str]:
-    """Create a link to a document or a collection. Returns it with its token, which is not stored."""
+    """Create a link to a document or a collection. Returns it with its token, of which only a hash is stored."""
     _require_member(caller)
     if (document is None) == (collection is None):
         raise BadInput("Name a document or a collection.")
@@ -87,7 +88,7 @@ async def open_share(connection: Connection, token: str) -> OpenShare:
 
 
 async def shared_documents(connection: Connection, opened: OpenShare, cursor: str | None = None) -> Page[Document]:
-    """List the documents that a link shows, some at a time."""
+    """Return one page of the documents that a link shows."""
     if opened.document_id:
         return Page([await shared_document(connection, opened, opened.document_id)], None)
     wanted = Filters(collection=opened.collection)

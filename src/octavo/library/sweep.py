@@ -1,6 +1,6 @@
 """Daily clean-up: deletes old documents from the trash, expired documents, and objects without a database row.
 
-Moves old events and finished jobs to compressed files in the storage.
+Also moves old events and finished jobs to compressed files in the storage.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ log = structlog.get_logger()
 QUERIES = load_queries("documents")
 ARCHIVES = load_queries("archives")
 AT_ONCE = 500
-# The most objects that are listed in one part of a sweep. S3 lists some 10,000 in a second.
+# The maximum number of objects that are listed in one part of a sweep. S3 lists about 10,000 per second.
 PART_KEYS = 200_000
-# Rows that are read at once, and the most in one file.
+# The number of rows per query, and the maximum number of events and of jobs in one file.
 ARCHIVE_ROWS, FILE_EVENTS, FILE_JOBS = 5_000, 500_000, 5_000
 GZIP = 31  # the format of zlib for files that gzip reads
 DROP_TRIES, DROP_SECONDS = 20, 0.5
 
 
 async def purge_old_trash(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete documents that have been in the trash for at least this long."""
+    """Permanently delete documents that have been in the trash for at least `days` days."""
     return await _for_each_owner(database, QUERIES.old_trash, {"days": days}, partial(_purge, database, bucket))
 
 
 async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
-    """Permanently delete the documents and conversions of visitors whose last session ended this many days ago."""
+    """Permanently delete documents and conversions of visitors whose last session ended at least `days` days ago."""
     purge = partial(_purge, database, bucket, event="expired")
     expired = await _for_each_owner(database, QUERIES.left_documents, {"days": days}, purge)
     async with database.transaction() as connection:
@@ -56,7 +56,7 @@ async def expire_visitors(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def expire_collections(database: Database) -> int:
-    """Move documents to the trash after the retention period of their collection, or on their own day."""
+    """Move documents to the trash after the retention period of their collection, or on their expiry date."""
     return await _for_each_owner(database, QUERIES.expired_documents, {}, partial(_trash, database))
 
 
@@ -105,7 +105,7 @@ class ObjectSweep:
     """Deletes stored objects without a database row, one part of the bucket after the other.
 
     Recent objects are kept, because their rows may not have been committed yet. Listing a bucket with millions of
-    objects takes minutes. So a part is limited, and an interrupted sweep continues after the key `after`.
+    objects takes minutes, so the size of a part is limited, and an interrupted sweep continues after the key `after`.
     """
 
     def __init__(self, database: Database, bucket: Bucket, older_than_seconds: float, after: str = "") -> None:
@@ -186,9 +186,9 @@ ArchivePart: TypeAlias = Callable[[Database, Bucket, int], Awaitable[int]]
 
 
 async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
-    """Write the next events of the oldest month that ended this many days ago to a file, or drop the month.
+    """Archive the next events of the oldest month that ended at least `days` days ago. Returns their number.
 
-    A month is dropped when all its events are in files. Dropping takes milliseconds, however many events there are.
+    A month whose events are all in files is dropped. This takes milliseconds, regardless of the number of events.
     """
     async with database.connection() as connection:
         months = [str(row["name"]) for row in await fetch_rows(connection, ARCHIVES.old_months, {"days": days})]
@@ -213,7 +213,7 @@ async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def archive_jobs(database: Database, bucket: Bucket, days: int) -> int:
-    """Write finished jobs that nothing refers to to a file, and delete them. Returns their number."""
+    """Write finished jobs to a file and delete them, unless other rows refer to them. Returns their number."""
     async with database.connection() as connection:
         found = await fetch_rows(connection, ARCHIVES.old_jobs, {"days": days, "most": FILE_JOBS})
     if not found:
@@ -262,7 +262,7 @@ async def _read_events(database: Database, month: str, lines: ArchiveLines) -> A
 
 
 async def _write_file(bucket: Bucket, key: str, lines: ArchiveLines, pages: AsyncIterable[list[str]]) -> Stored:
-    """Write a compressed file, and compare what the storage returns with what was read from the database."""
+    """Write a compressed file. Then read it from the storage and compare it with the rows of the database."""
 
     async def compress() -> AsyncGenerator[bytes]:
         packer = zlib.compressobj(wbits=GZIP)
@@ -288,7 +288,7 @@ async def _insert_archive(connection: Connection, stored: Stored, values: Mappin
 async def _drop_month(database: Database, month: str, archived: int) -> None:
     """Drop the partition of a month if all its events are in files.
 
-    The lock makes all others wait, so it is requested only for a moment, several times if necessary.
+    The lock blocks all other transactions, so each of several attempts waits for it only briefly.
     """
     for _ in range(DROP_TRIES):
         try:

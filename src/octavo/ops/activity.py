@@ -1,8 +1,7 @@
 """The current activity of the installation, for `octavo top`, the operations page and programs.
 
-Discards jobs that failed for good (dead letters), and shows archived events and jobs.
-
-Discarded jobs can be restarted, or the analyses that they belong to can be marked as failed.
+Also discards jobs that failed for good (dead letters), and shows archived events and jobs. Discarded jobs can be
+restarted, or the analyses that they belong to can be marked as failed.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from octavo.ops.instance import bucket_of, open_connection
 from octavo.records.jobs import Activity, KindActivity, SourceCost, Spending, StageTime
 
 QUERIES = load_queries("metrics")
-# Times of stages are taken from at most this many recent jobs of each kind.
+# The maximum number of recent jobs of each kind from which the times of stages are computed.
 MOST_JOBS = 200
 
 
@@ -60,7 +59,7 @@ async def read_spending(connection: Connection, budgets: Budgets) -> Spending:
 
 JOB_QUERIES = load_queries("job_views")
 ANALYSES = load_queries("analyses")
-# `restart`: delete the results of the job and process it again. `fail_parent`: end the analysis as an error.
+# `restart`: delete the results of the job and process it again. `fail_parent`: mark the analysis as failed.
 AfterDiscard = Literal["nothing", "restart", "fail_parent"]
 LOST_PART = "PART_DISCARDED"
 
@@ -99,13 +98,13 @@ async def _parents(connection: Connection, jobs: list[UUID]) -> set[UUID]:
 
 
 async def stored_archives(settings: Settings) -> list[Archive]:
-    """Return the files with old events and jobs."""
+    """Return all archives. These are files with old events and jobs."""
     async with open_connection(settings) as connection:
         return await list_archives(connection)
 
 
 async def show_archive(settings: Settings, name: str, write: Callable[[bytes], object]) -> None:
-    """Write the lines of an archive."""
+    """Pass the uncompressed text of an archive to `write`, in blocks."""
     found = next((one for one in await stored_archives(settings) if one.name == name), None)
     if found is None:
         raise NotFound(f"There is no archive {name}. `octavo archives` lists all.")

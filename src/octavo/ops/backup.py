@@ -52,7 +52,7 @@ from octavo.storage import Bucket, ObjectMissing, open_bucket
 QUERIES = load_queries("backup")
 FORMAT = 1
 MANIFEST = "backup.json"
-# Marks the folder of a backup, even if the first backup to it did not end.
+# Marks the folder of a backup, even if the first backup to it was never completed.
 MARKER = ".octavo-backup"
 OBJECTS_AT_ONCE = 16
 MOST_SHOWN = 3
@@ -226,9 +226,9 @@ async def _kept_objects(settings: Settings, bucket: Bucket) -> AsyncGenerator[No
 
 
 async def _wait_for_other_backup(connection: Connection) -> None:
-    """Raise an error if another backup is still running after a moment.
+    """Wait until no other backup is running. Raises `BackupRunning` if this takes longer than a few seconds.
 
-    The server notices only after a moment that the process of an interrupted backup is gone.
+    If a backup was interrupted, the database server notices only after a moment that its process has ended.
     """
     for _ in range(WAIT_TRIES):
         row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
@@ -252,8 +252,9 @@ def _objects_of(manifest: Manifest) -> TableCopy:
 
 
 def _publish(path: Path, manifest: Manifest) -> None:
-    """Make this backup the current one: replace `backup.json` atomically, then delete the earlier copies of the
-    tables.
+    """Make this backup the current one.
+
+    Replaces `backup.json` atomically, then deletes the earlier copies of the tables.
     """
     new = path / f"{MANIFEST}.new"
     with new.open("w") as file:

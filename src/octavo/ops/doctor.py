@@ -121,9 +121,7 @@ async def jobs(installation: Installation) -> str:
 
 @check("events")
 async def events(installation: Installation) -> str:
-    """Check that new events are sorted after earlier ones, even after a restore, and that events are passed on to
-    recipients.
-    """
+    """Check that new events are sorted after earlier ones, even after a restore, and are relayed to recipients."""
     wrong = "Events belong to another PostgreSQL cluster. Run `octavo migrate`"
     await _refuse_rows(installation, QUERIES.foreign_epoch, wrong)
     await _refuse_rows(installation, QUERIES.wrong_order, "New events would be ordered before earlier events")
@@ -150,7 +148,8 @@ async def schedules(installation: Installation) -> str:
 async def documents(installation: Installation) -> str:
     """Check that every document matches its job, upload, versions and files.
 
-    Also checks that the recorded storage usage of each account is correct, and that every chunk belongs to a document.
+    Also checks that the recorded storage usage of each account is correct, and that every chunk belongs to the current
+    revision of its document.
     """
     await _refuse_rows(
         installation, QUERIES.wrong_documents, "The status of some documents does not match the status of their jobs"
@@ -170,7 +169,7 @@ async def documents(installation: Installation) -> str:
 
 @check("connections")
 async def connections(installation: Installation) -> str:
-    """Report the number of connections of each type. There is nothing to check about them."""
+    """Count the connections between chunks, by type. Nothing is checked."""
     rows = await (await installation.connection.execute(QUERIES.count_connections)).fetchall()
     found = ", ".join(f"{count} {engine}" for engine, count in rows)
     return f"{sum(count for _, count in rows)} connections{f': {found}' if found else ''}"
@@ -178,8 +177,9 @@ async def connections(installation: Installation) -> str:
 
 @check("vectors")
 async def vectors(installation: Installation) -> str:
-    """Check that documents have all their vectors, and that replacing the vectors of an earlier embedding model has not
-    failed.
+    """Check that documents have all their vectors.
+
+    Also checks that replacing the vectors of an earlier embedding model has not failed.
     """
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}
@@ -195,8 +195,9 @@ async def vectors(installation: Installation) -> str:
 
 @check("analyses")
 async def analyses(installation: Installation) -> str:
-    """Check that the segments (page ranges) of each analysis cover every page of the document, and that every
-    unfinished analysis has a job.
+    """Check that the segments (page ranges) of each analysis cover every page of the document.
+
+    Also checks that every unfinished analysis has a job.
     """
     await _refuse_rows(
         installation, QUERIES.wrong_analyses, "Some analyses are inconsistent with their segments, jobs or answers"

@@ -32,7 +32,7 @@ class Disk:
 
 
 async def check_readiness(database: Database, bucket: Bucket, place: str, disk: Disk) -> list[Check]:
-    """Check the database, its connections, the storage and the disks in parallel, each with a timeout."""
+    """Check the database, the connection pool, the storage and the disks in parallel, each with a timeout."""
     checks = await asyncio.gather(
         _limited("database", _check_database(database)),
         _limited("connections", _check_connections(database)),

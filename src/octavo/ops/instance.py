@@ -58,7 +58,7 @@ LATER = (
 
 
 def embedded_server(settings: Settings) -> EmbeddedPostgres | None:
-    """Return the built-in PostgreSQL server, or None if the settings name another server."""
+    """Return the built-in PostgreSQL server. Returns None if the settings name another server."""
     if settings.database_url:
         return None
     return EmbeddedPostgres(DataFolder(settings.data_dir), account=settings.postgres_account)
@@ -74,7 +74,7 @@ async def start_database(settings: Settings, server: EmbeddedPostgres | None) ->
 
 
 def direct_address(settings: Settings) -> str | None:
-    """Return the address of the database without the connection pooler, if the settings name one."""
+    """Return the connection string that bypasses the connection pooler. Returns None if the settings contain none."""
     direct = settings.database_direct_url if settings.database_url else None
     return direct.get_secret_value() if direct else None
 
@@ -83,7 +83,8 @@ def direct_address(settings: Settings) -> str | None:
 async def database_address(settings: Settings, *, direct: bool = False) -> AsyncGenerator[str]:
     """Start the built-in database server if necessary, and provide its connection string.
 
-    On exit, the server stops unless another process uses it. `direct`: without the connection pooler, for long work.
+    On exit, the server stops unless another process uses it. If `direct` is true, the connection string bypasses the
+    connection pooler, for long operations.
     """
     server = embedded_server(settings)
     try:
@@ -102,7 +103,7 @@ async def migrate_database(settings: Settings) -> MigrationState:
 
 @asynccontextmanager
 async def open_connection(settings: Settings, *, direct: bool = False) -> AsyncGenerator[Connection]:
-    """Open a single database connection, for example for a command. Provides a context manager."""
+    """Open a single database connection, for example for a command."""
     prepared = settings.prepared_statements
     async with (
         database_address(settings, direct=direct) as address,
@@ -137,7 +138,7 @@ async def open_database(settings: Settings, *, supervised: bool = False) -> Asyn
 async def wait_for_schema(database: Database) -> None:
     """Wait while the supervisor migrates the database.
 
-    Returns if the database is not available or cannot be used: requests then get an error that says so.
+    Also returns if the database is not available or cannot be used: requests then fail with an error that says so.
     """
     with suppress(DatabaseUnavailable, WrongDatabase, psycopg.Error):
         while True:
@@ -153,9 +154,7 @@ def web_processes(settings: Settings) -> int:
 
 
 async def fit_connections(database: Database, settings: Settings) -> None:
-    """Make the connection pool of this process smaller if the pools of all processes together would exceed the server's
-    connection limit.
-    """
+    """Shrink the connection pool of this process if all processes together could exceed the server's limit."""
     processes = web_processes(settings) + settings.workers
     if direct_address(settings) or processes * settings.database_connections <= FEW_CONNECTIONS:
         return  # a connection pooler has its own limit
@@ -222,8 +221,8 @@ def sandbox_of(
 def _files_at_once(memory_bytes: int) -> int:
     """Return how many files can be read in parallel.
 
-    This is twice the number of CPUs, so that small files do not wait for slow ones, but no more than fit into half of
-    the memory.
+    This is twice the number of CPUs, so that small files do not wait for slow ones, but at most as many as fit into
+    half of the memory.
     """
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 

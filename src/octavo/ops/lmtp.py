@@ -47,7 +47,7 @@ class MailPaused(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class MailAddress:
-    """A source of the kind `lmtp`."""
+    """A source that receives emails for one address (kind `lmtp`)."""
 
     id: UUID
     owner_id: UUID
@@ -66,7 +66,7 @@ class MailIntake:
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         del server, session, options
-        if envelope.rcpt_tos:  # the library returns one answer for all recipients
+        if envelope.rcpt_tos:  # the library returns one response for all recipients
             return ONE_RECIPIENT
         try:
             found = await self._find(address)
@@ -99,12 +99,12 @@ class MailIntake:
             return LATER
 
     async def handle_exception(self, error: Exception) -> str:
-        """Postpone the mail after an unexpected error. The library would refuse it for good, and it would bounce."""
+        """Postpone the email after an unexpected error. By default, the library rejects it for good, and it bounces."""
         log.error("mail postponed", exc_info=error)
         return LATER
 
     async def _find(self, address: str) -> MailAddress | None:
-        """Find the source of an address. Everything after a plus sign is ignored, and so is the domain."""
+        """Find the source for an email address. The domain, and everything after a plus sign, are ignored."""
         local = address.rpartition("@")[0].partition("+")[0].lower()
         async with self._database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.mail_source, {"address": local})
@@ -113,7 +113,7 @@ class MailIntake:
     async def _add(self, source: MailAddress, body: bytes) -> str:
         _, subject = read_headers(body)
         name = f"{subject[:150]}.eml".replace("/", " ") if subject else "Mail.eml"
-        # All mails of an address are one import, so that they never delay what a person adds.
+        # All emails to an address are one import, so that they never delay documents that a person adds.
         new = NewUpload(name, "message/rfc822", given={"import": str(source.id)})
 
         async def record(connection: Connection, outcome: Outcome) -> None:

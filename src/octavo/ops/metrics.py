@@ -1,8 +1,8 @@
 """Metrics in the Prometheus format: the state of the queue, and the counts of all processes.
 
-Each process counts in memory (`core/instruments.py`) and adds its counts to the database every few seconds. So any web
-process reports the sum for all web processes and workers on all machines, and workers need no port. A process that is
-killed loses the counts of its last seconds.
+Each process counts in memory (`core/instruments.py`) and adds its counts to the database every few seconds. Any web
+process can therefore report the sum for all web processes and workers on all machines, and workers need no port. A
+process that is killed loses the counts of its last seconds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Series = tuple[str, Labels]
 
 @dataclass(slots=True)
 class Counts:
-    """The counts of this process, and the part of them that the database already has."""
+    """The counts of this process, and the counts that it has already added to the database."""
 
     registry: CollectorRegistry = REGISTRY
     _added: dict[Series, float] = field(default_factory=dict[Series, float])
@@ -75,7 +75,7 @@ class Counts:
         ]
 
     async def keep_adding(self, database: Database) -> None:
-        """Add the counts every few seconds until cancelled, and then once more."""
+        """Add the counts to the database every few seconds until cancelled, and one last time after that."""
         try:
             while True:
                 await self.try_to_add(database)
@@ -130,7 +130,7 @@ class _Collected(Collector):
 
 
 def _gauge(name: str, text: str, values: Iterable[tuple[Mapping[str, str], float | None]]) -> Metric:
-    """Make a gauge. Each value has its labels; a value that is None is left out."""
+    """Create a gauge from pairs of labels and values. Values that are None are left out."""
     known = [(labels, value) for labels, value in values if value is not None]
     gauge = GaugeMetricFamily(f"octavo_{name}", text, labels=list(known[0][0]) if known else ())
     for labels, value in known:
@@ -240,7 +240,7 @@ def _with_totals(metric: Metric, samples: Mapping[str, list[Row]]) -> Metric:
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    """Sort by labels, and buckets by their limit."""
+    """Return the sort key of a row: its labels, then the limit of its bucket."""
     labels = {name: value for name, value in row["labels"].items() if name != "le"}
     return sorted(labels.items()), float(row["labels"].get("le", 0))
 

@@ -1,4 +1,7 @@
-"""Opens the ports of the web server and for emails. Imports little, so that they are open soon after the start."""
+"""Opens the port of the web server and the port for emails.
+
+This module imports little, so that the ports are open soon after the start.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def open_early(host: str, port: int) -> socket.socket | None:
 
 
 def inherited_listener() -> socket.socket | None:
-    """Return the listening socket that systemd opened for this process; None if there is none.
+    """Return the listening socket that systemd opened for this process. Returns None if there is none.
 
     systemd keeps the socket open while this process restarts, so clients wait for a moment instead of being refused.
     """
@@ -117,7 +120,7 @@ def is_open(listener: socket.socket) -> bool:
 
 
 def share_listener(process: int, port: int) -> socket.socket | None:
-    """Return the listening socket of another process, which both then share. None if this is not possible.
+    """Return a copy of another process's listening socket, so that both share it. Returns None if this is impossible.
 
     Connections that wait in the socket are kept when the other process ends. This needs Linux and the permission to
     trace the other process, which some systems grant only to root.

@@ -1,7 +1,7 @@
-"""Tools for supervising processes, and the file in the data folder that lists them, which `octavo status` and `octavo
-stop` read.
+"""Tools for supervising processes, and the file in the data folder that lists them.
 
-Child processes end when their parent ends. A process that ends is restarted after a pause that grows each time.
+`octavo status` and `octavo stop` read this file. Child processes end when their parent ends. A process that ends is
+restarted after a pause that grows each time.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def was_killed(code: int, oom_kills: int | None) -> bool:
 def oom_since(oom_kills: int | None) -> bool:
     """Whether there have been more than `oom_kills` out-of-memory kills on this machine.
 
-    True if the number is unknown.
+    Returns True if the number is unknown.
     """
     now = count_oom_kills()
     return now is None or oom_kills is None or now > oom_kills
 
 
 def count_oom_kills() -> int | None:
-    """Count the out-of-memory kills since this machine started. None if the system does not report them."""
+    """Count the out-of-memory kills since this machine started. Returns None if the system does not report them."""
     try:
         counters = Path("/proc/vmstat").read_text().split()
         return int(counters[counters.index("oom_kill") + 1])
@@ -153,7 +153,10 @@ class RecordFile:
         return self._load() if is_locked(self._lock_path) else None
 
     def left_behind(self) -> UpRecord | None:
-        """Return the record of an earlier supervisor that was killed, or None. Call this after `claim`."""
+        """Return the record of an earlier supervisor that was killed. Returns None if there is none.
+
+        Call this after `claim`.
+        """
         return self._load()
 
     def _load(self) -> UpRecord | None:

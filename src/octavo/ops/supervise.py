@@ -140,9 +140,9 @@ class Supervisor:
     async def _take_over(self) -> None:
         """Start the web processes, then stop the running `octavo up`, and take over its port.
 
-        The web processes load their modules while the old ones still serve requests. Then requests wait in the port
-        while the database is restarted. If the port cannot be shared with the old process, it is opened as soon as it
-        is free, so requests are refused only for the moment between two attempts to open it.
+        The new web processes load their modules while the old ones still serve requests. While the database is
+        restarted, requests wait in the port. If the port cannot be shared with the old process, it is opened as soon as
+        it is free, so requests are refused only for the moment between two attempts to open it.
         """
         host, port = self._settings.host, self._settings.port
         before = self._record.read()
@@ -157,7 +157,10 @@ class Supervisor:
         return listen(self._settings.host, self._settings.port, self._left_behind, listener=self._listener)
 
     def _listen_for_mails(self) -> contextlib.AbstractContextManager[socket.socket | None]:
-        """Open the port for emails, if there is one. The mail server waits while the process for emails restarts."""
+        """Open the port for emails, if one is set.
+
+        The supervisor keeps the port open, so mail servers wait while the process for emails restarts.
+        """
         place = self._settings.lmtp_listen
         return listen_for_mails(place, self._left_behind) if place else contextlib.nullcontext()
 
@@ -310,8 +313,8 @@ async def describe_sandbox(settings: Settings) -> str:
 async def started_early(children: Sequence[Child]) -> AsyncGenerator[None]:
     """Start processes that load their modules now, and begin to work when the context ends.
 
-    Each process closes its end of the first pipe when it has loaded its modules, or by ending. Then it waits for the
-    end of the second pipe.
+    Each process closes its end of the first pipe when it has loaded its modules or exits. It then waits until the
+    second pipe is closed.
     """
     loading, loaded = os.pipe()
     begin, hold = os.pipe()
@@ -337,7 +340,7 @@ async def spawn(child: Child, pipes: tuple[int, int] | None = None) -> asyncio.s
 
     Because of the new session, Ctrl-C reaches only the supervisor, which then stops its child processes in order. The
     supervisor chooses the id of each worker, so that it can requeue the worker's jobs when the worker ends. `pipes` are
-    for a process that starts early.
+    the pipes of `started_early`.
     """
     child.worker = new_id() if child.is_worker else None
     named = ("--id", str(child.worker)) if child.worker else ()
@@ -417,7 +420,7 @@ def read_status(settings: Settings) -> Status:
 def stop(settings: Settings, meanwhile: Callable[[], object] | None = None) -> bool:
     """Stop all processes that `octavo up` started, and wait for them. Returns False if nothing was running.
 
-    `meanwhile` is called again and again until they have stopped.
+    `meanwhile` is called repeatedly until they have stopped.
     """
     record_file = RecordFile(DataFolder(settings.data_dir))
     record = record_file.read()

@@ -1,6 +1,6 @@
-"""Tokens that work once: links for setting a new password, and sign-ins that still need the second factor.
+"""One-time tokens for links that set a new password, for sign-ins with a second factor, and for invitations.
 
-Invitations: one-time links that make people members of an account.
+An invitation is a link that makes a person a member of an account.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class LinkedPerson:
 
 
 async def make_reset_token(connection: Connection, account: Account, *, clears: bool = False) -> tuple[str, datetime]:
-    """Create the token of a link that sets a new password. Earlier links of this person stop working.
+    """Create the token of a link that sets a new password. Returns the token and its expiry time.
 
-    `clears`: whether the link also removes the second factor. Returns the token and its expiry time.
+    Earlier links of this person stop working. If `clears` is true, the link also removes the second factor.
     """
     made = await _insert(connection, "password", account.id, RESET_SECONDS, clears=clears)
     await record(connection, account.owner_id, "account.reset_link", account.id, clears=str(clears).lower())
@@ -43,7 +43,7 @@ async def make_reset_token(connection: Connection, account: Account, *, clears: 
 
 
 async def make_reset_token_for(connection: Connection, email: str, *, clears: bool = False) -> tuple[str, datetime]:
-    """Create a link for the person with this address. Only for administrators."""
+    """Create the token of a password link for the person with this email address. Only for administrators."""
     account = await find_account(connection, email)
     if account is None:
         raise NotFound("There is no account with this address.")
@@ -51,7 +51,7 @@ async def make_reset_token_for(connection: Connection, email: str, *, clears: bo
 
 
 async def make_code_token(connection: Connection, user_id: UUID) -> str:
-    """Create the token with which a person sends the code of the second factor. The password was already correct."""
+    """Create the token of a sign-in that still needs the second factor. The password must have been verified."""
     return (await _insert(connection, "code", user_id, CODE_SECONDS))[0]
 
 
@@ -105,7 +105,7 @@ DEFAULT_DAYS, MOST_DAYS = 7, 90
 
 @dataclass(frozen=True, slots=True)
 class OpenInvitation:
-    """An invitation that can be accepted. `known`: whether there is an account with the invited address."""
+    """An invitation that can be accepted. `known` is true if there is an account with the invited email address."""
 
     id: UUID
     owner_id: UUID
@@ -118,7 +118,7 @@ class OpenInvitation:
 async def invite(
     connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS, *, limited: bool = False
 ) -> tuple[Invitation, str]:
-    """Create an invitation. Returns it with its token, which is not stored."""
+    """Create an invitation. Returns it with its token, of which only a hash is stored."""
     _require_manager(caller)
     refuse_limited_owner(role, limited=limited)
     token = new_token()
@@ -144,7 +144,10 @@ async def withdraw(connection: Connection, caller: Caller, invitation: UUID) -> 
 
 
 async def find_invitation(connection: Connection, token: str) -> OpenInvitation:
-    """Return the invitation of a link, if it can still be accepted. This does not use up the link."""
+    """Return the invitation of a link. Raises `LinkRefused` if it can no longer be accepted.
+
+    This does not use up the link.
+    """
     rows = await fetch_rows(connection, QUERIES.find_invitation, {"token_hash": hash_token(token)})
     if not rows:
         raise LinkRefused
@@ -152,7 +155,7 @@ async def find_invitation(connection: Connection, token: str) -> OpenInvitation:
 
 
 async def accept(connection: Connection, token: str, user_id: UUID) -> UUID:
-    """Make a signed-in person a member. Returns the account that the person joined."""
+    """Accept an invitation: make the person a member of the account. Returns the id of the account."""
     rows = await fetch_rows(connection, QUERIES.use_invitation, {"token_hash": hash_token(token)})
     if not rows:
         raise LinkRefused

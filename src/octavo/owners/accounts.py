@@ -53,7 +53,7 @@ async def read_account(connection: Connection, user_id: UUID) -> Account | None:
 
 
 async def set_language(connection: Connection, caller: Caller, language: str | None) -> None:
-    """Store the language in which a person reads pages and emails. None removes it. Visitors have only a cookie."""
+    """Store the language of a person's pages and emails. None removes it. The language of visitors is not stored."""
     if not caller.is_anonymous:
         values = {"user": caller.user_id, "owner": caller.owner_id, "language": language}
         await connection.execute(QUERIES.set_language, values)
@@ -105,7 +105,7 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
 async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
     """Open a session for a person whose identity was verified. Returns the secret of the session.
 
-    `by` says how the person signed in, for the audit.
+    `by` says how the person signed in, for the audit log.
     """
     owner_id = await first_owner(connection, user_id)
     await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)
@@ -174,10 +174,9 @@ async def hash_password(password: str) -> str:
 
 
 async def verify_password(kept: str | None, password: str) -> str | None:
-    """Check a password against its stored hash.
+    """Check a password against its stored hash. Returns None if the password is wrong.
 
-    Returns the hash to store, or None if the password is wrong. If the hashing parameters have changed, the returned
-    hash is a new one.
+    Otherwise, returns the hash to store. If the hashing parameters have changed, it is a new hash.
     """
     right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:

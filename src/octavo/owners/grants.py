@@ -1,7 +1,7 @@
 """Permissions per collection: groups of members, and the collections that limited members can read or change.
 
-Reading needs no code here: connections for a limited member show only what was granted (`database.Viewer`). Changes are
-made with all tables visible, after `require_writable` has checked the documents.
+Reading needs no code here: the database connections of a limited member show only what was granted (`database.Viewer`).
+Changes use unrestricted connections, after `require_writable` has checked the documents.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ async def grant(
     user_id: UUID | None = None,
     group: UUID | None = None,
 ) -> Grant:
-    """Let a member or a group read or change the documents of a collection. Replaces their earlier grant of it."""
+    """Let a member or a group read or change the documents of a collection. Replaces an earlier grant for it."""
     if (user_id is None) == (group is None):
         raise BadInput("Send either `user_id` or `group_id`.")
     await lock_members(connection, caller)

@@ -1,12 +1,11 @@
 """Signs people in by the identity that an OpenID Connect provider has confirmed.
 
-A person is found by issuer and subject. An email address alone never gives access to an existing account, because it
-is not certain that the account belongs to the same person.
+A person is found by issuer and subject. An email address alone never gives access to an existing account, because it is
+not certain that the account belongs to the same person.
 
-Checks the ID tokens of an OpenID Connect provider, and reads identities and roles from their claims. Pure functions.
-
-Only signatures with asymmetric keys are accepted. Otherwise, a forged token could be accepted: one without a signature,
-or one signed with the public key as if it were a shared secret.
+Also verifies the provider's ID tokens, and reads identities and roles from their claims. Only signatures with
+asymmetric keys are accepted. Otherwise, a forged token could be accepted: one without a signature, or one signed with
+the public key as if it were a shared secret.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class UnknownSigningKey(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The values that the token of a sign-in must contain.
+    """The values that an ID token must contain, and the time and the algorithms for verifying it.
 
     `algorithms` are the signature algorithms that the provider's configuration lists.
     """
@@ -104,7 +103,7 @@ def read_id_token(token: str, keys: Mapping[str, Any], expected: Expected) -> Cl
 
 
 def _find_key(header: Mapping[str, Any], keys: Mapping[str, Any], algorithms: Collection[str]) -> jwt.PyJWK:
-    """Return the key that the header of the token names, for the algorithm of the token."""
+    """Return the key that the header of the token names. Raises `UnknownSigningKey` if it is missing or ambiguous."""
     algorithm, wanted = header.get("alg"), header.get("kid")
     if algorithm not in algorithms:
         raise ProviderRefused("The token is signed with an algorithm that is not allowed.")
@@ -155,7 +154,10 @@ def read_identity(claims: Claims, settings: Settings) -> Identity:
 
 
 def role_from_claims(claims: Claims, settings: Settings) -> Role | None:
-    """Return the highest role that the claims give, or None. A claim name with dots refers to a nested claim."""
+    """Return the highest role that the claims grant. Returns None if they grant no role.
+
+    A claim name with dots refers to a nested claim.
+    """
     if not settings.oidc_roles_claim:
         return None
     found: object = claims
@@ -173,7 +175,7 @@ def role_from_claims(claims: Claims, settings: Settings) -> Role | None:
 
 QUERIES = load_queries("identities")
 MEMBERS = load_queries("members")
-# How long a person has time to sign in at the provider.
+# How long a person has to sign in at the provider.
 SECONDS_AT_PROVIDER = 600
 
 
@@ -181,8 +183,7 @@ SECONDS_AT_PROVIDER = 600
 class ProviderSignIn:
     """A sign-in that has started: the browser is sent to the provider.
 
-    `state` is part of the address of the provider, and `browser` is stored in a cookie. Both are needed to complete the
-    sign-in.
+    `state` is part of the provider's URL, and `browser` is stored in a cookie. Both are needed to complete the sign-in.
     """
 
     state: str
@@ -229,10 +230,11 @@ async def take_sign_in(connection: Connection, state: str, browser: str) -> Retu
 async def sign_in_with_identity(
     connection: Connection, identity: Identity, *, may_create: bool, claims_roles: bool, replacing: str | None
 ) -> str:
-    """Open a session for the person with this identity, and return its secret.
+    """Open a session for the person with this identity. Returns the secret of the session.
 
-    `may_create`: whether an account is created for a person who has none. `claims_roles`: whether the provider decides
-    which role people have in the account of this installation. A person with such a role gets an account in any case.
+    If `may_create` is true, an account is created for a person who has none. If `claims_roles` is true, the provider
+    decides which role people have in the account of this installation. A person with such a role always gets an
+    account.
     """
     user_id = await _find_person(connection, identity) or await _new_person(connection, identity, may_create=may_create)
     shared = await apply_role(connection, user_id, identity) if claims_roles else None
@@ -288,7 +290,7 @@ async def list_identities(connection: Connection, user_id: UUID) -> list[Connect
 
 
 async def disconnect_identities(connection: Connection, user_id: UUID, owner_id: UUID) -> None:
-    """Delete the identities of a person. The person must have a password to sign in with."""
+    """Delete the identities of a person. Raises `LastSignIn` if the person has no password to sign in with."""
     if not await list_identities(connection, user_id):
         return
     cursor = await connection.execute(QUERIES.delete_identities, {"user": user_id})
@@ -300,7 +302,8 @@ async def disconnect_identities(connection: Connection, user_id: UUID, owner_id:
 async def apply_role(connection: Connection, user_id: UUID, identity: Identity) -> UUID | None:
     """Grant or revoke the person's role in the account of this installation, as the claims define it.
 
-    Returns this account if the person has a role in it. Roles that people granted are kept if the claims grant none.
+    Returns the id of this account if the person has a role in it. Roles that people granted are kept if the claims
+    grant none.
     """
     owner_id = await local_owner(connection)
     values = {"owner": owner_id, "user": user_id}

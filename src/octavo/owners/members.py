@@ -72,7 +72,7 @@ def refuse_limited_owner(role: Role, *, limited: bool) -> None:
 
 
 async def remove_member(connection: Connection, caller: Caller, user_id: UUID) -> None:
-    """Remove a member, and delete the member's sessions and API keys for this account."""
+    """Remove a member, and delete the member's sessions, API keys and shared links for this account."""
     members = await lock_members(connection, caller)
     _refuse_last_owner(caller, members, user_id)
     await connection.execute(QUERIES.remove_member, {"owner": caller.owner_id, "user": user_id})

@@ -1,9 +1,9 @@
-"""Browser sessions of anonymous visitors, of signed-in people, and of the administrator on this machine (the local
-owner). The local owner signs in with links that work once.
+"""Browser sessions of anonymous visitors, signed-in people, and the local owner (the administrator on this machine).
 
-The second factor: codes of an authenticator app (TOTP, RFC 6238), and recovery codes.
+The local owner signs in with links that work once.
 
-A code is valid for its time step of 30 seconds and the steps before and after it, and works once.
+The second factor: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. A code is valid for its time step
+of 30 seconds and the steps before and after it, and works once.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ async def end_other_sessions(connection: Connection, user_id: UUID, secret: str)
 
 
 async def list_sessions(connection: Connection, caller: Caller, secret: str) -> list[SessionView]:
-    """List the sessions of the caller, beginning with the one with this secret."""
+    """List the caller's sessions. The session with this secret comes first."""
     values = {**_whose(caller), "session_hash": hash_token(secret)}
     return [SessionView(**row) for row in await fetch_rows(connection, ACCESS.list_sessions, values)]
 
@@ -157,7 +157,7 @@ async def make_sign_in_link(connection: Connection) -> str:
 
 
 def sign_in_url(address: str, token: str) -> str:
-    """Return the link that the user opens to sign in. `address` is the address of the web server."""
+    """Return the link that the user opens to sign in. `address` is the base URL of the web server."""
     return f"{address}/sign-in?token={token}"
 
 
@@ -184,7 +184,7 @@ DIGITS = 6
 SECRET_BYTES = 20
 RECOVERY_CODES = 10
 RECOVERY_BYTES = 10
-# Decrypts a stored secret; None if it was encrypted with another key.
+# Decrypts a stored secret. Returns None if it was encrypted with another key.
 Reveal = Callable[[str], str | None]
 
 
@@ -215,7 +215,7 @@ def code_at(secret: str, step: int) -> str:
 
 
 def find_step(secret: str, code: str, now: datetime) -> int | None:
-    """Return the time step of a code, or None if the code is not valid now."""
+    """Return the time step of a code. Returns None if the code is not valid now."""
     current = int(now.timestamp()) // STEP_SECONDS
     given = code.replace(" ", "").encode()
     steps = (current, current - 1, current + 1)
@@ -250,7 +250,7 @@ async def is_required(connection: Connection, user_id: UUID) -> bool:
 
 
 async def begin(connection: Connection, user_id: UUID, sealed: str) -> None:
-    """Start to set up a second factor: store the encrypted secret of the authenticator app.
+    """Start setting up a second factor: store the encrypted secret of the authenticator app.
 
     Codes from the app are required for signing in only after `confirm`.
     """
@@ -258,7 +258,7 @@ async def begin(connection: Connection, user_id: UUID, sealed: str) -> None:
 
 
 async def confirm(connection: Connection, user_id: UUID, owner_id: UUID, code: str, reveal: Reveal) -> list[str]:
-    """Require the second factor from now on. Returns the recovery codes, which are not stored."""
+    """Require the second factor from now on. Returns the recovery codes, of which only hashes are stored."""
     await _use_code(connection, user_id, code, reveal)
     await connection.execute(FACTOR_QUERIES.confirm_second_factor, {"user": user_id})
     await record(connection, owner_id, "account.second_factor", user_id, change="enabled")
@@ -279,7 +279,7 @@ async def disable(connection: Connection, user_id: UUID, owner_id: UUID, code: s
 
 
 async def use_any_code(connection: Connection, user_id: UUID, code: str, reveal: Reveal) -> None:
-    """Use a code from the app or a recovery code. Raises `WrongCode`."""
+    """Use a code from the app, or a recovery code. Raises `WrongCode` if it is not valid."""
     if len(_plain(code)) == DIGITS:
         return await _use_code(connection, user_id, code, reveal)
     values = {"user": user_id, "code_hash": hash_token(_plain(code))}

@@ -1,7 +1,7 @@
-"""Job kind that adds those files of a source that have stopped changing, each in one transaction.
+"""Job kind that adds the files of a source that have stopped changing, each in one transaction.
 
-The transaction that creates a document also records the file as added, so a killed job continues with the next file
-and adds none twice. Files go through the same intake as uploads.
+The transaction that creates a document also records the file as added, so a killed job continues with the next file and
+adds no file twice. Files go through the same intake as uploads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from octavo.pipeline.tools import Tools
 QUERIES = load_queries("sources")
 BATCH = 100
 QUOTA_SECONDS = 600
-# Errors of a file that stay until somebody changes the file. After any other error, the job is retried.
+# Errors that persist until somebody changes the file. After any other error, the job is retried.
 LASTING = frozenset({errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG})
 # The job ends after so many files that could not be read, because then the folder itself has a problem.
 MOST_UNREAD = 10
@@ -57,7 +57,7 @@ def read_input(given: dict[str, JSON]) -> SourceInput:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFile:
-    """A file to add. `document` is the document of which it becomes a new version."""
+    """A file to add. If `document` is set, the file becomes a new version of this document."""
 
     seen: SeenFile
     seen_at: datetime
@@ -109,7 +109,10 @@ class SourceIntake:
         return tried
 
     async def _try(self, file: WaitingFile) -> OctavoError | None:
-        """Add one file. Returns the error if it should be tried again, or `_Stop` if no more files can be added."""
+        """Add one file. Returns None if nothing more is to be done for it.
+
+        Returns the error if the file should be tried again, or `_Stop` if no more files can be added.
+        """
         try:
             return None if await self._add(file) else _Stop()
         except OSError as error:
@@ -162,7 +165,7 @@ class SourceIntake:
         if not rows:
             return None
         read = await self.reader.read(file.seen)
-        # The files of a job are one import, so that they never delay what a person adds.
+        # The files of a job are one import, so that they never delay documents that a person adds.
         upload = with_details(read.upload, **{"import": str(self.run.job.id)})
         return replace(read, upload=replace(upload, version_of=rows[0]["document"]))
 
@@ -198,7 +201,7 @@ class _Stop(OctavoError):
 
 
 def edit_of(source: Source, parents: Sequence[str]) -> Edit | None:
-    """Return the collection or the tags of a file in a sub-folder."""
+    """Return the edit that sets the collection or adds the tags of a file in a subfolder, if the source requests it."""
     if not parents or source.options.subfolders not in {"collections", "tags"}:
         return None
     return (

@@ -1,9 +1,8 @@
-"""Job kind that prepares an analysis: divides the document into segments (ranges of pages), extracts their files, and
-queues the prompts. Its stages produce:
+"""Job kind that prepares an analysis of a document. Its stages produce:
 
-- `planned`: the pages of each segment, and the pages shown before them as context
+- `planned`: segments (ranges of pages), and the pages shown before each segment as context
 - `cutting`: the file of each segment, stored one by one (only if files are sent to a model)
-- `lined_up`: a queued job for each item (one prompt for one segment)
+- `lined_up`: the items (one prompt for one segment), and the jobs that answer them
 """
 
 from __future__ import annotations
@@ -172,10 +171,10 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 
 
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
-    """Write the pages of a segment to a separate file.
+    """Write the pages of a segment to a separate file, and return a reference to the stored file.
 
-    Returns a reference to the stored file, or None if an earlier analysis has already stored it. `pages` is the range
-    in the page numbers of the document, and `place` is the same range in the page numbers of the file `pdf`.
+    Returns None if an earlier analysis has already stored it. `pages` is the range in the page numbers of the document,
+    and `place` is the same range in the page numbers of the file `pdf`.
     """
     if await files.has(pages):
         return None

@@ -94,7 +94,7 @@ async def answer_segment(run: Run[Tools]) -> JSON:
 def gives_up(error: OctavoError, attempt: int) -> bool:
     """Whether to answer without a model instead of retrying.
 
-    True if a retry is useless or would have to wait too long, or if several attempts have failed.
+    Returns True if a retry is useless or would have to wait too long, or if several attempts have failed.
     """
     far = isinstance(error, QuotaExhausted) or (error.retry_after_seconds or 0) > LONGEST_WAIT_SECONDS
     return RETRY_RULES[error.error_class] is None or far or attempt >= ATTEMPTS_BEFORE_LOCAL
@@ -165,7 +165,7 @@ class SegmentQuestion:
     def _goes_offline(self, error: OctavoError) -> bool:
         """Whether to answer without a model after this error.
 
-        True only if neither a shorter range of pages nor a later retry can succeed.
+        Returns True only if neither a shorter range of pages nor a later retry can succeed.
         """
         if isinstance(error, TokenLimit):
             return not subdivide(self._item.segment)

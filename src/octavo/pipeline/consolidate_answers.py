@@ -156,7 +156,7 @@ class Consolidation:
         return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
 
     async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
-        """Return the texts of the pages that were answered without a model, if the question asks for a list.
+        """Return the texts of the pages whose answers were made without a model, if the question requests a list.
 
         The items found on all of these pages are then listed together.
         """

@@ -39,7 +39,7 @@ SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class PartsOf:
-    """An archive or email whose files are to be added as documents."""
+    """An archive or email whose files are added as documents."""
 
     document: UUID
     file: SourceFile
@@ -66,7 +66,10 @@ async def add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> No
 
 
 async def _add_parts(run: Run[Tools], files: RevisionFiles, whole: PartsOf) -> str | None:
-    """Add the files of an archive or email as documents. Returns the reason why some files were left out, or None."""
+    """Add the files of an archive or email as documents.
+
+    Returns the reason why some files were left out. Returns None if all were added.
+    """
     async with run.tools.database.connection() as connection:
         depth = await _one(connection, QUERIES.depth, {"document": whole.document, "most": DEEPEST})
         anonymous = await _one(connection, QUERIES.is_visitor, {"owner": run.job.owner_id})

@@ -1,8 +1,8 @@
-"""Job kind that generates a document's title, summary and tags again after they were made without a model during an
-outage.
+"""Job kind that improves a document's title, summary and tags if they were made without a model during an outage.
 
-It waits until a provider is available. Then it calls the configured models and adds their vectors. Until then, or if it
-fails, the document keeps its earlier title, summary and tags. Model answers that were already paid for are reused.
+The job waits until a provider is available. It then generates the title, summary, tags and vectors with the configured
+models. Until then, or if it fails, the document keeps its earlier title, summary and tags. Model answers that were
+already paid for are reused.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def improve_document(run: Run[Tools]) -> JSON:
 
 
 async def enqueue_improvement(connection: Connection, run: Run[Tools], text: DocumentText) -> None:
-    """Queue a job that generates title, summary and tags of this revision again.
+    """Queue a job that generates the title, summary and tags of this revision again.
 
     Repeated calls for the same job and revision have no effect.
     """

@@ -1,7 +1,7 @@
-"""Job kinds for data that leaves Octavo: an event for one recipient, and the export of a library.
+"""Job kinds that send data out of Octavo: they deliver an event to one recipient, or export a library.
 
 If a worker dies after sending an event but before recording the delivery, the event is sent again with the same id.
-Each batch of an export is stored as its own object, so that a killed job continues with the next one.
+Each batch of an export is stored as a separate object, so that a killed job continues with the next batch.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def deliver_event(run: Run[Tools]) -> JSON:
 
 
 async def export_library(run: Run[Tools]) -> JSON:
-    """Store an export in parts, each as a stage. The output lists the parts in order."""
+    """Store an export in parts, which the output lists in order. A killed job continues after the last stored part."""
     options = read_options(run.input)
     async with run.tools.database.connection() as connection:
         owner = await run.current_owner(connection)
@@ -99,7 +99,7 @@ class LibraryExport:
         return SelectedDocuments.model_validate(await self.run.stage("selected", work))
 
     async def _store(self, part: ExportPart, number: int) -> StoredPart:
-        """Store a part as an object without a database row, so that the daily clean-up deletes it."""
+        """Store a part as an object without a database row, so that the daily clean-up deletes it later."""
 
         async def work() -> JSON:
             key = f"{EXPORTS}/{self.run.job.id}/{number:06d}-{new_id()}.tar"
@@ -111,7 +111,10 @@ class LibraryExport:
         return StoredPart.model_validate(await self.run.stage(PART, work, part=f"{number:06d}"))
 
     async def _draw(self, document: UUID, number: int) -> bytes | None:
-        """Return the picture of a figure, or None if it cannot be drawn. A new picture is stored with its document."""
+        """Return the picture of a figure. A new picture is stored with its document.
+
+        Returns None if it cannot be drawn.
+        """
         tools = self.run.tools
         try:
             async with tools.database.connection() as connection:

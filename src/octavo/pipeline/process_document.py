@@ -128,12 +128,12 @@ class Source:
 
     @property
     def link(self) -> str | None:
-        """The URL of a document that was added as a link. None for files and pasted text."""
+        """The URL of a document that was added as a link. It is None for files and pasted text."""
         return self.source_url if self.content_type == LINK_TYPE else None
 
     @property
     def is_short_text(self) -> bool:
-        """Whether the file is a text that one child process reads completely."""
+        """Whether the file is a short text. One child process reads it, splits it into chunks and finds its facts."""
         return self.source_type in file_reader.TYPES and (self.source_bytes or 0) <= file_reader.MOST_BYTES
 
     def as_file(self) -> SourceFile:
@@ -189,7 +189,7 @@ async def process_document(run: Run[Tools]) -> JSON:
 
 
 async def run_rules(run: Run[Tools], document: UUID, revision: int) -> None:
-    """Run the enabled rules on a new document. They come last, because they use facts and add to the tags."""
+    """Run the enabled rules on a new document. They run last, because they use the facts and add tags."""
     async with run.tools.database.connection() as connection:
         if revision > 1 or not await has_enabled_rules(connection, await run.current_owner(connection)):
             return
@@ -248,7 +248,7 @@ class Processing:
         self.files = RevisionFiles(run, source.id, revision)
 
     def stages_of_short_text(self) -> list[Stage]:
-        """Return the stages of a short text until its facts, to be committed together."""
+        """Return the stages of a short text, up to finding its facts. They are committed together."""
 
         async def save_extracted(connection: Connection, made: JSON) -> None:
             self.files.begin_saving()
@@ -334,7 +334,7 @@ class Processing:
         return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
 
     async def _read_short_text(self) -> None:
-        """Read a short text with its chunks and facts. If this fails, they are read one by one, as of other files."""
+        """Read a short text together with its chunks and facts. If this fails, it is read in stages."""
         file, source = self.file, self._source
         if not source.is_short_text:
             return
@@ -536,8 +536,9 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata in the file that looks as if Octavo had rewritten the text, because only Octavo may set such
-    metadata.
+    """Remove metadata of the file that looks as if Octavo had rewritten the text.
+
+    Only Octavo may set such metadata.
     """
     about = extracted.metadata
     if not about.extra.keys() & set(WRITTEN_BY):

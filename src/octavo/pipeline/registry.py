@@ -1,4 +1,4 @@
-"""Lists all job kinds, schedules and regular chores of this version. Register the job kinds of new modules here."""
+"""Lists all job kinds, schedules and background tasks of this version. Register the job kinds of new modules here."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 A stage of the job first writes a file to the storage bucket. The transaction at the end of the stage inserts the
 database row of the file.
 
-Extracts PDFs and pictures page by page.
-
-The text of each batch of pages is stored, so a killed job resumes after the last finished batch.
+Also extracts PDFs and pictures page by page. The text of each batch of pages is stored, so a killed job resumes after
+the last finished batch.
 """
 
 from __future__ import annotations
@@ -168,7 +167,7 @@ async def fetch_source(tools: Tools, url: str) -> DownloadedSource:
 
 
 def as_source_file(fetched: dict[str, JSON]) -> SourceFile:
-    """Make a `SourceFile` from the stored output of the stage `fetched`, so that later stages can extract it."""
+    """Create a `SourceFile` from the stored output of the stage `fetched`, so that later stages can extract it."""
     fields = {name: str(fetched[name]) for name in ("key", "filename", "content_type", "url")}
     return SourceFile(**fields, source_type=SourceType(str(fetched["source_type"])))
 

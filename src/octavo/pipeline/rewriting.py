@@ -1,7 +1,7 @@
-"""Rewrites a document's text with a model, on request. The result of each call is stored, so it is paid for once.
+"""Rewrites a document's text with a model, on request. The result of each call is stored, so it is paid for only once.
 
-The model either cleans the extracted text, some pages at a time, or reads the pages themselves. If the model refuses
-some pages or gives no usable answer for them, these pages keep the extracted text.
+The model either cleans the extracted text, some pages at a time, or reads the pages of the original file. If the model
+refuses some pages or returns no usable answer for them, these pages keep the extracted text.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Rewriting:
         return answer or Answer("")
 
     async def _ask(self, part: str, ask: Ask) -> Answer | None:
-        """Return the model's answer from this or an earlier attempt, or None if the model refused."""
+        """Return the model's answer, which may be from an earlier attempt. Returns None if the model refused."""
 
         async def work() -> bytes:
             try:

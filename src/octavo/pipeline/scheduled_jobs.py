@@ -1,6 +1,6 @@
-"""Scheduled job kinds. Housekeeping runs once a day.
+"""Scheduled job kinds.
 
-Recovering stuck work and recomputing outdated vectors run every five minutes.
+Housekeeping runs once a day. Jobs that recover stuck work and recompute outdated vectors run every five minutes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ async def do_housekeeping(run: Run[Tools]) -> JSON:
 
 
 async def _remove_orphans(run: Run[Tools]) -> int:
-    """Delete objects without a database row. Runs last and in parts, because listing a large bucket takes long."""
+    """Delete objects without a database row. Runs last and in parts, because listing a large bucket is slow."""
     finished = [one for one in await run.finished_outputs({ORPHANS}) if isinstance(one, dict)]
     after = max(finished, key=lambda one: int(str(one["part"])), default={"part": 0, "last": ""})
     sweep = ObjectSweep(run.tools.database, run.tools.bucket, UNFINISHED_SECONDS, str(after["last"]))
@@ -117,7 +117,7 @@ async def _remove_orphans(run: Run[Tools]) -> int:
 
 
 async def _archive(run: Run[Tools], stage: str, archive: ArchivePart) -> int:
-    """Move old rows to the storage, in parts, because a stage has a time limit."""
+    """Move old rows to the storage, in parts, because a stage has a time limit. Returns the number of rows."""
     tools, days = run.tools, run.tools.settings.history_days
     total = part = 0
     while days:
@@ -155,8 +155,9 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Retry missing summaries, tags, vectors and connections of readable documents, some time after they failed for
-    good.
+    """Retry missing summaries, tags, vectors and connections of readable documents.
+
+    The retry happens some time after they failed for good.
     """
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}

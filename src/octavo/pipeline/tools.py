@@ -17,8 +17,9 @@ from octavo.storage import Bucket
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The resources of one worker. `own_settings` are the settings of the process. If `models` is set, it provides the
-    model settings.
+    """The resources of one worker.
+
+    `own_settings` are the settings of the process. If `models` is set, it provides the model settings.
     """
 
     own_settings: Settings

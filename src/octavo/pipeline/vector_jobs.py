@@ -66,7 +66,7 @@ async def embed_tags(run: Run[Tools]) -> JSON:
 async def enqueue_embed_tags(connection: Connection, run: Run[Tools]) -> None:
     """Queue the job that embeds the document's tags.
 
-    Called by the job that chose the tags, and effective once for each attempt of that job.
+    Called by the job that chose the tags. Repeated calls in the same attempt of that job have no effect.
     """
     job, owner = run.job, await run.current_owner(connection)
     key = f"tags:{job.id}:{job.lease_token}"

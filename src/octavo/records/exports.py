@@ -472,7 +472,7 @@ class ConversionRecord(Exported):
 
 
 class RecordsImport(Exported):
-    """Records of one kind to restore."""
+    """Records to restore, by kind."""
 
     model_config = ConfigDict(extra="forbid")
 

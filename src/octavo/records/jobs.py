@@ -1,8 +1,7 @@
-"""Record types for jobs, their stages and their events.
+"""Record types for jobs, their stages and their events, and for the current activity of an installation.
 
-Also contains the words with which pages and the command line describe stages.
-
-Record types for the current activity of an installation: its queue, workers, stage times and costs.
+Activity consists of the queue, workers, stage times and costs. Also contains the words with which pages and the command
+line describe stages.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class GarbledError(Exception):
 
 
 def parse(document: bytes) -> JSON:
-    """Parse strict JSON. Raises `GarbledError`."""
+    """Parse strict JSON. Raises `GarbledError` if the document is invalid."""
     try:
         return cast("JSON", json.loads(document, parse_constant=_refuse_constant))
     except (ValueError, RecursionError) as error:
@@ -53,7 +53,7 @@ def _is_count(number: int) -> bool:
 
 
 def printable(text: str) -> str:
-    """Remove characters that could control a terminal or break a log line."""
+    """Replace characters that could control a terminal or break a log line with spaces."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 

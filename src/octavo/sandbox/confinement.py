@@ -90,9 +90,7 @@ class Confinement:
         )
 
     def enter(self, limits: Limits, *, input_file: int, keep: Iterable[int]) -> None:
-        """Confine this process permanently. Only the descriptors in `keep` and the three standard descriptors stay
-        open.
-        """
+        """Confine this process permanently. Only the descriptors in `keep` and the three standard ones stay open."""
         limit_resources(limits)
         if self.landlock_abi:
             own_process = os.open("/proc/self", os.O_PATH)
@@ -172,7 +170,7 @@ def die_first() -> None:
 
 
 def drop_privileges() -> None:
-    """Lower the resource limits and drop the privileges of this process. Child processes inherit the result."""
+    """Lower the resource limits and drop the privileges of this process. Child processes inherit both changes."""
     _lower(resource.RLIMIT_STACK, _STACK_BYTES)
     _lower(resource.RLIMIT_NPROC, _USER_THREADS)
     _lower(resource.RLIMIT_CORE, 0)
@@ -207,7 +205,7 @@ def _lower(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 def close_all_except(keep: Iterable[int]) -> None:
-    """Close every descriptor except the three standard ones and the given ones."""
+    """Close every descriptor except the three standard ones and those in `keep`."""
     start = 3
     for descriptor in sorted(keep):
         os.closerange(start, descriptor)

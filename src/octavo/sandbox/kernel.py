@@ -1,8 +1,7 @@
 """Kernel calls that the standard library does not offer.
 
-Landlock: after `restrict`, a process can open only the given files and folders, and only for reading.
-
-Rules apply to inodes, so access can be limited to the input file alone, in any folder.
+Landlock: after `restrict`, a process can open only the given files and folders, and only for reading. Rules apply to
+inodes, so access to a folder can be limited to the input file in it.
 """
 
 from __future__ import annotations
@@ -174,7 +173,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def landlock_abi() -> int:
-    """Return the kernel's Landlock version, or 0 if Landlock is missing or disabled."""
+    """Return the kernel's Landlock version. Returns 0 if Landlock is missing or disabled."""
     if not IS_LINUX:
         return 0
     try:
@@ -194,7 +193,7 @@ def describe_landlock(version: int) -> str:
 
 
 def restrict(version: int, readable: Iterable[int]) -> None:
-    """Allow this process to read only the files and folders in `readable`, which are descriptors."""
+    """Restrict this process to reading the files and folders whose descriptors are in `readable`."""
     attributes = _Ruleset(
         handled_files=_FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)],
         handled_network=_TCP_RIGHTS if version >= _ABI_TCP else 0,

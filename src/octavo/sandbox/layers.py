@@ -63,7 +63,7 @@ _COVERS: dict[str, Callable[[], str]] = {
 
 
 def explain(found: JSON) -> Layers:
-    """Make a report from the result of `probe`, which lists for each layer the forbidden actions that succeeded."""
+    """Create a report from the result of `probe`, which lists for each layer the forbidden actions that succeeded."""
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
         raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))
@@ -134,7 +134,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """Return a field of `/proc/self/status`, or "unknown" if the file cannot be read."""
+    """Return a field of `/proc/self/status`. Returns "unknown" if the file cannot be read."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

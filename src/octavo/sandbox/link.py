@@ -1,10 +1,7 @@
 """The worker's connection to the preloaded parent process, which forks the sandboxed child processes.
 
-Starts the parent process, sends orders without blocking, and handles its notices.
-
-Decides how a task ended, from its exit status and its messages.
-
-Reports from the kernel have priority over reports from the child process.
+Starts the parent process, sends orders without blocking, and handles its notices. Also decides how a task ended, from
+its exit status and its messages. Reports from the kernel have priority over reports from the child process.
 """
 
 from __future__ import annotations
@@ -68,7 +65,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
-    """Everything that is known about a finished task, to decide how it ended."""
+    """The information from which `judge` decides how a task ended."""
 
     exit: Exit
     limits: Limits
@@ -160,9 +157,10 @@ def _raise_failure(ending: FinishedTask, kind: str, name: str, detail: str | Non
 
 
 def _believable_error(name: str) -> type[errors.OctavoError] | None:
-    """Return the error class with this name in `octavo.core.errors`, or None if a child process must not report it.
+    """Return the error class with this name in `octavo.core.errors`.
 
-    Errors that do not use up an attempt are refused, because a hostile file could use them to cause endless retries.
+    Returns None if a child process must not report this error. Errors that do not use up an attempt are refused,
+    because a hostile file could use them to cause endless retries.
     """
     found = getattr(errors, name, None)
     if not (isinstance(found, type) and issubclass(found, errors.OctavoError)):

@@ -3,11 +3,8 @@
 The parent process only receives numbers and descriptors. Arguments, which may contain a password, are sent directly to
 the child process. If the parent process had them in memory, later child processes would inherit them.
 
-Defines functions that may run in the sandbox, and the files that they can use.
-
-Defines the limits of a sandboxed task, its progress, its outcome, and the errors with which it can end.
-
-Each error inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
+Also defines sandboxed functions and the files that they can use, and the limits, progress, outcome and errors of a
+sandboxed task. Each error inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
 """
 
 from __future__ import annotations
@@ -167,7 +164,7 @@ class Request(TypedDict):
 
 
 class Failure(TypedDict):
-    """The reason why the function did not return. `kind` is one of the constants below."""
+    """The reason why the function did not return. `kind` is one of the `FAILURE_` constants."""
 
     kind: str
     name: str
@@ -186,7 +183,7 @@ def frame(kind: bytes, document: object) -> bytes:
 
 
 def write_request(function: str, arguments: Mapping[str, JSON], limits: Limits) -> int:
-    """Write the request to an unnamed file and return its descriptor, positioned at the start."""
+    """Write the request to an unnamed file. Returns its descriptor, positioned at the start."""
     request = Request(function=function, arguments=dict(arguments), limits=asdict(limits))
     document = json.dumps(request, allow_nan=False).encode()
     if len(document) > MAX_REQUEST_BYTES:

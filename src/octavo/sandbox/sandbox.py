@@ -171,7 +171,7 @@ def open_input(given: InputFile | None) -> int:
 
 
 def open_output(given: OutputFile | None) -> int:
-    """Open a path, or reopen an open file, for writing only, and truncate it."""
+    """Reopen an open file for writing only, and truncate it. None opens `/dev/null` for reading, so writing fails."""
     return _open_regular(given, os.O_WRONLY | os.O_TRUNC)
 
 
@@ -193,9 +193,7 @@ def _path(given: InputFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFiles:
-    """The file descriptors that the worker keeps for one task: for the child process's messages, its stderr, and the
-    output file.
-    """
+    """The descriptors that the worker keeps for one task: the child's messages, its stderr, and the output file."""
 
     channel: int
     log: int

@@ -1,7 +1,7 @@
-"""Answers a question: understands follow-up questions, finds chunks, lets a model answer from them, and verifies the
-citations.
+"""Answers a question: understands follow-up questions, finds chunks, and lets a model answer from them.
 
-A question about a known fact, or about which documents mention something, is answered without a model.
+The citations of the answer are verified. A question about a known fact, or about which documents mention something, is
+answered without a model.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from octavo.search.query import Filters, parse_query
 
 QUERIES = load_queries("search")
 MOST_CHUNKS = 12
-# Most chunks per document if all documents are searched. If documents were chosen, one may provide all chunks.
+# The maximum number of chunks per document if all documents are searched. A chosen document may provide all chunks.
 MOST_OF_ONE = 5
 MOST_CHARACTERS = 48_000
 MOST_LISTED = 20
-# Most documents that the words of a scope select.
+# The maximum number of documents that the words of a scope select.
 MOST_SELECTED = 100
 _EMPTY_WORDS = frozenset(
     {"one", "ones", "same", "also", "many", "much", "long", "often", "happen", "happens", "exactly"}
@@ -75,8 +75,8 @@ class Question:
 class Understood:
     """A question as it was understood.
 
-    `preferred` are documents that it probably asks about, and `only` is a document that it certainly asks about. In
-    the preferred documents, the question is searched for as it was asked (`asked`), because its subject is known there.
+    `preferred` are documents that it probably asks about, and `only` is a document that it certainly asks about. The
+    preferred documents are searched for the original question (`asked`), because its subject is known there.
     """
 
     text: str
@@ -93,7 +93,7 @@ async def understand(
 ) -> Understood:
     """Add the words that a follow-up question leaves out. `sources` are the documents cited by the last answer.
 
-    Without a model, and if the model fails, rules do this.
+    If there is no model, or if the model fails, rules do this.
     """
     if not earlier:
         return Understood(question)
@@ -133,8 +133,9 @@ async def resolve_scope(
 
 
 async def _limit_to_query(database: Database, gateway: Gateway, owner: UUID, query: str) -> Filters:
-    """Limit the filters to the documents that match a query. Operators such as `type:invoice` become filters; other
-    words select the documents that match best.
+    """Return filters for the documents that match a query.
+
+    Operators such as `type:invoice` become filters. Other words select the documents that match best.
     """
     parsed = parse_query(query)
     options = SearchOptions("text", MOST_SELECTED if parsed.words else 1, most_of_one=1)
@@ -162,8 +163,8 @@ async def find_sources(
 ) -> Question:
     """Find the best chunks for a question.
 
-    Chunks of the preferred documents are placed first. There, the words of `asked` are searched for. The best chunks
-    for `asked` alone follow, in case the question was misunderstood.
+    Searches the preferred documents for the words of `asked`, all documents for the question, and all documents for
+    `asked`, in case the question was misunderstood. The hits of these searches are merged in turn.
     """
     chosen = filters or Filters()
     favoured = [replace(chosen, documents=found)] if (found := _among(preferred, chosen)) else []
@@ -182,8 +183,9 @@ async def find_sources(
 
 
 def _own_words(asked: str | None) -> str | None:
-    """Return the question if it has words to search for, as in "And how much is the deposit?", or None, as for "And
-    why?".
+    """Return the question if it has words to search for, as in "And how much is the deposit?".
+
+    Returns None if it has none, as in "And why?".
     """
     words = [word for word in WORD.findall(asked or "") if word.lower() not in STOPWORDS["en"] | _EMPTY_WORDS]
     return asked if words else None
@@ -226,8 +228,8 @@ def _snippet(draft: HitDraft) -> SourceSnippet:
 async def answer(gateway: Gateway, question: Question, on_text: OnText | None = None) -> Answer:
     """Answer a question from known facts or, within the account's budget, with a model.
 
-    If neither is possible, the answer consists of quoted sentences that were found without a model. While a model
-    writes, `on_text` is called with its unchecked answer so far.
+    If neither is possible, the answer consists of quoted sentences that were found without a model. While a model is
+    writing, `on_text` is called with the unverified text so far.
     """
     if question.known:
         return question.known
@@ -258,7 +260,10 @@ def _nothing(made_by: str, cost: float, note: str | None = None) -> Answer:
 
 
 def read_list_question(question: str) -> str | None:
-    """Return the search query for a question such as "Which letters mention birches?", or None for other questions."""
+    """Return the search query for a question such as "Which letters mention birches?".
+
+    Returns None for other questions.
+    """
     match = _ASKS_LIST.match(question)
     if not match:
         return None
@@ -272,7 +277,10 @@ def read_list_question(question: str) -> str | None:
 async def _list_documents(
     database: Database, gateway: Gateway, owner: UUID, question: str, filters: Filters
 ) -> Answer | None:
-    """List the documents that contain all words of the query."""
+    """Answer a question that requests a list of documents, such as "Which letters mention birches?".
+
+    The documents must contain all words of the query. Returns None for other questions.
+    """
     query = read_list_question(question)
     if query is None:
         return None
@@ -299,7 +307,7 @@ def _cite_hit(draft: HitDraft, number: int) -> Citation:
 
 
 def _fitting(sources: Sequence[SourceChunk]) -> list[SourceChunk]:
-    """Return the best chunks that together stay below the character limit, but at least one."""
+    """Return the best chunks that together stay below the character limit. The best chunk is always included."""
     chosen, left = list[SourceChunk](), MOST_CHARACTERS
     for source in sources:
         if len(source.content) <= left or not chosen:

@@ -39,24 +39,25 @@ from octavo.search.ranking import (
 )
 
 QUERIES = load_queries("search")
-# Most hits of each ranking that are fused.
+# The maximum number of hits of each ranking that are fused.
 POOL = 100
-# Most chunks read for one word, even if the counts in the plan are outdated, and most chunks scored in total.
+# The maximum number of chunks that are read for one word, even if the counts in the plan are outdated, and that are
+# scored in total.
 MOST_MATCHES = MOST_CANDIDATES + 500
 MOST_SCORED = 500
-# Size of the sample that is scored without a lookup, if a large share of all chunks has the words.
+# The size of the sample that is scored without a lookup, if a large share of all chunks contains the words.
 MOST_BROWSED = 1000
-# Up to this many chunks all vectors are compared; above, an index finds the nearest.
+# Up to this number of chunks, all vectors are compared. Above it, an index finds the nearest.
 EXACT_CHUNKS = 20_000
 # Share of the query's weight that the title, tags and names of a document have to match.
 FIELD_SHARE = 0.6
 MOST_BY_FIELDS = 50
-# Most documents whose titles, tags and names are compared with the query.
+# The maximum number of documents whose titles, tags and names are compared with the query.
 MOST_NAMED = 500
 # At most this many of them are ranked with the other hits; the rest follow at the end.
 RANKED_BY_FIELDS = 10
 LAST_WEIGHT = 0.001
-# Least similarity of a chunk, relative to the most similar one.
+# The minimum similarity of a chunk, relative to the most similar one.
 SIMILAR_SHARE = 0.5
 # After this time the search continues without the model, because a person is waiting.
 EMBED_SECONDS = 5.0

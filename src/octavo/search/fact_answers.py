@@ -29,7 +29,7 @@ from octavo.search.query import Filters
 QUERIES = load_queries("search")
 MOST_WORDS, MOST_ANSWERS, MOST_CANDIDATES = 16, 5, 50
 LEAST_WORD, MOST_LINE = 3, 240
-# The words by which people ask for a fact. The first that matches counts, so that "due date" is not a date.
+# The words with which people ask for a fact. The first matching pattern is used, so that "due date" is not a date.
 _ASKED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(rf"(?<!\w)(?:{words})(?!\w)"))
     for name, words in (
@@ -57,7 +57,7 @@ _ASKED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )  # fmt: skip
 _SEVERAL = re.compile(r"(?<!\w)(?:all|each|every|compare|list|why|how many|alle|jede\w*|warum|toutes|tous|and)(?!\w)")
-# Anything can have a date or an amount: only documents of these kinds, or of a sender that is named, are meant.
+# Documents of any kind can have these facts, so the question must also name a kind of document or a sender.
 _VAGUE = frozenset({"date", "due_date", "amount", "sender", "recipient"})
 _KIND = re.compile(
     r"invoice|\bbill|receipt|rechnung|beleg|quittung|facture|factuur|fattura|factura|letter|brief|lettre|contract|vertrag"
@@ -79,7 +79,7 @@ class FactQuestion:
 
 
 def read_question(question: str) -> FactQuestion | None:
-    """Return the fact that a question asks for, or None if it is not a short question about one fact."""
+    """Return the fact that a question asks for. Returns None if it is not a short question about one fact."""
     text = fold(question)
     if len(text.split()) > MOST_WORDS or _SEVERAL.search(text):
         return None
@@ -103,7 +103,7 @@ _IGNORED = (
 async def answer_from_facts(
     connection: Connection, owner: UUID, question: str, filters: Filters | None = None
 ) -> Answer | None:
-    """Answer a question about a fact. None if it is not such a question, or if no document has a certain answer."""
+    """Answer a question about a fact. Returns None for other questions, or if no document has a certain answer."""
     asked = read_question(question)
     chosen = (filters or Filters()).as_json()
     if not asked or not (asked.words or chosen):

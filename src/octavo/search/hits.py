@@ -74,9 +74,7 @@ class HitDraft:
 
     @property
     def needs_sentence(self) -> bool:
-        """Whether a sentence must be chosen for the snippet by similarity, because the chunk contains no
-        matched word.
-        """
+        """Whether the snippet needs a sentence chosen by similarity, because the chunk contains no matched word."""
         return self.reason.semantic is not None and BEGIN not in self.row["marked"]
 
 
@@ -171,7 +169,7 @@ def _matched(row: Row, why: Why) -> str | None:
 
 
 def _page(row: Row, snippet: Snippet) -> int | None:
-    """Return the page on which the snippet begins, or None if the document has no pages."""
+    """Return the page on which the snippet begins. Returns None if the document has no pages."""
     if row["page_from"] is None:
         return None
     return row["page_from"] + bisect_right(row["page_starts"], row["char_start"] + snippet.at)
@@ -284,8 +282,9 @@ def _bare(text: str) -> str:
 
 
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
-    """Find the best place to start a snippet of `length` characters: where it contains the most different matched
-    words. Returns the index of its first matched word.
+    """Return the index of the first matched word of the best snippet with `length` characters.
+
+    The best snippet contains the most different matched words.
     """
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
@@ -336,7 +335,8 @@ def _first_found(marked: str, number: int) -> int:
 
 
 def _place(marked: str, at: int) -> int:
-    """Convert a position in `marked`, in which control characters enclose matched words, to the position in the text
-    without them.
+    """Convert a position in `marked` to the position in the text without control characters.
+
+    In `marked`, control characters enclose matched words.
     """
     return at - sum(marked.count(mark, 0, at) for mark in (BEGIN, END))

@@ -57,7 +57,7 @@ class SearchQuery:
 
     @property
     def text(self) -> str:
-        """The text to embed."""
+        """The words of the query as one text, from which its vector is computed."""
         return " ".join(self.words)
 
 
@@ -84,7 +84,7 @@ class Filters:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the filters exclude any documents."""
+        """Whether any filter is set."""
         return bool(self.as_json())
 
     def as_json(self) -> dict[str, JSON]:

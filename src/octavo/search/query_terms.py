@@ -1,7 +1,8 @@
-"""The words of a query: how many chunks contain each, and spellings for those that no document contains.
+"""Counts how many chunks contain each word of a query, and suggests spellings for words that no document contains.
 
-For common words, the count is estimated from a sample, because counting would take longer than everything else in a
-search. These estimates are cached, because they hardly change. Only words from the account's documents are suggested.
+For words that many chunks contain, the count is estimated from a sample, because counting would take longer than
+everything else in a search. These estimates are cached, because they hardly change. Only words from the account's
+documents are suggested.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ async def _unknown_words(connection: Connection, owner: UUID, query: str, terms:
 
 
 async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]) -> set[str]:
-    """Return the given words that occur in documents outside the trash."""
+    """Return those of the words that occur in documents outside the trash."""
     wanted = sorted(words)
     counted = {term.word for term in await count_terms(connection, owner, wanted) if term.found_in}
     named = await fetch_rows(connection, QUERIES.named_words, {"owner": owner, "words": wanted}, prepare=False)
@@ -241,7 +242,7 @@ def count_changes(word: str, other: str, limit: int) -> int:
 
 
 def replace_words(query: str, corrections: Mapping[str, str]) -> str | None:
-    """Replace these words in the query, ignoring case. None if nothing changes."""
+    """Replace these words in the query, ignoring case. Returns None if there are no corrections."""
     if not corrections:
         return None
     return _LETTERS.sub(lambda found: corrections.get(found[0].lower(), found[0]), query)

@@ -171,9 +171,10 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 
 
 def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[WeightedTerm]:
-    """Return the fewest terms such that a text without all of them matches less than `share` of each language's weight.
+    """Return the smallest set of terms of which a matching text must contain at least one.
 
-    The common words of a query are usually not among them.
+    A text with none of them matches less than `share` of each language's weight. Words that occur in many chunks are
+    usually not in the set.
     """
     chosen: list[WeightedTerm] = []
     for config in dict.fromkeys(term.config for term in terms):

@@ -95,8 +95,9 @@ async def read_thread_scope(connection: Connection, owner: UUID, thread: UUID) -
 
 
 async def place_citations(connection: Connection, owner: UUID, citations: Sequence[Citation]) -> list[Citation]:
-    """Update citations: the chunk that contains the quote now, the picture of the page, and whether the document is
-    gone.
+    """Update citations to the current documents.
+
+    Updates the chunk that contains the quote, the picture of the page, and whether the document was deleted.
     """
     cited = [
         {"place": place, "document_id": str(one.document_id), "chunk_id": str(one.chunk_id), "quote": one.quote}

@@ -1,5 +1,6 @@
-"""The interface of a storage bucket, the format of its keys, a health check, and functions to copy and repair
-objects.
+"""The interface of a storage bucket, the format of its keys, a health check, and functions for objects.
+
+The functions copy, verify and repair objects.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
 
 
 class Bucket(Protocol):
-    """Stores objects under keys that the server creates. Each key is written once.
+    """Stores objects under keys that the server creates. Each key is written only once.
 
     Memory use does not depend on the size of objects.
     """
@@ -112,7 +113,7 @@ class Bucket(Protocol):
         ...
 
     async def read(self, key: str, *, limit: int = READ_LIMIT) -> bytes:
-        """Read a small object. Raises `TooLarge` above the limit."""
+        """Read a small object. Raises `TooLarge` if it is larger than `limit` bytes."""
         ...
 
     async def stream(self, key: str, *, start: int = 0, end: int | None = None) -> ObjectStream:
@@ -123,7 +124,7 @@ class Bucket(Protocol):
         ...
 
     async def stat(self, key: str) -> ObjectInfo | None:
-        """Return the size and modification time of an object, or None if it does not exist."""
+        """Return the size and modification time of an object. Returns None if it does not exist."""
         ...
 
     async def copy(self, source: str, target: str) -> None:
@@ -150,7 +151,7 @@ class Bucket(Protocol):
         ...
 
     async def sign_put(self, key: str, *, seconds: int) -> str | None:
-        """Create a temporary, reusable upload URL. None if uploads must use our web server."""
+        """Create a temporary, reusable upload URL. Returns None if uploads must use our web server."""
         ...
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
@@ -178,7 +179,7 @@ class Bucket(Protocol):
 
 
 async def find_damage(bucket: Bucket, wanted: Stored, *, read: bool = True) -> str | None:
-    """Return a description of the damage to an object, or None if it is intact.
+    """Describe the damage to an object. Returns None if the object is intact.
 
     If `read` is False, only the size is checked.
     """
@@ -203,9 +204,10 @@ async def _hash(bucket: Bucket, key: str) -> str | None:
 
 
 async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | None:
-    """Replace a damaged object with a copy of its original bytes. Returns a description of the damage.
+    """Replace a damaged object with a copy of its original bytes, and describe the damage.
 
-    The object is missing for a moment while it is replaced. This is harmless, because it was unusable.
+    Returns None if the object is intact. The object is missing for a moment while it is replaced. This is harmless,
+    because it was unusable.
     """
     damage = await find_damage(bucket, wanted)
     if damage:

@@ -35,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open a folder step by step from the root, so that a symbolic link in the path is detected and refused."""
+    """Open a folder one name at a time from the root, so that a symbolic link in the path is detected and refused."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -69,7 +69,7 @@ class UnfinishedFile:
         self._file: int | None = None
 
     def write(self, block: bytes) -> None:
-        """Hash and write a block in one thread call. A second call for hashing would take as long as hashing 100 KB."""
+        """Hash and write a block in one thread call. A second call would cost as much time as hashing 100 KB."""
         file = self._open()
         self.digest.update(block)
         rest = memoryview(block)
@@ -145,7 +145,7 @@ def open_file(root: Path, names: Names) -> FileIO:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectInfo:
-    """Make an `ObjectInfo` from an object's key and the status of its file."""
+    """Create an `ObjectInfo` from an object's key and the status of its file."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 

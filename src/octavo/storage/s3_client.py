@@ -1,6 +1,6 @@
 """The address of an S3 bucket, the client that accesses it, and messages that explain S3 errors.
 
-Signs links to our own web server, and links to S3 (SigV4).
+Also signs links to our own web server, and links to S3 (SigV4).
 """
 
 from __future__ import annotations
@@ -139,9 +139,10 @@ def sign_headers(
     service: str,
     now: datetime,
 ) -> dict[str, str]:
-    """Return the headers of a request to an Amazon service other than S3, with a signature of all of them and the body.
+    """Sign a request to an Amazon service other than S3. Returns its headers with the signature.
 
-    The path of the URL is encoded again for the signature, as these services require.
+    The signature covers the headers and the body. The path of the URL is encoded again for the signature, as these
+    services require.
     """
     parts, stamp = urlsplit(url), now.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/{region}/{service}/aws4_request"
@@ -235,7 +236,10 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
 
 
 def error_code(error: Exception) -> str:
-    """Return the code in the server's answer, such as `NoSuchBucket`. Empty if there is none."""
+    """Return the error code in the server's response, such as `NoSuchBucket`.
+
+    Returns an empty string if there is none.
+    """
     return _found(r"<Code>(\w{1,64})</Code>", error)
 
 

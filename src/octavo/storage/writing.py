@@ -1,10 +1,9 @@
-"""Helpers that all buckets use to write objects: they split content into blocks, hash it, and run calls in threads.
+"""Functions that all buckets use to write objects: they split content into blocks, hash it, and run calls in threads.
 
 A cancellation never interrupts a blocking call or a call with side effects.
 
-Errors about single objects, such as a missing file.
-
-If the disk or the S3 server fails, `StorageFailed` is raised.
+Also defines errors about single objects, such as a missing file. If the disk or the S3 server fails, `StorageFailed` is
+raised.
 """
 
 from __future__ import annotations

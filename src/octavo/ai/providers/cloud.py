@@ -1,7 +1,7 @@
 """Calls models that cloud platforms offer: Azure OpenAI, Google Vertex AI, Amazon Bedrock and Mistral.
 
-Azure, Vertex and Mistral speak the protocol of OpenAI and differ in the address and the credentials. Bedrock has its
-own protocol, Converse, and signs each request (AWS Signature Version 4).
+Azure, Vertex and Mistral use OpenAI's protocol, with other URLs and credentials. Bedrock has its own protocol,
+Converse, with signed requests (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Azure(Compatible):
-    """Azure OpenAI. The name of the model is that of the deployment, which is a part of the address."""
+    """Azure OpenAI. The name of a model is the name of its deployment, which is a part of the URL."""
 
     version: str = ""
 
@@ -71,7 +71,7 @@ GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 GOOGLE_SIGN_IN = "https://oauth2.googleapis.com/token"
 JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 TOKEN_LIFETIME = timedelta(hours=1)
-# A token is replaced so long before it expires.
+# A token is replaced this long before it expires.
 TOKEN_MARGIN = timedelta(minutes=5)
 
 
@@ -92,7 +92,7 @@ class AccessToken(BaseModel):
 
 @dataclass(slots=True)
 class ServiceAccount:
-    """Exchanges signed statements (JWT) for access tokens, and keeps a token until shortly before it expires."""
+    """A Google service account. Exchanges signed JWTs for access tokens, and reuses a token until it nearly expires."""
 
     http: HttpClient
     text: str = field(repr=False)
@@ -168,7 +168,7 @@ class ToolUse(BaseModel):
 
 
 class Block(BaseModel):
-    """A part of an answer: a text, or the answer in the form that was asked for. Other parts are ignored."""
+    """A content block of an answer: text, or structured output as a tool call. Other kinds of blocks are ignored."""
 
     text: str = ""
     tool: ToolUse | None = Field(default=None, alias="toolUse")
@@ -226,7 +226,7 @@ class Bedrock:
         return _read_conversation(reply.read_as(Conversation), is_structured=request.schema is not None)
 
     def sign(self, address: str, content: bytes) -> dict[str, str]:
-        """Return the headers of a request with its signature."""
+        """Return the headers for a request, including its signature."""
         access, _, rest = self.key.partition(":")
         secret, _, session = rest.partition(":")
         if not access or not secret:

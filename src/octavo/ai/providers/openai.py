@@ -129,7 +129,7 @@ class Compatible:
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
         """Check whether the server truncated the prompt or the answer, judging by its token counts.
 
-        Returns the fault, or None.
+        Returns None if neither was truncated.
         """
         if usage.output >= request.output_tokens:
             return Fault.TRUNCATED
@@ -152,7 +152,7 @@ class Compatible:
         return {self.limit_name: request.output_tokens}
 
     def address(self, model: str, operation: str) -> str:
-        """Return the address of an operation. Some servers have one address per model."""
+        """Return the URL of an operation. Some servers have a separate URL for each model."""
         del model
         return f"{self.url}/{operation}"
 
@@ -214,7 +214,7 @@ def _text_of_event(event: ServerSentEvent) -> str:
 
 
 def _join(chunks: Sequence[CompletionChunk], request: ModelRequest) -> Completion:
-    """Join the events of a streamed answer. If the server does not report its usage, it is estimated."""
+    """Join the events of a streamed answer. If the server does not report the token usage, it is estimated."""
     choices = [one for chunk in chunks for one in chunk.choices[:1]]
     reason = next((one.finish_reason for one in reversed(choices) if one.finish_reason), None)
     if reason is None:

@@ -1,6 +1,6 @@
-"""The interface that all model providers implement.
+"""The interface that all model providers implement, and the HTTP client for requests to them.
 
-HTTP requests to providers. Each request is sent once, with a time limit. Every failure becomes a `ProviderFault`.
+Each request is sent once, with a time limit. Every failure becomes a `ProviderFault`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,10 @@ class Embedder(Protocol):
 
 
 def follow_text(on_text: OnText | None, read: ReadText) -> OnEvent | None:
-    """Return a function that adds the text of each event, and calls `on_text` with the whole text so far."""
+    """Return a handler for the events of a streamed answer, which calls `on_text` with the whole text so far.
+
+    Returns None if `on_text` is None.
+    """
     if on_text is None:
         return None
     parts: list[str] = []
@@ -148,7 +151,7 @@ class HttpReply:
 
 
 class HttpClient:
-    """Connections to all providers. Ignores proxies and credentials in the environment. Does not follow redirects."""
+    """An HTTP client for all providers. Ignores proxies and credentials in the environment. Follows no redirects."""
 
     def __init__(self) -> None:
         limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=5.0)
@@ -227,7 +230,8 @@ async def _read_stream(response: httpx.Response, on_event: OnEvent) -> tuple[Ser
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     """Return the number of seconds until the provider accepts requests again, from the header or the body.
 
-    If the provider sends a date, it is compared with the `Date` header of the same response.
+    Returns None if neither contains it. If the provider sends a date, it is compared with the `Date` header of the same
+    response.
     """
     in_body = _RETRY_DELAY.search(body)
     header = headers.get("retry-after") or (in_body[1] if in_body else None)

@@ -70,7 +70,7 @@ _STATEMENT = re.compile(r'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
 def read_draft(written: str) -> str:
-    """Return the statements of an answer that a model is still writing as JSON, one per line, without citations."""
+    """Return the statements in the unfinished JSON answer of a model, one per line, without citations."""
     return "\n".join(map(_unescape, _STATEMENT.findall(written)))
 
 
@@ -141,7 +141,7 @@ def _answer_in_words(found: Sequence[AnswerQuote], chunks: Sequence[ChunkText]) 
 
 
 def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
-    """Return the best answer from another chunk that contradicts the first answer, or None."""
+    """Return the best answer from another chunk that contradicts the first answer. Returns None if there is none."""
     from octavo.language.small_model import CONTRADICTION_THRESHOLD, offline_small_model
 
     first = cited[0]

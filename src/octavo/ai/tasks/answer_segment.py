@@ -1,6 +1,6 @@
 """Model task: answer a prompt from some pages of a large document, with verbatim citations.
 
-Turns values found by rules into an answer: a list with page numbers, and a quote for each item of the list.
+Without a model, the answer is a list of the values that rules find, each with its page numbers and a quote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Model task: combine the answers from all parts of a long document into one answer."""
+"""Model task: combine the answers from all segments of a long document into one answer."""
 
 from __future__ import annotations
 

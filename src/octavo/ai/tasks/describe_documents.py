@@ -1,7 +1,7 @@
 """Model tasks that describe documents: the title, summary, type and tags of a document or a picture, and the themes,
 concepts, tone, importance and summary of each of up to 50 chunks.
 
-The text of a document also has its author, date and language.
+The description of a document or a picture also includes the author, date and language, if they are known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Model task: find values in a form or invoice that the rules did not find, each with a verbatim quote."""
+"""Model task: find values in a form or invoice that a mapping's rules did not find, each with a verbatim quote."""
 
 from __future__ import annotations
 

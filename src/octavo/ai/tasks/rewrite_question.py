@@ -1,7 +1,7 @@
-"""Task: rewrite a follow-up question such as "And how much is the deposit?" so that it can be searched for alone.
+"""Model task: rewrite a follow-up question such as "And how much is the deposit?" so that it makes sense on its own.
 
 Without a model, rules add the words that the follow-up question leaves out: the subject of the previous question, a
-name, a time, or a source of the previous answer. The rules know English, and the most common German forms.
+name, a time, or a source of the previous answer. The rules cover English and the most common German forms.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MAX_TURNS, MAX_ANSWER, MAX_SOURCES = 4, 600, 20
 MAX_QUESTION = 1000
 ANSWER_TOKENS = 120
 CALL_SECONDS = 20.0
-# A question with fewer words of its own, and without a name or a number, does not say what it is about.
+# A question with at most this many words other than stop words, and without a name or a number, has no clear subject.
 FEW_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierTurn:
-    """An earlier question, as it was understood, its answer, and the titles of the sources in the order of their
+    """An earlier question as it was rewritten, its answer, and the titles of the sources in the order of their
     numbers.
     """
 
@@ -46,10 +46,10 @@ class FollowUp:
 
 
 class RewrittenQuestion(Output):
-    """A question that can be understood alone.
+    """A question that makes sense on its own.
 
-    `same_documents`: it asks about the documents of the previous answer. `source` is the number of the source that it
-    asks about.
+    `same_documents` is true if it asks about the documents of the previous answer. `source` is the number of the source
+    that it asks about.
     """
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION)]
@@ -90,7 +90,7 @@ _ORDINALS: dict[str, int] = {"first": 1, "second": 2, "third": 3, "fourth": 4, "
 _ITEM_NOUN = r"one|document|file|source|text|quote|result|passage"
 _PARTICIPLES = {"wrote": "written", "took": "taken", "gave": "given", "chose": "chosen", "drew": "drawn"}
 _MANY = 6  # words
-# A verb and a thing, as in "does the fee": what follows them is a part of the thing.
+# The length of a verb with a short noun phrase, such as "does the fee": the words after it belong to the noun phrase.
 _SHORT_THING = 3
 
 
@@ -128,7 +128,7 @@ _OWNER = re.compile(rf"(?P<name>{_NAME})['\u2019]s\b")
 _CASE = _compile(rf"(?P<word>{_CASE_WORD}|to|{_GERMAN}) (?P<what>.+)")
 _WITH_OWNER = _compile(r"\b(?:the|a|an|my|our) [\w-]+ of (?:(?:the|a|an|my|our) )?[\w-]+")
 _AT_TIME = _compile(rf" (?:in|on|since|until|by|before|after|at the end of) (?:{_TIME}).*")
-# What can be asked of a thing: "What about the deposit?" asks for the deposit of the thing in the previous question.
+# Properties of things: "What about the deposit?" asks for the deposit of the thing in the previous question.
 _PROPERTIES = _compile(
     r"(?:address|age|amount|area|author|balance|bonus|budget|buyer|capacity|charge|clause|colour|condition|contact|"
     r"cost|currency|customer|date|day|deadline|delivery|deposit|depth|discount|distance|duration|duty|end|expense|"
@@ -144,7 +144,7 @@ _PRONOUN = _compile(r"it|this|that|they|them|these|those|he|she|i|you|we|there")
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question without its first "And" or "What about".
+    """A follow-up question without its leading "And" or "What about".
 
     `is_part` is true if the rest is not a complete question. `is_about` is true if it began with "What about".
     """
@@ -155,7 +155,7 @@ class _Asked:
 
 
 def rewrite_offline(given: FollowUp) -> RewrittenQuestion:
-    """Rewrite a follow-up question by rules. A question that can be understood alone is returned unchanged."""
+    """Rewrite a follow-up question by rules. A question that makes sense on its own is returned unchanged."""
     question = " ".join(given.question.split())
     text = _plain(question)
     if not given.earlier or not text:
@@ -317,7 +317,7 @@ def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
 def _in_place(thing: str, before: EarlierTurn) -> str:
     """Rewrite a follow-up question such as "And the deposit?", in which `thing` is "the deposit".
 
-    The result is the previous question, with `thing` instead of what that question asked about.
+    The result is the previous question, in which `thing` replaces the object that it asked about, such as "the rent".
     """
     previous = _plain(before.question)
     place = _last_case(previous)
@@ -335,7 +335,7 @@ def _in_place(thing: str, before: EarlierTurn) -> str:
 
 
 def _at_same_time(text: str, before: EarlierTurn) -> str:
-    """Add the time of the previous question, if there is one and the new question names none."""
+    """Add the time that the previous question names to the new question, unless the new question names one."""
     time = _AT_TIME.search(_plain(before.question))
     return text if not time or _compile(rf"\b(?:{_TIME})").search(text) else f"{text}{time[0]}"
 
@@ -344,16 +344,18 @@ def _at_same_time(text: str, before: EarlierTurn) -> str:
 
 
 def _last_case(question: str) -> int:
-    """Return the position of the last phrase that begins with a preposition, or 0. Phrases that name a time are
-    skipped.
+    """Return the position of the last phrase that begins with a preposition, without phrases that name a time.
+
+    Returns 0 if there is no such phrase.
     """
     found = _compile(rf"(?<=\w )(?:{_CASE_WORD}|{_GERMAN}) (?!(?:{_TIME}|the end)\b)\w").finditer(question)
     return max((one.start() for one in found), default=0)
 
 
 def _case(before: EarlierTurn) -> str:
-    """Return the last phrase of the previous question that begins with a preposition. Times, and a verb at the end, are
-    left out.
+    """Return the last phrase of the previous question that begins with a preposition.
+
+    Phrases that name a time are skipped, and a verb at the end is removed.
     """
     question = _AT_TIME.sub("", _plain(before.question))
     place = _last_case(question)

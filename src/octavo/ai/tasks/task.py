@@ -97,7 +97,7 @@ class Task(Generic[In, Out]):
         )
 
     def read(self, answer: str, given: In) -> Out:
-        """Parse and validate a model's answer. Raises `UnusableAnswer`."""
+        """Parse and validate a model's answer. Raises `UnusableAnswer` if the answer is invalid."""
         fenced = _FENCE.match(answer)
         text = clean_text(fenced[1] if fenced else answer).strip()
         value: JSON = {"markdown": text} if self.output is MarkdownText else _parse(text, whole_schema(self.output))

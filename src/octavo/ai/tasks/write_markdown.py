@@ -1,6 +1,6 @@
 """Model tasks that write Markdown.
 
-One transcribes pages that are too difficult for a parser, with a vision model. The other restores structure that was
+One uses a vision model to transcribe pages that are too difficult for a parser. The other restores structure that was
 lost when the text was extracted; the extracted text is always kept as well.
 """
 

@@ -54,7 +54,7 @@ class Check:
         return (term.name for side in (self.left, *self.right) for term in side)
 
     def holds(self, lookup: Lookup) -> bool | None:
-        """Whether the check passes, or None if a value is missing.
+        """Whether the check passes. Returns None if a value is missing.
 
         `lookup` takes the name of a field or of a table column. It returns the field's value or the column's sum.
         """
@@ -68,7 +68,7 @@ class Check:
 
 
 def read_check(text: str) -> Check:
-    """Parse a check. Raises `ValueError` with the reason."""
+    """Parse a check. If the check is invalid, raises `ValueError` with the reason."""
     sides = _SIDES.split(text)
     if len(sides) != 2:  # noqa: PLR2004 - left and right
         raise ValueError("a check must have two sides with = or <= between them")

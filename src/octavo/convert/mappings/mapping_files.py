@@ -83,7 +83,7 @@ Settings = dict[str, Any]
 
 
 class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[misc]
-    """A YAML loader that rejects duplicate keys. By default, YAML silently uses the last of them."""
+    """A YAML loader that rejects duplicate keys. By default, PyYAML silently uses the last value of a repeated key."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ANN401, FBT001, FBT002
         keys: set[str] = set()

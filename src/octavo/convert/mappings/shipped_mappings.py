@@ -1,8 +1,7 @@
 """Loads the mappings that ship with Octavo, and parses the text of any mapping.
 
-Reads templates of the program invoice2data as mappings.
-
-A template contains patterns for the documents of one sender.
+Templates of the program invoice2data are converted to mappings. A template contains patterns for the documents of one
+sender.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def is_template(read: Settings) -> bool:
 
 
 def read_template(text: str, file: str) -> Mapping:
-    """Make a mapping from the text of a template. Raises `BadMapping`."""
+    """Convert the text of an invoice2data template to a mapping. Raises `BadMapping`."""
     mapping = _Template(load_yaml(text, file), file).mapping()
     check_size(mapping, file)
     return mapping

@@ -1,4 +1,4 @@
-"""Finds the labels of fields in a document.
+"""Finds the labels of fields in a document, and the candidates for the values of these fields.
 
 The value of a field is chosen from the candidates to the right of its label or below it. If labels overlap, the longest
 one wins. For example, `due date` is not read as `date`.
@@ -39,7 +39,7 @@ _AFTER = re.compile(r"[\s:.#=\u2013\u2116*-]*(?:\([^)]{0,30}\))?[\s:.#=\u2013\u2
 class Label:
     """A text that can be printed next to a value, such as "Invoice no".
 
-    `field` is the name of its field, or None if it does not belong to any field of the mapping.
+    `field` is the name of its field. It is None if the label does not belong to any field of the mapping.
     """
 
     field: str | None
@@ -203,14 +203,15 @@ class CandidateFinder:
 
 
 def _announces(hit: LabelHit) -> bool:
-    """Whether a value is expected after the label: the label is printed alone, or at the start of a text and followed
-    by a colon.
+    """Whether a value is expected after the label.
+
+    This is true if the label is the whole piece of text, or if it is at the start of the text and followed by a colon.
     """
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """Whether the value is in the same piece of text as the label, or alone in another piece of text.
+    """Whether the value is in the same piece of text as the label, or is the whole of another piece of text.
 
     An identifier after a weak label is used only if this is true.
     """

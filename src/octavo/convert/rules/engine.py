@@ -185,7 +185,7 @@ class _Document:
     # By embedded XML
 
     def from_embedded(self, embedded: EmbeddedInvoice) -> Iterator[Value]:
-        """Yield the values of the embedded invoice, without those that are not in the standard form of their type."""
+        """Yield the values of the embedded invoice. Values that are not in their type's standard form are left out."""
         for value, kind in self._exact_values(embedded):
             if FIELD_TYPES[kind].accepts(value.value):
                 yield value
@@ -290,8 +290,9 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value without its label or a pattern: next to another field's value, or with the fallback that the
-        mapping defines.
+        """Find a value without labels or patterns: next to another field's value, or with the mapping's fallback.
+
+        Returns None if there is no such value.
         """
         beside = chosen.get(field.near or "")
         found = self._beside(field, beside.place) if beside else None
@@ -313,7 +314,7 @@ class _Document:
         return every_value([line for line in self._lines if line.number not in taken], field.type, self._notation)
 
     def _beside(self, field: Field, place: Place) -> Candidate | None:
-        """Find a value of the field's type on the same line as this position. The nearest one is returned."""
+        """Find the nearest value of the field's type on the same line as a position. Returns None if there is none."""
         lines = [line for line in self._lines if line.page == place.page and _is_level(line, place)]
         found = list(every_value(lines, field.type, self._notation))
         if not found:

@@ -120,7 +120,7 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> 
 
 
 def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
-    """Return the ranges that are identical in both texts, or nothing if the texts are too long to compare."""
+    """Return the ranges that are identical in both texts. The result is empty if the texts are too long to compare."""
     if max(len(old), len(new)) > _MOST_REPLACEMENT:
         return ()
     return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()

@@ -173,7 +173,8 @@ class SchemaMismatch(Exception):
 def read_xml(document: bytes, mapping: Mapping, source: str) -> Conversion:
     """Parse XML from a remote service.
 
-    Raises `SchemaMismatch`. A value without attributes for its position has no position and is not verified.
+    Raises `SchemaMismatch` if the XML is invalid. A value without attributes for its position has no position and is
+    not verified.
     """
     root = parse_safely(document)
     if root is None:
@@ -220,7 +221,7 @@ def _place(attributes: dict[str, str]) -> Place | None:
 
 
 def _confidence(text: str | None) -> float:
-    """Return the confidence stated in the XML, limited to the range from 0 to 1, or 0.5 if none is stated."""
+    """Return the confidence stated in the XML, limited to the range from 0 to 1. Returns 0.5 if none is stated."""
     try:
         share = float(text or "")
     except ValueError:

@@ -95,7 +95,7 @@ def _amounts(wanted: Field) -> list[str]:
 
 
 def _head(wanted: Field, hits: Sequence[LabelHit]) -> _Head | None:
-    """Recognise a table header by the labels in a line, or return None.
+    """Recognise a table header by the labels in a line. Returns None if the line is not a header.
 
     A header names at least two columns, including an amount column. If it names only two columns, one of them must be
     the first column in the mapping. If it names a column twice, the first position is used.

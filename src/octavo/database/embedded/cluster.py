@@ -36,7 +36,7 @@ FIRST_MAJOR_WITH_BUILTIN_LOCALE = 17
 
 
 def recorded_major(folder: DataFolder) -> int | None:
-    """Return the PostgreSQL major version of the data directory; None if there is no data directory yet."""
+    """Return the PostgreSQL major version of the data directory. Returns None if there is no data directory yet."""
     file = folder.cluster / "PG_VERSION"
     try:
         return int(file.read_text())
@@ -49,7 +49,7 @@ def recorded_major(folder: DataFolder) -> int | None:
 
 
 def read_password(folder: DataFolder) -> str:
-    """Return the superuser's password. It is created once, and only the account that runs Octavo can read it."""
+    """Return the database superuser's password from its file, which only the account that runs Octavo can read."""
     return _password_file(folder).read_text()
 
 
@@ -76,7 +76,7 @@ def make_cluster(folder: DataFolder, binaries: Binaries, account: Account) -> No
 
 
 def _remove_attempt(fresh: Path) -> None:
-    """Remove the folder of an interrupted `make_cluster` call, and kill its programs, which may still be writing to it.
+    """Remove the folder of an interrupted `make_cluster` call, and kill programs that may still be writing to it.
 
     The caller holds the start lock, so no other process is using the folder.
     """
@@ -277,7 +277,7 @@ def _named(name: str) -> Account:
 
 
 def first_closed_folder(path: Path, account: Account) -> Path | None:
-    """Return the first folder on the path that the account cannot enter; None if it can enter all of them."""
+    """Return the first folder on the path that the account cannot enter. Returns None if it can enter all folders."""
     resolved = path.resolve()
     for folder in [*reversed(resolved.parents), resolved]:
         if folder.is_dir() and not _may(folder.stat(), account, stat.S_IXOTH):

@@ -32,7 +32,8 @@ LOCK_TRIES, LOCK_PAUSE_SECONDS = 200, 0.01
 def main(order: dict[str, Any]) -> int:
     """Take the keeper's lock, and run the server in a child process.
 
-    The parent process returns after it has written the keeper's state to the lock file.
+    The parent process returns 0 after it has written the keeper's state to the lock file. Returns 1 if another process
+    holds the lock.
     """
     held = os.open(order["keeper_lock"], os.O_RDWR | os.O_CREAT, 0o600)
     if not take(held):

@@ -115,7 +115,7 @@ class EmbeddedPostgres:
         return postmaster is not None and postmaster.is_ready and self._has_keeper()
 
     def pid(self) -> int | None:
-        """Return the process id of the server; None if the server is not running."""
+        """Return the process id of the server. Returns None if the server is not running."""
         postmaster = read_postmaster(self._folder.cluster)
         return postmaster.pid if postmaster else None
 
@@ -268,7 +268,7 @@ class Postmaster:
 
 
 def read_postmaster(cluster: Path) -> Postmaster | None:
-    """Return the running server of this data directory; None if there is none.
+    """Return the running server of this data directory. Returns None if no server is running.
 
     The file `postmaster.pid` does not prove that a server is running: its process may be dead, a zombie or another
     program.

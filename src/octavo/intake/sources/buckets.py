@@ -36,7 +36,7 @@ PART_BYTES = 8 << 20
 PAGE_KEYS = 1000
 TIMEOUT = timedelta(seconds=60)
 _REFUSED = re.compile(r"status code: (?:401|403)|\b(?:401|403) (?:Unauthorized|Forbidden)|AccessDenied|SignatureDoes")
-# Refusals of one object. Others may still be readable.
+# Error codes that concern one object. Other objects may still be readable.
 _OBJECT_REFUSED = frozenset({"AccessDenied", "InvalidObjectState"})
 
 

@@ -23,7 +23,7 @@ from octavo.records.automation import FailedFile, SourceAccess, SourceCounts, So
 QUERIES = load_queries("sources")
 LEAST_SECONDS, MOST_SECONDS = 2, 86_400
 MOST_FAILED = 100
-# How long a person has time at the provider.
+# How long a person has to give consent at the provider.
 CONSENT_SECONDS = 600
 
 
@@ -40,7 +40,7 @@ async def show_source(connection: Connection, owner: UUID, source: UUID) -> Sour
 
 
 async def add_source(connection: Connection, settings: Settings, owner: UUID, plan: SourcePlan) -> SourceView:
-    """Add a source. Only for administrators, because a source can read files and servers that other people cannot."""
+    """Add a source. Only for administrators, because a source can read files and servers that others cannot access."""
     place = await check_plan(settings, plan)
     options, made = check_options(plan.kind, plan.options), new_id()
     secret = SourceSecret(plan.password, plan.client_secret) if plan.password else None
@@ -86,7 +86,10 @@ async def edit_source(
 async def _changed_secret(
     connection: Connection, settings: Settings, found: SourceView, password: str | None, client_secret: str | None
 ) -> SourceSecret | None:
-    """Return the new secrets of a source, or None if they do not change. Parts that are not passed are not changed."""
+    """Return the new secrets of a source. Returns None if neither changes.
+
+    If only the password or only the client secret is passed, the other one keeps its stored value.
+    """
     if password is None and client_secret is None:
         return None
     if not found.access.user:
@@ -110,7 +113,7 @@ def _check_edit(found: SourceView, options: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """A person is sent to a provider. `state` is part of the address, and `browser` is stored in a cookie."""
+    """An OAuth sign-in that has been started. `state` is sent in the URL, and `browser` is stored in a cookie."""
 
     state: str
     browser: str
@@ -119,7 +122,10 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedConsent:
-    """A person has come back from a provider. `content` describes the source to add, if it does not exist yet."""
+    """An OAuth sign-in that the provider has redirected back to Octavo.
+
+    `content` describes the source to add. `source_id` is set if the source already exists.
+    """
 
     verifier: str
     content: str
@@ -129,7 +135,7 @@ class ReturnedConsent:
 async def begin_consent(
     connection: Connection, settings: Settings, owner: UUID, content: str, source: UUID | None = None
 ) -> Consent:
-    """Remember a browser that is sent to a provider. The content is stored encrypted."""
+    """Start an OAuth sign-in and store it, so that only the same browser can complete it. `content` is encrypted."""
     begun = Consent(new_token(), new_token(), new_token())
     sealed = seal_secret(settings, SourceSecret(begun.verifier, content))
     values: Row = {"state_hash": hash_token(begun.state), "browser_hash": hash_token(begun.browser), "owner": owner}
@@ -141,9 +147,9 @@ async def begin_consent(
 async def take_consent(
     connection: Connection, settings: Settings, owner: UUID, state: str, browser: str
 ) -> ReturnedConsent:
-    """Return the consent with this state, and delete it, so that it can be used only once.
+    """Return the OAuth sign-in with this state, and delete it, so that it can be used only once.
 
-    Only the browser and the account that started it can use it.
+    Raises `ConsentRefused` if it has expired or was started by another browser or account.
     """
     values = {"state_hash": hash_token(state), "browser_hash": hash_token(browser), "owner": owner}
     rows = await fetch_rows(connection, QUERIES.take_consent, values)
@@ -154,7 +160,7 @@ async def take_consent(
 
 
 async def client_secret_of(connection: Connection, settings: Settings, source: UUID) -> str | None:
-    """Return the client secret with which a source requests tokens."""
+    """Return the OAuth client secret of a source. Returns None if it has none."""
     (row,) = await fetch_rows(connection, QUERIES.secret_of, {"source": source})
     return open_secret(settings, row["secret"]).client_secret
 

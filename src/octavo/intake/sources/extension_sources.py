@@ -1,7 +1,7 @@
-"""Sources that extensions add.
+"""Sources provided by extensions.
 
-The address of such a source begins with the name of the entry point, for example `notes://server/folder`. The entry
-point is a function that takes the address and the password and returns a `FileStore`.
+The address of such a source is a URL whose scheme is the name of the entry point, such as `notes://server/folder`. The
+entry point is a function that takes the address and the password and returns a `FileStore`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class StoredFile:
 
 
 class FileStore(Protocol):
-    """What an extension provides to add a kind of source. Files are only read, never changed or deleted."""
+    """The interface that an extension implements to add a kind of source.
+
+    Files are only read, never changed or deleted.
+    """
 
     async def list_files(self) -> Sequence[StoredFile]:
         """List all files of the source."""
@@ -51,7 +54,7 @@ def scheme_of(address: str) -> str:
 
 
 def check_address(address: str) -> str:
-    """Return the address of a new source. Raises `BadSource` if there is no extension for it."""
+    """Normalise the address of a new source. Raises `BadSource` if no installed extension supports its scheme."""
     scheme, separator, rest = address.partition("://")
     if not separator or not rest or scheme.lower() not in extension_names(ExtensionKind.SOURCE):
         raise BadSource("There is no extension for this address. `octavo extensions` lists those that are installed.")

@@ -21,7 +21,7 @@ _LINKED = frozenset({"", "alternate"})
 
 
 class FeedReader:
-    """Reads one feed. An entry is identified by the address of its page."""
+    """Reads one feed. An entry is identified by the URL of its page."""
 
     settle_seconds = 0.0
     makes_versions = False
@@ -55,7 +55,7 @@ class FeedReader:
         return files
 
     async def aclose(self) -> None:
-        """Do nothing, because the client is shared."""
+        """Do nothing, because the HTTP client is shared."""
 
 
 async def _body(given: bytes) -> AsyncGenerator[bytes]:
@@ -63,7 +63,7 @@ async def _body(given: bytes) -> AsyncGenerator[bytes]:
 
 
 def read_links(body: bytes, base: str) -> Iterator[str]:
-    """Return the addresses of the entries of a feed, without duplicates. Entries without a valid one are left out."""
+    """Yield the page URLs of a feed's entries, without duplicates. Entries without a valid URL are left out."""
     try:
         root = parse(body.strip())
     except BadInput:

@@ -98,10 +98,10 @@ def _own_folders(settings: Settings) -> Iterator[Path]:
 
 
 def scan_folder(folder: Path, *, deep: bool) -> list[SeenFile]:
-    """List the files in a folder by path. Links are not followed, and hidden and incomplete files are left out."""
+    """List the files in a folder, sorted by path. Symbolic links and hidden or incomplete files are skipped."""
     found: list[SeenFile] = []
     _scan(folder, (), found, MOST_DEPTH if deep else 1)
-    return sorted(found, key=lambda file: file.path)  # of two equal files, always the same one is added
+    return sorted(found, key=lambda file: file.path)  # so that of two identical files, always the same is added
 
 
 def _scan(folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: int) -> None:
@@ -122,7 +122,7 @@ def _scan(folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: 
 
 
 def is_wanted(name: str) -> bool:
-    """Whether this is the name of a document or a folder, and not of a hidden or incomplete file."""
+    """Whether a file or folder with this name is read. Hidden and incomplete files and invalid names are skipped."""
     lower = name.lower()
     if name.startswith((".", "~$")) or lower.endswith(_PARTIAL) or lower in _NEVER:
         return False
@@ -163,10 +163,10 @@ def _open_folders(folder: Path, names: Sequence[str], *, create: bool = False) -
 
 
 def move_added(folder: Path, files: Iterable[SeenFile]) -> list[SeenFile]:
-    """Move files that have been added to the sub-folder `added`, without replacing files that are there.
+    """Move added files into the subfolder `added`, without replacing any files in it.
 
-    Returns the files that were moved or no longer exist. Files that have changed stay where they are. Files that cannot
-    be moved stay, too, and are retried with the next check.
+    Returns the files that were moved or no longer exist. Files that have changed are not moved. If a file cannot be
+    moved, the next check tries again.
     """
     gone: list[SeenFile] = []
     for file in files:

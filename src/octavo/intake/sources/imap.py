@@ -1,4 +1,4 @@
-"""A connection to an IMAP server. The calls block, so they are made in threads.
+"""A connection to an IMAP server. The calls block, so they must be made in threads.
 
 Data from the server is not trusted: lines and literals are limited in length, and emails are read in parts.
 """
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 SOCKET_SECONDS = 30.0
 PART_BYTES = 1 << 20
 MOST_LITERAL = 4 << 20
-# The answer to one request.
+# Limits for the response to one command.
 MOST_ANSWER, ANSWER_SECONDS = 64 << 20, 120.0
 MOST_HEADER_CHARACTERS = 1000
-# The answer to a search has a limited length, so UIDs are searched in ranges.
+# The response to a search has a limited length, so UIDs are searched in ranges.
 RANGE_UIDS = 100_000
 BATCH = 500
 _UID = re.compile(rb"\bUID (\d{1,10})")
@@ -46,8 +46,10 @@ _HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The server to connect to. `addresses` are the checked addresses of the host. Without a TLS context, TLS is not
-    used.
+    """The server to connect to.
+
+    `addresses` are the IP addresses of the host that passed the check for private addresses. If `tls` is None, the
+    connection is not encrypted.
     """
 
     host: str
@@ -58,7 +60,7 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The user, and either a password or an OAuth access token."""
+    """A user name, and either a password or an OAuth access token."""
 
     user: str
     password: str = ""
@@ -77,7 +79,7 @@ class MailSummary:
 
 
 class _Connection(imaplib.IMAP4):
-    """Connects only to the given addresses. Limits the length of literals, and the size and duration of responses."""
+    """Connects only to the checked IP addresses, and limits the size and duration of responses."""
 
     def __init__(self, place: ServerAddress) -> None:
         self._place = place
@@ -112,10 +114,9 @@ class _Connection(imaplib.IMAP4):
         self._received, self._until = 0, time.monotonic() + ANSWER_SECONDS
 
     def _counted(self, block: bytes) -> bytes:
-        """Limit the size and duration of a response.
+        """Count the bytes received, and abort if the response is too long or takes too long.
 
-        The library keeps everything that the server sends in memory until the response is complete, which may never
-        happen.
+        The library keeps the whole response in memory until it is complete, which may never happen.
         """
         self._received += len(block)
         if self._received > MOST_ANSWER or time.monotonic() > self._until:
@@ -157,8 +158,9 @@ class Mailbox:
         return found, end
 
     def summaries(self, uids: Sequence[int], *, headers: bool, structure: bool) -> Iterator[MailSummary]:
-        """Return the sizes of emails and, if requested, their senders and subjects and whether they have
-        attachments.
+        """Fetch the sizes of emails.
+
+        `headers` adds the sender and the subject. `structure` adds whether an email has attachments.
         """
         more = ([_HEADERS] if headers else []) + (["BODYSTRUCTURE"] if structure else [])
         wanted = " ".join(["UID RFC822.SIZE", *more])
@@ -169,7 +171,7 @@ class Mailbox:
                     yield summary
 
     def read_part(self, uid: int, offset: int) -> bytes:
-        """Read the part of an email that begins at `offset`. Returns an empty string after the end.
+        """Read the part of an email that begins at `offset`. Returns no bytes after the end of the email.
 
         Raises `BadInput` if the server refuses to return this email.
         """
@@ -214,7 +216,7 @@ class Mailbox:
 
 @contextmanager
 def named_errors() -> Generator[None]:
-    """Raise Octavo's errors instead of those of the library, even if the server sends an invalid response."""
+    """Raise Octavo's errors instead of those of `imaplib`, even if the server sends an invalid response."""
     try:
         yield
     except (imaplib.IMAP4.abort, OSError) as error:
@@ -272,7 +274,7 @@ def _lost(error: Exception) -> NetworkFailed:
 
 
 def _refused(what: str, answer: Sequence[object]) -> OctavoError:
-    """Return the error for a response other than OK. If the refusal is only temporary, the error is retried."""
+    """Return the error for a response other than OK. If the refusal is temporary, the returned error can be retried."""
     text = _text(answer)
     return NetworkFailed(f"{what}: {text}") if _FOR_NOW.match(text) else BadSource(f"{what}: {text}")
 

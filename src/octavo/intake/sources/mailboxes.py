@@ -2,10 +2,11 @@
 
 An email is identified by the UIDVALIDITY of its mailbox and its UID. The server never uses the same pair for another
 email. The position of a source is the last UID that was found. It is saved in the same transaction as the rows of the
-emails. So each email is added exactly once, no matter when a connection is lost or a process is killed.
+emails, so each email is added exactly once, even if a connection is lost or a process is killed.
 
-Requests access tokens for mail servers with a refresh token (OAuth 2, RFC 6749 section 6), and refresh tokens with the
-code that a provider sends after a person has connected their account (section 4.1, with PKCE).
+Also implements OAuth 2 for mail servers. An access token is requested with a refresh token (RFC 6749, section 6). A
+refresh token is requested with the authorisation code that a provider sends after a person has connected their account
+(section 4.1, with PKCE).
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ async def _post(
 
 
 def consent_url(access: SourceAccess, state: str, verifier: str, redirect: str) -> str:
-    """Return the address at which a person allows access to their mailbox."""
+    """Return the URL at which a person allows access to their mailbox."""
     query = {"response_type": "code", "client_id": access.client_id or "", "redirect_uri": redirect, "state": state}
     query |= {"code_challenge": pkce_challenge(verifier), "code_challenge_method": "S256"}
     query |= {"scope": access.scope} if access.scope else {}
@@ -122,7 +123,7 @@ def consent_url(access: SourceAccess, state: str, verifier: str, redirect: str) 
 async def exchange_code(
     fetch: GuardedClient, access: SourceAccess, client_secret: str | None, code: str, verifier: str, redirect: str
 ) -> str:
-    """Exchange the code with which a provider sent a person back for a refresh token."""
+    """Request a refresh token with the authorisation code from the provider's redirect."""
     values = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier, "redirect_uri": redirect}
     values |= {"client_id": access.client_id or ""}
     refusal = ConsentRefused("The provider rejected the code. It may have been used before, or it has expired.")
@@ -139,14 +140,14 @@ def _lifetime(answer: dict[str, Any]) -> float:
 
 
 MOST_MAILS = 5000
-# A lost connection is opened again so many times in a row, with these pauses, before the job fails and is retried.
+# Pauses before each attempt to reopen a lost connection. If the last attempt fails, the job fails and is retried.
 RETRY_PAUSES = (0.1, 0.5, 2.0)
 _THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-mail")
 T = TypeVar("T")
 
 
 class MailboxReader:
-    """Reads one mailbox. Connects when it is first used, and again when the connection is lost."""
+    """Reads one mailbox. Connects when it is first used, and reconnects if the connection is lost."""
 
     settle_seconds = 0.0
     makes_versions = False
@@ -193,11 +194,11 @@ class MailboxReader:
     async def _rest(self, file: SeenFile, first: bytes) -> AsyncGenerator[bytes]:
         yield first
         offset, part = len(first), first
-        # A server may send less than the part that was requested, and a wrong size of the whole mail.
+        # A server may send less than the part that was requested, and report a wrong size for the email.
         while part and (len(part) >= PART_BYTES or offset < file.bytes):
             try:
                 part = await self._part(file, offset)
-            except BadInput as error:  # some servers refuse what is after the end
+            except BadInput as error:  # some servers refuse to read beyond the end
                 if len(part) >= PART_BYTES or isinstance(error, BadSource | SourceRefused):
                     raise
                 return
@@ -235,7 +236,7 @@ class MailboxReader:
             await self._in_thread(opened.close)
 
     async def _call(self, call: Callable[[Mailbox], T]) -> T:
-        """Call a function with the mailbox. If the connection is lost, connect and call it again."""
+        """Call a function with the mailbox. If the connection is lost, reconnect and call the function again."""
         for pause in RETRY_PAUSES:
             with suppress(NetworkFailed):
                 return await self._once(call)

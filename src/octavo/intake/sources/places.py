@@ -20,14 +20,14 @@ from octavo.records.automation import SourceAccess, SourceKind, SourceOptions
 
 MAIL_PORTS = {"imaps": 993, "imap": 143}
 DEFAULT_REGION = "us-east-1"
-# The seconds between two looks: usually, and at least.
+# The seconds between two checks: the default and the minimum.
 INTERVALS: dict[SourceKind, tuple[int, int]] = {
     "folder": (10, 2),
     "imap": (60, 10),
     "s3": (300, 10),
     "webdav": (300, 10),
     "rss": (900, 60),
-    "lmtp": (86_400, 86_400),  # emails are delivered, so nothing is looked at
+    "lmtp": (86_400, 86_400),  # emails are delivered, so there is nothing to check
     "extension": (300, 10),
 }
 _FILES = frozenset({"subfolders", "changed"})
@@ -57,7 +57,8 @@ _LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 class SourcePlan:
     """A source to add, as a user described it. `options` contains only the options that were set.
 
-    `awaits_consent`: the password, a refresh token, is known only after the user has connected the account.
+    `awaits_consent` is true if the password is a refresh token that is unknown until the user has connected the
+    account.
     """
 
     kind: SourceKind
@@ -73,7 +74,7 @@ class SourcePlan:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A checked address, the default name of the source, and how to connect."""
+    """The checked address of a source, its default name, and the settings for connecting to it."""
 
     address: str
     name: str
@@ -81,7 +82,7 @@ class Place:
 
 
 async def check_plan(settings: Settings, plan: SourcePlan) -> Place:
-    """Check a source before it is added. Raises `BadSource`, or another `BadInput`."""
+    """Check a source before it is added. Raises `BadSource` or another subclass of `BadInput`."""
     _refuse_others("option", set(plan.options), OPTIONS[plan.kind], plan.kind)
     given = {name for name, value in asdict(plan.access).items() if value}
     _refuse_others("value", given, _ACCESS[plan.kind], plan.kind)
@@ -106,7 +107,7 @@ def check_options(kind: SourceKind, options: dict[str, Any]) -> SourceOptions:
 def check_move(address: str, options: SourceOptions) -> None:
     """Raise `BadSource` if added emails would be moved to the watched mailbox, where they would be found again."""
     here, there = unquote(urlsplit(address).path.removeprefix("/")), options.move_to or ""
-    inbox = "inbox"  # the only name in which case does not matter
+    inbox = "inbox"  # the only mailbox name that is not case-sensitive
     if options.after == "move" and (there == here or there.lower() == here.lower() == inbox):
         raise BadSource("move_to: choose another mailbox than the one that is watched.")
 
@@ -129,7 +130,7 @@ async def _folder(settings: Settings, plan: SourcePlan) -> Place:
 
 
 async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
-    """Check a mailbox such as `imaps://mail.example.org/INBOX`."""
+    """Check the address of a mailbox, such as `imaps://mail.example.org/INBOX`."""
     access = plan.access
     if not access.user or not (plan.password or plan.awaits_consent):
         raise BadSource("Enter the user and the password of the mailbox.")
@@ -159,7 +160,7 @@ async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
 
 
 async def _bucket(settings: Settings, plan: SourcePlan) -> Place:
-    """Check a prefix such as `s3://bucket/scans/`."""
+    """Check the address of a prefix in an S3 bucket, such as `s3://bucket/scans/`."""
     scheme, _, rest = plan.path.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme != "s3" or not 3 <= len(bucket) <= 63 or not set(bucket) <= _BUCKET_CHARACTERS:  # noqa: PLR2004
@@ -174,7 +175,7 @@ async def _bucket(settings: Settings, plan: SourcePlan) -> Place:
 
 
 async def _dav_folder(settings: Settings, plan: SourcePlan) -> Place:
-    """Check a folder on a WebDAV server."""
+    """Check the URL of a folder on a WebDAV server."""
     url = _check_server(settings, plan.path, has_secret=bool(plan.password))
     url = url if url.endswith("/") else f"{url}/"
     last = unquote(urlsplit(url).path.strip("/").rpartition("/")[2])
@@ -187,7 +188,7 @@ async def _feed(settings: Settings, plan: SourcePlan) -> Place:
 
 
 async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
-    """Check the part before the @ of an address that receives emails, such as `scans`."""
+    """Check the local part of an email address that receives documents, such as `scans` in `scans@example.org`."""
     del settings
     local = plan.path.partition("@")[0].lower()
     if not _LOCAL_PART.fullmatch(local):
@@ -196,7 +197,10 @@ async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
 
 
 def _check_server(settings: Settings, url: str, *, has_secret: bool) -> str:
-    """Check a URL. A secret may be sent without TLS only to servers that the operator allows."""
+    """Check a URL and return it in canonical form.
+
+    A secret may be sent without TLS only to servers that the operator allows.
+    """
     canonical = canonical_url(url)
     target, allow = parse_url(canonical), frozenset(settings.fetch_allow)
     refuse_private(target, allow)

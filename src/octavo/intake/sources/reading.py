@@ -1,9 +1,7 @@
-"""Types that all kinds of sources share: the files that were found, and the interface for reading them.
+"""Types that all kinds of sources share: files, readers, the resources that readers need, and encrypted secrets.
 
 A check lists the files or emails of a source. A job reads the new ones. Both use a reader, which implements access to
 one kind of source.
-
-The resources that readers need to connect to other servers, and the encrypted secrets of sources.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from octavo.intake.errors import BadSource
 from octavo.intake.upload_rows import NewUpload
 from octavo.records.automation import SourceAccess, SourceKind, SourceOptions
 
-# A look that takes longer is given up.
+# A check that takes longer is cancelled.
 LOOK_SECONDS = 60.0
 MOST_FILES = 200_000
 
@@ -104,7 +102,11 @@ class Source:
 
 
 class Reader(Protocol):
-    """Reads one source. Network failures are raised as `NetworkFailed` or `TimedOut`; other problems as `BadInput`."""
+    """The interface for reading one kind of source.
+
+    Network failures are raised as `NetworkFailed` or `TimedOut`, failures of the file system as `OSError`, and other
+    problems as `BadInput`.
+    """
 
     # A file must have the same size and time for this long before it is added.
     settle_seconds: float
@@ -120,11 +122,14 @@ class Reader(Protocol):
         ...
 
     def parents(self, file: SeenFile) -> tuple[str, ...]:
-        """Return the names of the sub-folders in which a file is."""
+        """Return the names of the folders that contain a file, outermost first. They are relative to the source."""
         ...
 
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
-        """Move or mark files at the source after they have been added. Returns the files that are done."""
+        """Move or mark files at the source after they have been added.
+
+        Returns the files for which nothing is left to do.
+        """
         ...
 
     async def aclose(self) -> None: ...
@@ -143,7 +148,7 @@ class SourceSecret:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The HTTP client, the settings, and the database that contains the secrets of sources."""
+    """The resources that readers need: the settings, the HTTP client, and the database with the secrets of sources."""
 
     settings: Settings
     fetch: GuardedClient

@@ -1,7 +1,4 @@
-"""Checks sources, records their files, and queues the jobs that add them.
-
-Opens the reader for each kind of source.
-"""
+"""Checks sources with the reader for their kind, records their files, and queues the jobs that add them."""
 
 from __future__ import annotations
 
@@ -34,9 +31,9 @@ from octavo.records.automation import SourceKind
 log = structlog.get_logger()
 QUERIES = load_queries("sources")
 IDLE_SECONDS = 1.0
-# If another worker holds the source that is due, it is looked for again after this time.
+# The shortest pause, used while another worker is checking the source that is due.
 LEAST_PAUSE = 0.1
-# Added files that are moved or marked in one look.
+# The maximum number of added files that one check moves or marks.
 MOST_FINISHED = 10_000
 OpenReader = Callable[[Source], Reader]
 
@@ -105,7 +102,7 @@ async def record_look(database: Database, source: Source, look: Look, settle: fl
 
 
 def _recordable(files: Sequence[SeenFile]) -> Iterable[SeenFile]:
-    """Return the files that can be recorded, each path once. Paths that are too long are left out."""
+    """Return the files that can be recorded, without duplicate paths and paths that are too long."""
     return {one.path: one for one in files if len(one.path.encode()) <= MOST_PATH_BYTES}.values()
 
 
@@ -122,7 +119,7 @@ async def _record_files(connection: Connection, source: Source, look: Look, file
 async def _finish_added(database: Database, source: Source, reader: Reader) -> None:
     """Move or mark the files that have been added.
 
-    The check does this, and not the job, so that no file is forgotten if the job is killed.
+    The check does this instead of the job, so that no file is forgotten if the job is killed.
     """
     async with database.connection() as connection:
         values = {"source": source.id, "most": MOST_FINISHED}
@@ -169,6 +166,9 @@ def open_reader(connections: Connections, source: Source) -> Reader:
 
 
 def source_watches(connections: Connections) -> list[SourceWatch]:
-    """Return the background tasks that check sources. A slow server does not delay the checks of folders."""
+    """Return the background tasks that check sources.
+
+    Folders have a separate task, so that a slow server does not delay their checks.
+    """
     opening = partial(open_reader, connections)
     return [SourceWatch(LOCAL, opening), SourceWatch(tuple(_REMOTE_READERS), opening)]

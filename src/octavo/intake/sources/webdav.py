@@ -52,7 +52,7 @@ class DavEntry:
 
 
 class DavReader:
-    """Reads a folder on a server. A file is identified by its path and its entity tag."""
+    """Reads a folder on a WebDAV server. A file is identified by its path and its entity tag."""
 
     settle_seconds = 0.0
     makes_versions = True
@@ -120,7 +120,7 @@ class DavReader:
         return files
 
     async def aclose(self) -> None:
-        """Do nothing, because the client is shared."""
+        """Do nothing, because the HTTP client is shared."""
 
 
 def _explain(status: int) -> OctavoError:
@@ -132,7 +132,10 @@ def _explain(status: int) -> OctavoError:
 
 
 def read_entries(body: bytes, base: str) -> Iterator[DavEntry]:
-    """Read the response to PROPFIND. Entries outside the folder of the source are left out."""
+    """Parse the response to a PROPFIND request.
+
+    Leaves out hidden and incomplete files, and entries outside the folder of the source.
+    """
     try:
         root = parse(body)
     except BadInput:
@@ -156,7 +159,7 @@ def _text(response: Element, name: str) -> str:
 
 
 def _relative(href: str, base: str) -> str:
-    """Return the path of an entry relative to the folder of the source, or an empty string if it is outside."""
+    """Return the path of an entry relative to the folder of the source. Returns an empty string if it is outside."""
     try:
         here, there = urlsplit(base), urlsplit(urljoin(base, href))
     except ValueError:
