@@ -263,6 +263,15 @@ def files_of(walks: list[Walk]) -> set[str]:
     return {file for walk in walks for file in walk.files}
 
 
+def pairs_of(walks: list[Walk]) -> set[str]:
+    return {
+        f"{package_of(caller)} -> {package_of(file)}: {caller} -> {file}"
+        for walk in walks
+        for caller, file in zip(walk.callers, walk.files, strict=True)
+        if caller and package_of(caller) != package_of(file)
+    }
+
+
 def describe(name: str, walks: list[Walk]) -> str:
     calls = [file for walk in walks for file in walk.files]
     packages = sorted({package_of(file) for file in calls})
@@ -279,7 +288,7 @@ def main() -> None:
     parser.add_argument("report", type=Path)
     parser.add_argument("invoice", type=Path)
     parser.add_argument("--project", type=Path, default=Path(__file__).parents[1], help="the checkout to trace")
-    parser.add_argument("--files", action="store_true", help="list the files too")
+    parser.add_argument("--files", action="store_true", help="list the files and the pairs of packages too")
     options = parser.parse_args()
     project = options.project.resolve()
     with tempfile.TemporaryDirectory() as name:
@@ -296,6 +305,7 @@ def main() -> None:
     print("own code of octavo convert:", ", ".join(sorted(set(map(package_of, own)))))
     if options.files:
         print("", *sorted(files_of(added)), "", *own, sep="\n")
+        print("", *sorted(pairs_of(added)), sep="\n")
 
 
 if __name__ == "__main__":
