@@ -123,7 +123,7 @@ def read_name(name: str | None) -> str:
 
 
 def read_text(given: str, named: list[str], target: Target) -> str:
-    """Return the text as typed or, if it is `-`, read it from standard input."""
+    """Return the text as typed. If it is `-`, read the text from standard input."""
     if given != STDIN:
         return given
     if STDIN in named:

@@ -230,7 +230,7 @@ def draw(console: Console, analysis: Analysis, items: Sequence[ItemView]) -> Ren
 
 
 def lay_out(analysis: Analysis, items: Sequence[ItemView]) -> tuple[list[str], list[list[str]]]:
-    """Make a table with the status of each prompt on each range of pages, and return its header and rows.
+    """Return the header and the rows of a table with the status of each prompt on each range of pages.
 
     Rows are in page order, columns in the order in which the prompts run.
     """

@@ -189,7 +189,7 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command("sign-in")
 def sign_in(as_json: AsJson = False) -> None:
-    """Print a new link that signs in one browser, while Octavo is running on this machine or at OCTAVO_PUBLIC_URL.
+    """Print a new link that signs in one browser. Octavo must be running on this machine or at OCTAVO_PUBLIC_URL.
 
     Only the link is written to standard output. It works once, within 15 minutes, and signs in to the same account as
     the link of `octavo up`.

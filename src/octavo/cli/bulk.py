@@ -38,7 +38,7 @@ def plan(
     out: Annotated[str | None, typer.Argument(help="Folder or bucket for the manifest. Default: only count.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the files in a Parquet manifest. `octavo bulk run` does this itself if there is no manifest."""
+    """Count the files, and list them in a Parquet manifest. `octavo bulk run` does this if there is no manifest."""
     from octavo.bulk.manifest import as_url, list_plan, make_plan, open_results, require_packages
 
     require_packages()
@@ -131,7 +131,7 @@ def load(
 
 @app.command()
 def status(out: Out, as_json: AsJson = False) -> None:
-    """Show how many files of a run have been read, and why others could not be."""
+    """Show how many files of a run have been read, and why other files could not be read."""
     from octavo.bulk.manifest import open_results, require_packages
 
     require_packages()

@@ -216,7 +216,7 @@ def _summary(converting: ConversionBatch) -> str:
 
 
 class _progress:  # noqa: N801 - used as a statement
-    """Show a progress bar on a terminal, and nothing elsewhere."""
+    """Shows a progress bar on a terminal, and nothing elsewhere."""
 
     def __init__(self, files: int, *, silent: bool) -> None:
         from rich.progress import Progress

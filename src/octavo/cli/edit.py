@@ -1,6 +1,6 @@
-"""`octavo edit`, `tags` and `collections`: change the title, author, date, kind, tags and collection of documents.
+"""`octavo edit` changes documents, `octavo tags` lists tags, and `octavo collections` manages collections.
 
-Also lists tags, and manages collections.
+The fields that can be edited are title, author, date, kind, tags, collection and day of expiry.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TagChange:
         return bool(self.added or self.removed or self.replaces)
 
     def as_changes(self) -> dict[str, object]:
-        """Return the change as fields of the API for many documents."""
+        """Return the change in the format of the API for editing many documents."""
         if self.replaces:
             return {"tags": self.apply([])}
         return {name: list(tags) for name, tags in (("add_tags", self.added), ("remove_tags", self.removed)) if tags}

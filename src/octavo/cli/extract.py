@@ -1,10 +1,9 @@
-"""`octavo extract` and `octavo get`: the text of files, and the text, file and data of documents.
+"""`octavo extract` prints the text of files, and `octavo get` downloads the text, file or data of a document.
 
 `octavo extract` converts any file to Markdown, JSON or HTML, without a database, a server or a data folder.
 
-Shows the pages of a file and their text side by side, to judge the quality of an extraction.
-
-The HTML is one file without scripts. All text of the document is escaped, and page images are rendered in the sandbox.
+The HTML shows the pages of a file and their text side by side, so that people can judge the quality of the extraction.
+It is one file without scripts. All text of the document is escaped, and page images are rendered in the sandbox.
 """
 
 from __future__ import annotations
@@ -290,7 +289,7 @@ def as_markdown(shown: str | None, extracted: Extracted) -> str:
 
 
 def describe_lack(extracted: Extracted) -> str | None:
-    """Return a message if pages of the file have no text, or text that may be wrong; otherwise None."""
+    """Return a message if pages of the file have no text, or text that may be wrong. Otherwise, returns None."""
     from octavo.extract.extracted import Quality
 
     doubt = next((f" Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure), "")

@@ -63,7 +63,7 @@ class NewDocument:
 
 
 async def read_source(kind: str, path: Path, folders: str) -> AsyncIterator[NewDocument]:
-    """Yield the documents of a source."""
+    """Yield the documents of a paperless-ngx export, an mbox file or a folder of files."""
     readers = {"paperless": read_paperless, "mbox": read_mbox}
     found = readers[kind](path) if kind in readers else read_folder(path, folders)
     for one in found:

@@ -66,7 +66,10 @@ class FileSelection:
 
 
 def find_files(named: Iterable[str]) -> FileSelection:
-    """List the files that the arguments name, each once: in the order of the arguments, and by name within a folder."""
+    """Return the files that the arguments name, without duplicates.
+
+    They are in the order of the arguments; the files of a folder are sorted by name.
+    """
     found = FileSelection()
     seen: set[str] = set()
     for one in named:

@@ -1,6 +1,6 @@
 """`octavo members`, `octavo groups` and `octavo grants`: the members of an account, and the collections they see.
 
-`octavo users`: the people who use an installation, invitations, and links that set a new password.
+`octavo users`: the people who use an installation, invitations, and links with which people set a new password.
 """
 
 from __future__ import annotations
@@ -149,14 +149,16 @@ def language(
     ],
     server: Server = None,
     key: Key = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Set the language of a person's pages and mails. Only administrators can do this."""
+    """Set the language of a person's pages and emails. Only administrators can do this."""
+    kept = None if chosen is Language.BROWSER else chosen.value
 
     async def run(client: Client) -> None:
-        await client.set_language_of(email, None if chosen is Language.BROWSER else chosen.value)
+        await client.set_language_of(email, kept)
 
     call(Target(server, key), run)
-    typer.echo(f"{clean(email)}: {chosen.value}")
+    return print_json({"email": email, "language": kept}) if as_json else typer.echo(f"{clean(email)}: {chosen.value}")
 
 
 members_app = typer.Typer(help="List the members of your account, and change what they can do.", no_args_is_help=True)
@@ -355,7 +357,9 @@ def add_grant(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a limited member or a group see a collection. Replaces their earlier grant of it."""
+    """Let a limited member or a group see a collection. Replaces an earlier grant of this collection to the same member
+    or group.
+    """
     if (to is None) == (group is None):
         raise BadInput("Name a member with --to, or a group with --group.")
 
@@ -379,7 +383,7 @@ def remove_grant(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Withdraw grants. This takes effect with the next request of the people who had them."""
+    """Withdraw grants. The people who had them lose access with their next request."""
 
     async def run(client: Client) -> int:
         known = {one.id: one.collection for one in await client.list_grants()}

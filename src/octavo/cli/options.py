@@ -1,4 +1,4 @@
-"""Options that several commands share, and ids of documents and other records that users type in part."""
+"""Options that several commands share, and functions that find documents and other records by part of their id."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ Password = Annotated[
 
 
 def read_password(given: str | None, prompt: str = "Password: ") -> str | None:
-    """Return the password. For `-`, prompt for it, because other users of the machine can see command lines."""
+    """Return the password. If it is `-`, prompt for it, or read it from standard input if that is not a terminal.
+
+    Other users of the machine can see passwords in command lines.
+    """
     if given != PROMPT_FOR_IT:
         return given
     return getpass(prompt) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
@@ -77,7 +80,7 @@ _PART = re.compile(r"[0-9a-f-]{4,36}")
 
 
 async def find_ids(client: Client, typed: Sequence[str], *, trashed: Sequence[bool] = (False,)) -> list[UUID]:
-    """Return the ids of the documents that the user named, without duplicates, including older versions.
+    """Return the ids of the documents that the user named, without duplicates. Older versions can be named, too.
 
     `trashed` selects where to search: False for the library, True for the trash.
     """

@@ -1,7 +1,7 @@
 """Connects commands to the API: on this machine as the local account, on another server with an API key.
 
-A user who can open the database of the installation on this machine acts as its local account. Backups are made and
-restored there.
+A user who can open the database of the installation on this machine acts as its local account. Also makes and restores
+backups of this installation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_KEY = (
 )
 # The name for the installation on this machine, where a profile or a URL is expected.
 LOCAL = "local"
-# Anything else is an address.
+# Anything else is a URL.
 PROFILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,50}")
 OTHER_USERS = 0o077
 LOCAL_HINT = "See `octavo status`."
@@ -83,9 +83,9 @@ async def open_client(target: Target, connections: int) -> AsyncGenerator[Client
 
 
 def find_server(target: Target, settings: Settings) -> Target:
-    """Return the URL and the key of the selected server. Without a URL, it is the installation on this machine.
+    """Return the URL and the key of the selected server. The URL is None for the installation on this machine.
 
-    Without a server and a key, the current profile is used.
+    If neither a server nor a key is given, the current profile is used.
     """
     name = target.server or settings.server
     key = target.key or (settings.key.get_secret_value() if settings.key else None)

@@ -220,7 +220,7 @@ async def read_answer(parts: AsyncGenerator[AnswerPart], *, quiet: bool) -> AskR
 
 
 async def find_thread(client: Client, part: str | None) -> UUID:
-    """Return the id of the thread that the user named or, without a name, of the most recent thread."""
+    """Return the id of the thread that the user named. If `part` is None, return the most recently used thread."""
 
     async def look_up(typed: str) -> dict[UUID, str]:
         found = (await client.list_threads(limit=MOST_THREADS)).items

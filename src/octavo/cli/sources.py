@@ -236,7 +236,7 @@ def _given(**values: object) -> dict[str, Any]:
 
 
 def _absolute(path: str, server: str | None) -> str:
-    """Return the path on the server. A relative path works only if the server is this machine."""
+    """Make a path absolute if the server is this machine. Otherwise, return it unchanged."""
     if server is None and load_settings().server is None:
         return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - the server resolves links
     return path
@@ -275,7 +275,7 @@ def _source_row(one: SourceView, *, whole_id: bool) -> list[str]:
 
 @sources_app.command("run")
 def run_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Look at a source now. Files that could not be added are tried again."""
+    """Check a source for new files now. Files that could not be added are retried."""
     _act_on_source(source, "run", Target(server, key), as_json=as_json)
 
 

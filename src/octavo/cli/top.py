@@ -1,4 +1,4 @@
-"""`octavo top`: the queue, the workers, the times of stages and the costs, updated live."""
+"""`octavo top`: the queue, the workers, the durations of stages and the costs, updated live."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def top(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the queue, the workers, the times of stages and the costs, updated live. Ctrl-C ends it.
+    """Show the queue, the workers, the durations of stages and the costs, updated live. Ctrl-C ends it.
 
     For administrators. If the output is not a terminal, the current state is printed once.
     """

@@ -41,7 +41,7 @@ ATTEMPTS = 5
 MOST_LINE = 128 << 20
 MOST_SENT, MOST_SENT_BYTES = 500, 8 << 20
 NAMESPACE = UUID("5a7b9f0c-6f6e-5d1f-9a53-0c7a4f0ee001")
-# Errors that every other document would have, too.
+# Errors that would also occur for every other document.
 FATAL = frozenset(
     {"NETWORK", "TOO_MANY_UPLOADS", "UNAUTHENTICATED", "FORBIDDEN", "NOT_ALLOWED", "QUOTA_EXCEEDED", "NOT_OCTAVO"}
 )
@@ -114,7 +114,7 @@ def export(
 
 
 async def export_to(client: Client, folder: Path, wanted: Mapping[str, str]) -> int:
-    """Export to a folder, and return the number of documents there. An interrupted export is continued."""
+    """Export to a folder. Returns the number of documents in the folder. An interrupted export is continued."""
     from octavo.client.transport import Unreachable
 
     begin_folder(folder, wanted)
@@ -151,7 +151,9 @@ def count_documents(folder: Path) -> int:
 
 
 def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
-    """Store the options of the export, so that an interrupted export is continued only with the same documents."""
+    """Store the options of the export in the folder, so that an interrupted export is continued only with the same
+    options.
+    """
     chosen = folder / SELECTION
     if chosen.exists():
         if json.loads(chosen.read_text()) != dict(wanted):
@@ -163,7 +165,9 @@ def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
 
 
 def last_batch(folder: Path) -> str | None:
-    """Return the last complete batch, and remove files that were written after it."""
+    """Return the last complete batch, and remove files that were written after it. Returns None if no batch is
+    complete.
+    """
     from octavo.records.exports import KINDS
 
     complete = {kind: sorted(folder.glob(f"{kind}/*.sha256")) for kind in KINDS}
@@ -232,7 +236,7 @@ def safe_path(folder: Path, name: str) -> Path:
 
 
 def read_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file. Lines of unlimited length are refused."""
+    """Yield the lines of a file. Raises `DamagedExport` if a line is too long or incomplete."""
     with path.open("rb") as lines:
         while line := lines.readline(MOST_LINE):
             if not line.endswith(b"\n"):
@@ -343,7 +347,7 @@ async def import_export(client: Client, folder: Path) -> Imported:
 
 
 def check_batch(folder: Path, batch: Path) -> None:
-    """Compare the records of a batch with their checksum. Other files are compared when they are sent."""
+    """Check the checksum of a batch of records. The checksums of other files are checked when they are sent."""
     name = batch.relative_to(folder).as_posix()
     sums = batch.with_suffix(".sha256")
     wanted = (
@@ -372,7 +376,7 @@ async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUI
 
 
 async def import_copies(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
-    """Import documents with the same content as another one, after all others."""
+    """Import the documents that have the same content as another document, after all others."""
     copies = [one for one in map(json.loads, read_lines(batch)) if one.get("duplicate_of")]
     for one in await find_new(client, copies, done):
         await send_record(client, folder, one, import_id, done)
@@ -438,7 +442,7 @@ async def send_document(
 
 
 async def send_file(client: Client, path: Path, about: Mapping[str, Any]) -> UUID:
-    """Upload a file of a document, if it still has the checksum in the record."""
+    """Upload a file of a document. Raises `DamagedExport` if its checksum differs from the one in the record."""
     from octavo.client.uploads import File
 
     size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call

@@ -117,7 +117,10 @@ def _wide_encoding(data: bytes) -> str | None:
 
 
 def _ascii_share(head: bytes, encoding: str) -> float:
-    """Decode the bytes and return the share of ASCII characters, or 0 if they cannot be text in this encoding."""
+    """Decode the bytes and return the share of ASCII characters.
+
+    Returns 0 if the bytes cannot be text in this encoding.
+    """
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:

@@ -68,7 +68,8 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file.
 
-    If only a general type such as text is found and an extension reads files with this suffix, returns `EXTENSION`.
+    If the bytes show only a general type, such as text, and an installed extension reads files with the suffix of
+    `filename`, returns `EXTENSION`.
     """
     suffix = _suffix(filename)
     found = _built_in_type(head, suffix, _media_type(content_type))
@@ -222,7 +223,7 @@ _OPEN_DOCUMENT_LABELS = {
 class Entry(NamedTuple):
     """A file in a zip archive.
 
-    `start` is the offset of its content. `packed_bytes` is its compressed size, or 0 if unknown.
+    `start` is the offset of its content. `packed_bytes` is its compressed size. It is 0 if the size is unknown.
     """
 
     name: bytes
@@ -254,9 +255,10 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """Return the file type that the `mimetype` file in the archive declares.
+    """Return the document type that the `mimetype` file in the archive declares.
 
-    It should be stored uncompressed, but it is compressed if the document was unzipped and zipped again.
+    The `mimetype` file should be uncompressed, but it is compressed if the document was unzipped and zipped again.
+    Returns None if the declared type is unknown.
     """
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
@@ -318,7 +320,7 @@ READABLE = frozenset[str](set(SourceType) - set(STORED_ONLY))
 class Hints:
     """Information about a file besides its bytes. The file name and content type are not trusted.
 
-    `url` is the address of a web page, and `password` opens a password-protected file.
+    `url` is the URL of a web page, and `password` opens a password-protected file.
     """
 
     source_type: SourceType
@@ -345,8 +347,8 @@ class Processor:
 class Processors:
     """Finds the processor for a file type.
 
-    There is at most one for each type. The error for an unsupported type lists the supported types. `paged` lists types
-    that are read page by page, without a processor.
+    There is at most one processor for each type. The error for an unsupported type lists the supported types. `paged`
+    lists types that are read page by page, without a processor.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:

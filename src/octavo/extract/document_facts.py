@@ -48,8 +48,8 @@ async def find_in_sandbox(
 ) -> list[Fact]:
     """Find the facts of a document, such as its date or total.
 
-    `path` is its file if it is a PDF. `language` is the detected language. If the PDF cannot be read again, or reading
-    takes too long, only the extracted text is searched.
+    `path` is the document's file; it is read only for a PDF that is not a scan. `language` is the detected language. If
+    the PDF cannot be read again, or reading takes too long, only the extracted text is searched.
     """
     about = json.dumps(_about(extracted, filename, language), ensure_ascii=False)
     if path and extracted.source_type == SourceType.PDF and extracted.quality is not Quality.OCR:
@@ -71,9 +71,9 @@ async def _run(sandbox: Sandbox, about: str, path: Path | None, pages: Sequence[
 
 
 def _about(extracted: Extracted, filename: str, language: str | None) -> dict[str, Any]:
-    """Return the text, headings, metadata and file name in which to look for facts, as JSON values.
+    """Return the document's text, headings, metadata and file name as JSON values. The sandbox searches them for facts.
 
-    All values are shortened, because a file can contain any amount of text.
+    Long values are truncated, because a file can contain any amount of text.
     """
     markdown, about = extracted.markdown, extracted.metadata
     headings = [one for one in extracted.blocks if one.kind is BlockKind.HEADING and one.text][:_MOST_HEADINGS]
@@ -99,7 +99,10 @@ def _heading(block: Block) -> list[JSON]:
 
 
 def _recognised_pages(extracted: Extracted) -> list[JSON]:
-    """Return the words that OCR recognised in a scan or picture, with estimated positions."""
+    """Return the pages of a scan or picture with the words that OCR recognised, as JSON values.
+
+    The positions of the words are estimates.
+    """
     if extracted.source_type not in PAGED:
         return []
     sizes = {page.number: (page.width or 0.0, page.height or 0.0) for page in extracted.pages}
@@ -115,7 +118,10 @@ def _recognised_pages(extracted: Extracted) -> list[JSON]:
 
 
 def read_facts(made: bytes) -> list[Fact]:
-    """Parse and validate the facts, because a hostile file may have taken over the child process that wrote them."""
+    """Parse and validate the facts that a child process of the sandbox wrote.
+
+    A hostile file may have taken over the child process. Raises `Defect` if the facts are invalid.
+    """
     from pydantic import ValidationError
 
     try:
@@ -135,7 +141,7 @@ def _fact_type() -> TypeAdapter[list[Fact]]:
 
 @sandboxed
 def find_document_facts(task: Task, *, about: str, is_pdf: bool) -> None:
-    """Find the facts of a document. The input is the PDF, or else a JSON list of pages with their words."""
+    """Find the facts of a document. The input file is the PDF or a JSON list of pages with their words."""
     from octavo.facts.sheet import find_facts
     from octavo.facts.words import sheets_from_json
 
@@ -145,14 +151,20 @@ def find_document_facts(task: Task, *, about: str, is_pdf: bool) -> None:
 
 
 def find_in_text(extracted: Extracted, filename: str) -> bytes:
-    """Find the facts of a text without pages, except its language, and return them as JSON. Runs in the sandbox."""
+    """Find the facts of a text without pages, and return them as JSON. Runs in the sandbox.
+
+    The language is not detected in the sandbox. `add_language` adds it later.
+    """
     from octavo.facts.sheet import find_facts
 
     return _as_json(find_facts(_source(_about(extracted, filename, None), ())))
 
 
 def add_language(facts: Sequence[Fact], extracted: Extracted, detected: str | None) -> list[Fact]:
-    """Add the language of a text to the facts of `find_in_text`, as `find_in_sandbox` finds it."""
+    """Add the language to the facts from `find_in_text`.
+
+    `detected` is the detected language. It is combined with the language that the document declares.
+    """
     from octavo.facts.sheet import NAMES, FileMetadata, find_language
 
     others = [one for one in facts if one.name != "language"]

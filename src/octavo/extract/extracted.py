@@ -80,7 +80,7 @@ PAGED = frozenset({SourceType.PDF, SourceType.IMAGE})
 class Quality(StrEnum):
     """How completely a file was read.
 
-    `PARTIAL` means that some text is missing. `STORED_ONLY` means that reading was not attempted.
+    `PARTIAL` means that some text is missing or may be wrong. `STORED_ONLY` means that reading was not attempted.
     """
 
     FULL = "full"
@@ -139,10 +139,10 @@ class RegionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """An area of a page with one kind of content. `order` is its position in the reading order, from 0.
+    """An area of a page with one kind of content.
 
-    `confidence` is between 0 and 1. `text` is plain text. It is also set for regions that are left out of the Markdown,
-    such as page numbers.
+    `order` is its position in the reading order, counted from 0. `confidence` is between 0 and 1. `text` is plain text.
+    It is also set for regions that are left out of the Markdown, such as page numbers.
     """
 
     page: int
@@ -155,7 +155,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture in the document: figure, chart, formula, photo or cover.
+    """A picture in the document, such as a chart, formula, photo or cover.
 
     `number` counts from 1. The Markdown contains `![alternative](figures/<number>.png)` at offset `start`. The picture
     is an area of a page (`page` and `box`), or a picture file inside the document (`member`).
@@ -184,7 +184,7 @@ class QuoteOnPage:
 class Page:
     """A page. Its text is `markdown[start:end]`; a page without text has `start == end`.
 
-    `unsure` is a sentence that explains why the text may be incomplete or wrong; None if there is no doubt.
+    `unsure` is a sentence that explains why the text may be incomplete or wrong. It is None if there is no doubt.
     """
 
     number: int
@@ -224,8 +224,9 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Links a position in the text to a time in a recording: the text from `start` on is spoken at this time, in
-    seconds.
+    """Links a position in the text to a time in a recording.
+
+    The text from offset `start` on is spoken `seconds` after the beginning of the recording.
     """
 
     start: int
@@ -234,7 +235,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Metadata from the file. `date` is an ISO 8601 date: a year, a month or a day."""
+    """Metadata from the file.
+
+    `date` is an ISO 8601 date, such as `2024-05-17`, `2024-05` or `2024`.
+    """
 
     title: str | None = None
     author: str | None = None
@@ -354,7 +358,11 @@ _NONCHARACTER = re.compile("[\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def _dump(value: JSON) -> bytes:
-    """Write the value as JSON. Unicode noncharacters are replaced with U+FFFD, which does not change any offset."""
+    """Serialise the value as JSON.
+
+    Unicode noncharacters are replaced with U+FFFD, which does not change any offset. Raises `ValueError` if the value
+    contains U+0000.
+    """
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     document = _NONCHARACTER.sub("\ufffd", written).encode()
     _refuse_nul(document)
@@ -362,7 +370,10 @@ def _dump(value: JSON) -> bytes:
 
 
 def from_json(document: bytes) -> Extracted:
-    """Parse and validate a document, because a hostile file may have taken over the child process that wrote it."""
+    """Parse and validate the document that a child process of the sandbox wrote.
+
+    A hostile file may have taken over the child process. Raises `Defect` if the document is invalid.
+    """
     # Imported late: children only write documents and do not need pydantic.
     from pydantic import ValidationError
 
@@ -415,7 +426,7 @@ def is_caption(text: str) -> bool:
 def add_captions(extracted: Extracted) -> Extracted:
     """Add missing captions of figures.
 
-    The line before or after a figure is used if it starts like a caption, such as "Fig. 3".
+    Text next to a figure becomes its caption if it starts like a caption, such as "Fig. 3".
     """
     if all(figure.caption for figure in extracted.figures):
         return extracted

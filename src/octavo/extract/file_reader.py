@@ -1,8 +1,7 @@
 """Reads the text of files of any type, through one function. Files are always parsed in the sandbox.
 
-Reads a short text completely in one child process: its text, its chunks and its facts.
-
-A child process takes longer to start than a note takes to read. So a note gets one child process instead of three.
+A short text, such as a note, is read, split into chunks and searched for facts in a single child process. Starting a
+child process takes longer than reading a note, so three processes would be wasteful.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ async def extract_in_sandbox(
     """Read the file at `path` in one child process.
 
     Raises the errors of `Sandbox.run`, including `Empty` and `NotSupported`. `source_type` is needed for content whose
-    type cannot be detected, `url` is the address of a web page, and `password` opens a password-protected file.
+    type cannot be detected, `url` is the URL of a web page, and `password` opens a password-protected file.
     """
     call = extract_file.call(
         filename=filename,
@@ -161,7 +160,10 @@ async def extract_in_sandbox(
 def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
-    """Read a file and write the extracted document to the output file, because it may be too large to return."""
+    """Read a file and write the extracted document to the output file.
+
+    It is not returned, because it may be too large.
+    """
     task.output.write(to_json(read_document(task, filename, content_type, source_type, url, password)))
 
 
@@ -188,7 +190,10 @@ _PARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class ShortText:
-    """A text with its chunks and facts. The language is not detected in the sandbox, so it is not among the facts."""
+    """A text with its chunks and facts.
+
+    The language is not detected in the sandbox. `add_language` adds it to the facts.
+    """
 
     extracted: Extracted
     chunks: list[Chunk]

@@ -3,7 +3,7 @@
 Each step, such as reading a batch of pages, runs in a new child process. This limits memory and lets a killed job
 resume. A batch is a group of pages, stored as one line of JSON. Any number of batches can be assembled into a document.
 
-Reads an image file in the sandbox, step by step: metadata, a copy for display, OCR, and the document.
+Also reads image files in the sandbox, step by step: metadata, a copy for display, OCR, and the document.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ class PagesInSandbox:
     recognition: Recognition | None = None
 
     async def recognise(self, number: int) -> bytes:
-        """Run OCR on one page. Returns a batch that contains only this page, or empty bytes if OCR fails."""
+        """Run OCR on one page. Returns a batch that contains only this page.
+
+        Returns empty bytes if OCR fails.
+        """
         recognition = self.recognition or Recognition(self.sandbox)
         return await recognition.page(self.source_type, self.path, number, self.password)
 
@@ -110,7 +113,7 @@ class PagesInSandbox:
     async def run(self, call: Call, pages: int, input_file: int | None = None) -> StepResult:
         """Run a sandboxed function on this file, or on `input_file` if given.
 
-        The time limit is longer if there are more `pages`.
+        The time limits grow with the number of `pages`.
         """
         seconds = pages * _SECONDS_A_PAGE
         limits = replace(
@@ -202,7 +205,7 @@ def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for entry in extracted.outline:
         heading = headings.get(entry.start, "") if entry.start is not None else ""
-        # An entry without a heading starts where its page starts. Another entry's heading may also be there.
+        # An entry without a heading starts where its page starts. Another heading can have the same offset.
         if entry.page is not None and not _words(entry.title) & _words(heading):
             found[entry.page].append((entry.level, entry.title))
     return dict(found)

@@ -1,8 +1,8 @@
 """Converts plain text to Markdown.
 
 The text is split into groups of lines, and each group is a heading, a list, code or prose. Lines of prose that a
-program has wrapped are joined. Only obvious headings are recognised; a line that may be a heading stays prose. The
-items of a list have bullets or consecutive numbers.
+program has wrapped are joined. Only obvious headings are recognised; a doubtful line is treated as prose. The items of
+a list have bullets or consecutive numbers.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def underlined(lines: Sequence[str]) -> Heading | None:
 
 
 def heading_of(group: Group, following: Group | None, *, is_first: bool) -> Heading | None:
-    """Return the heading at the start of a group of lines, or None.
+    """Return the heading at the start of a group of lines. Returns None if there is no heading.
 
     Text must follow a heading, except for a centred title at the beginning of the document.
     """
@@ -221,7 +221,7 @@ def _of_line(line: str, following: Group) -> Heading | None:
 
 
 def _numbered(text: str, following: Group) -> Heading | None:
-    """Return the heading if the text is numbered like "1.2 Something", or else None.
+    """Return the heading if the text is numbered like "1.2 Something". Otherwise return None.
 
     The first item of a numbered list is not a heading.
     """
@@ -308,12 +308,12 @@ def read_items(lines: Sequence[str]) -> list[Item]:
 
 
 def first_item(lines: Sequence[str]) -> int | None:
-    """Return the index of the first line with a list marker, or None."""
+    """Return the index of the first line with a list marker. Returns None if there is no such line."""
     return next((place for place, line in enumerate(lines) if _ITEM.match(line)), None)
 
 
 def form_list(items: Sequence[Item], neighbours: Sequence[Group]) -> bool:
-    """Whether the items form a list to which Markdown would give the same numbers.
+    """Whether the items form a list whose numbers stay the same in Markdown.
 
     A single item is a list only if the lines before or after it continue the list.
     """

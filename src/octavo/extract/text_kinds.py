@@ -160,7 +160,10 @@ def _mail_kind(text: str) -> SourceType | None:
 
 
 def _xml_kind(text: str, start: int) -> SourceType | None:
-    """Return the type of an XML file, based on its root element and document type, or None if it is not XML."""
+    """Return the type of an XML file, based on its root element and document type.
+
+    Returns None if the text is not recognised as XML.
+    """
     doctype = _DOCTYPE.match(text, start)
     prologue = _PROLOGUE.match(text, doctype.end()) if doctype else None
     root = _XML_ROOT.match(text, prologue.end() if prologue else start)
@@ -176,7 +179,7 @@ def _xml_kind(text: str, start: int) -> SourceType | None:
 
 
 def _confirmed(text: str, label: SourceType | None) -> SourceType | None:
-    """Return the type that the file name or media type declares, or None if the text contradicts it."""
+    """Return the type that the file name or media type declares. Returns None if the text contradicts it."""
     if label is SourceType.HTML and not _HTML_TAG.search(text):
         return None
     if label in {SourceType.EML, SourceType.MHTML} and not _mail_fields(text) & _MAIL_BY_PERSON:
@@ -222,15 +225,19 @@ def _is_script(text: str) -> bool:
 
 
 def _mail_fields(text: str) -> set[str]:
-    """Return the names of the header fields if the text starts like an email, or else an empty set."""
+    """Return the names of the header fields of an email.
+
+    Returns an empty set if the text does not start like an email.
+    """
     head = _MAIL_HEAD.match(text)
     return {name.lower() for name in _MAIL_FIELD.findall(head.group())} if head else set()
 
 
 def _is_table(text: str) -> bool:
-    """Whether a text is a table with separators: all rows contain the same number of them.
+    """Whether a text is a table in which a character such as a comma or tab separates the cells.
 
-    The check fails if a cell contains a separator.
+    All of the first rows must contain the same number of separators, so a table is not recognised if a cell contains
+    one.
     """
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]

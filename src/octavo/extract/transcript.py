@@ -31,7 +31,7 @@ PAUSE_SECONDS = 2.0
 WORDS_BEFORE_PAUSE = 20
 _SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
 LEAST_TIMESTAMPS = 3
-# "0:00 words", "12:34" alone, "1:02:03", "[00:12]" or "(0:05)", each with or without a dash or colon after it.
+# "0:00 words", "12:34" without words, "1:02:03", "[00:12]" or "(0:05)", each with or without a dash or colon after it.
 _TIMESTAMP = re.compile(
     r"[ \t]*(?P<open>[\[(]?)(?:(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,3}):(?P<seconds>[0-5]\d)(?:[.,]\d{1,3})?[\])]?"
     r"(?![\d:])(?:[ \t]*[-\u2013\u2014:][ \t]+|[ \t]+|$)"
@@ -64,7 +64,10 @@ class Snippet:
 
 
 def clean_snippets(snippets: Iterable[Snippet]) -> list[Snippet]:
-    """Sort snippets by time. Sounds such as "[music]", speaker changes (">>") and empty snippets are removed."""
+    """Clean snippets and sort them by time.
+
+    Sounds such as "[music]" and empty snippets are removed. Snippets are split where the speaker changes (">>").
+    """
     cleaned = [part for snippet in snippets for part in _split_speakers(snippet)]
     return sorted((part for part in cleaned if part.text), key=_time)
 
@@ -174,9 +177,9 @@ def read_timestamps(text: str) -> list[Snippet] | None:
 
 
 def linked_urls(text: str) -> list[str]:
-    """Return the URLs to which a transcript's timestamps link.
+    """Return the URLs to which the timestamps of a transcript link.
 
-    Empty if they are not links, or if it is not a transcript.
+    Returns an empty list if the timestamps are not links, or if the text is not a transcript.
     """
     urls = [found["url"] for found in _LINKED_TIMESTAMP.finditer(text)]
     return urls if _unlink(text) != text and read_timestamps(text) is not None else []

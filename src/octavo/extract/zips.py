@@ -2,7 +2,7 @@
 
 Nothing is written to disk, and names in the archive are never used as paths.
 
-Reads OLE containers, the file format of Outlook and of Office before 2007.
+Also reads OLE containers, the file format of Outlook and of Office before 2007.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ DAMAGED = "The file is damaged: "
 
 
 class Archive:
-    """The files in a zip archive, by name. At most `MOST_TOTAL` bytes can be read from all of them together."""
+    """The files in a zip archive, by name.
+
+    At most `MOST_TOTAL` bytes can be read from all files in total.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
@@ -79,7 +82,10 @@ class Archive:
         return content
 
     def find(self, name: str, most: int = MOST_MEMBER) -> bytes | None:
-        """Return the bytes of a file in the archive, or None if there is no such file."""
+        """Return the bytes of a file in the archive. Returns None if there is no such file.
+
+        Raises `TooLarge` if the file unpacks to more than `most` bytes.
+        """
         known = self._name(name)
         return b"".join(self._inflate(self._members[known], most)) if known is not None else None
 
@@ -95,9 +101,9 @@ class Archive:
         return bool(self._members[self._name(name) or ""].flag_bits & _IS_ENCRYPTED)
 
     def _name(self, name: str) -> str | None:
-        """Return the exact name of a file in the archive, or None.
+        """Return the exact name of a file in the archive. Returns None if there is no such file.
 
-        Upper and lower case and the direction of slashes may differ, because some programs mix them up.
+        Case and the direction of slashes are ignored, because some programs mix them up.
         """
         name = _plain(name)
         return name if name in self._members else self._folded.get(name.casefold())
@@ -170,8 +176,9 @@ def _is_file(info: zipfile.ZipInfo) -> bool:
 
 @contextmanager
 def reject_deep_nesting() -> Generator[None]:
-    """Raise `BadInput` if the code in the `with` block exceeds the recursion limit, because a document is nested too
-    deeply.
+    """Raise `BadInput` if the code in the `with` block exceeds the recursion limit.
+
+    This happens if a document is nested too deeply.
     """
     try:
         yield
@@ -197,7 +204,7 @@ class Container:
         self.ole = ole
 
     def read(self, *name: str) -> bytes:
-        """Return the bytes of a stream, or empty bytes if the container has no such stream."""
+        """Return the bytes of a stream. Returns empty bytes if the container has no such stream."""
         return self.ole.openstream(list(name)).read() if self.ole.exists(list(name)) else b""
 
     def metadata(self) -> Metadata:
@@ -261,7 +268,7 @@ def open_container(path: Path) -> Generator[Container]:
 
 
 def find_picture(data: bytes) -> bytes:
-    """Return the first PNG or JPEG picture in the bytes of a drawing, or empty bytes if there is none."""
+    """Return the first PNG or JPEG picture in the bytes of a drawing. Returns empty bytes if there is none."""
     found = min(((place, head) for head in _PICTURES if (place := data.find(head)) >= 0), default=None)
     if found is None:
         return b""

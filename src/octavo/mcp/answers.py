@@ -1,6 +1,6 @@
-"""Writes the answers of tools, and reads parts of a document.
+"""Reads parts of a document, and writes the answers of tools.
 
-A part is a page, a range of chunks, or the next part after a cursor. Answers are limited in size. They are marked as
+A part is a page, a range of chunks, or the text that follows a cursor. Answers are limited in size. They are marked as
 document content, so that an agent does not follow instructions in them.
 """
 
@@ -77,7 +77,7 @@ def _fit(content: dict[str, Any]) -> str:
 
 
 def _halve_longest_list(content: dict[str, Any]) -> bool:
-    """Leave out the second half of the longest list. Returns False if no list has anything to leave out."""
+    """Leave out the second half of the longest list. Returns False if all lists are empty."""
     lists = {name: cast("list[object]", one) for name, one in content.items() if isinstance(one, list)}
     name = max(lists, key=lambda one: len(lists[one]), default=None)
     if name is None or not lists[name]:
@@ -149,7 +149,10 @@ async def find_pages(client: Client, document: UUID, first: int, last: int) -> T
 
 
 async def find_chunks(client: Client, document: UUID, wanted: UUID | range) -> TextRange:
-    """Return the range of text of one chunk, given by its id, or of several, given by their numbers from 0."""
+    """Return the range of text that chunks cover.
+
+    `wanted` is the id of one chunk, or a range of chunk numbers from 0.
+    """
     found: list[Chunk] = []
     async for one in _walk(lambda cursor: client.list_chunks(document, cursor=cursor)):
         if one.id == wanted or (isinstance(wanted, range) and one.index in wanted):
@@ -227,9 +230,10 @@ async def _walk(list_page: ListPage[Item]) -> AsyncGenerator[Item]:
 
 
 def _label(page: PageView) -> str:
-    """Return the printed page number for the comment that marks the page, or an empty string.
+    """Return the printed page number for the comment that marks a page.
 
-    Characters that could close the comment are removed.
+    Returns an empty string if the page has no printed number, or if it is the same number. Characters that could close
+    the comment are removed.
     """
     label = re.sub(r"[^\w ]", "", page.label or "")[:MOST_LABEL]
     return f", printed as {label}" if label and label != str(page.number) else ""

@@ -196,5 +196,5 @@ async def _or_refuse(work: Awaitable[Result]) -> Result:
 
 
 def refuse(error: OctavoError) -> NoReturn:
-    """Raise the protocol's error for a request that is not a tool call. It contains the stable code."""
+    """Raise a protocol error with the stable code and message of `error`. Used for requests that are not tool calls."""
     raise MCPError(types.INVALID_PARAMS, f"{error.code}: {error.line}", {"code": error.code}) from error

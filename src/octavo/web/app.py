@@ -95,7 +95,8 @@ def create_app(
 ) -> FastAPI:
     """Create the web application for one process. Its services are opened when the application starts.
 
-    If another process migrates the database while this one starts (`is_supervised`), requests wait for it.
+    `is_supervised`: whether another process may still be migrating the database. If so, startup waits for the
+    migration.
     """
 
     @asynccontextmanager
@@ -167,7 +168,9 @@ def load_routes() -> APIRouter:
 
 @cache
 def _description() -> dict[str, Any]:
-    """Build the description on its first request, because it takes even longer than the routes."""
+    """Build the OpenAPI description on the first request for it, because this takes even longer than building the
+    routes.
+    """
     return describe_api(load_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
 
 

@@ -2,9 +2,7 @@
 
 All events are read from the database, so it does not matter which process wrote them. A stream first subscribes, then
 reads the events it missed from the database, and then continues with the events that the reader delivered in the
-meantime.
-
-One open event stream: missed events first, then live ones, until the caller disconnects or loses access.
+meantime. It ends when the caller disconnects or loses access.
 """
 
 from __future__ import annotations
@@ -66,9 +64,7 @@ class TooFarBehind(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StreamIntervals:
-    """Time intervals for event streams: how often to read the database, send heartbeats, and check whether callers
-    still have access.
-    """
+    """How often event streams read the database, send heartbeats, and check whether their callers still have access."""
 
     poll_seconds: float = 0.25
     heartbeat_seconds: float = 15.0
@@ -236,7 +232,7 @@ def public_form(event: Event) -> LiveEvent:
 class Follower:
     """The account whose events are streamed, and the cursor to start after.
 
-    Without a cursor, only new events are sent. A `limited` member gets only the events of documents that they see.
+    Without a cursor, only new events are sent. A `limited` member gets only the events of documents that they can see.
     """
 
     owner: UUID
@@ -358,7 +354,10 @@ async def wait_for_leaving(receive: Receive) -> None:
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """Run `work`, and cancel it if the caller disconnects. Read the request body before calling this."""
+    """Run `work`. If the caller disconnects, cancel it and raise `ClientDisconnect`.
+
+    Read the request body before calling this function.
+    """
     leaving = asyncio.create_task(wait_for_leaving(request.receive))
     task = asyncio.create_task(work)
     try:

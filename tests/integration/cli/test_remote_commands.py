@@ -139,6 +139,7 @@ def test_collections_are_granted_to_members_and_groups(console: Console) -> None
     assert console.read("grants", "ls", "--json")["items"] == []
     console.say("members", "rm", "bob@example.org")
     assert "bob@example.org: fr" in console.say("users", "language", "bob@example.org", "fr")
+    assert '"language": "de"' in console.say("users", "language", "bob@example.org", "de", "--json")
     assert "bob@example.org: browser" in console.say("users", "language", "bob@example.org", "browser")
 
 

@@ -24,7 +24,10 @@ MAX_LISTED = 80
 _MAX_PAGES, _MAX_WORDS, _MAX_CHARACTERS = 5, 120, 19_000
 _FOUND = "Found by rules, without a model. Rules can miss entries and misread words, so check the quotes."
 _NONE = "The offline rules found no {subject} in this text, but they can miss some. Set up a model for a full answer."
-_UNSUPPORTED = "The offline rules for {subject} cover English and German. Set up a model to answer this prompt."
+_UNSUPPORTED = (
+    "This text is not in English or German, and the offline rules for {subject} only support these languages. "
+    "Set up a model to answer this prompt."
+)
 
 
 @dataclass(frozen=True, slots=True)

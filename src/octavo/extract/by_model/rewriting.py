@@ -1,7 +1,7 @@
 """Combines an extracted document with the sections that a model rewrote.
 
 A section keeps its extracted text if the model returned no text for it, or if the new text drops or adds too many
-words. The positions of pages, headings, boxes and recording times are then found again in the new text.
+words. The positions of pages, headings, boxes and recording times are then determined in the new text.
 """
 
 from __future__ import annotations
@@ -224,10 +224,10 @@ def _union(one: Box, other: Box) -> Box:
 
 
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
-    """Find where each recording time belongs in the new text.
+    """Find the position of each recording time in the new text.
 
-    A time belongs to the first word after it that also occurs in the new text. It is dropped if there is no such word
-    before the next time. `places` contains the offsets of shared words in the old and the new text.
+    It is the first word after the old position that also occurs in the new text. A time is dropped if there is no such
+    word before the next time. `places` contains the offsets of shared words in the old and the new text.
     """
     lefts = [left for left, _ in places]
     last = -1

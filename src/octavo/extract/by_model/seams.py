@@ -1,9 +1,9 @@
 """Joins a model's overlapping answers into one text without duplicates.
 
 Two answers never agree exactly on the pages they share, so they are compared word by word, ignoring case, markup and
-line breaks. Word sequences that occur once in each answer show where the answers match. The seam is the position at
-which the text of one answer ends and the text of the next begins. It is placed in the middle of the matching text,
-because the start of an answer lacks context and its end may be cut off.
+line breaks. Word sequences that occur exactly once in each answer show where the answers match. The seam is the
+position at which the text of one answer ends and the text of the next begins. It is placed in the middle of the
+matching text, because the start of an answer lacks context and its end may be cut off.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Seam:
 class StitchedText:
     """The joined text.
 
-    `seams` contains one entry for each pair of neighbouring answers: the position at which they were joined, or None if
-    they overlap but do not match. In that case, both answers are kept in full.
+    `seams` contains one entry for each pair of neighbouring answers with shared pages. It is the position at which the
+    two answers were joined. If the answers do not match, the entry is None and both answers are kept in full.
     """
 
     markdown: str
@@ -98,7 +98,8 @@ def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
     Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words must then come later
-    in `before` than in `after`. Otherwise they are only a phrase with which all answers start.
+    in `before` than in `after`. Otherwise they are only a phrase with which all answers start. Returns None if no
+    reliable match is found.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:
@@ -116,9 +117,9 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """Find passages that both texts contain.
+    """Find the stretches of words that both texts contain.
 
-    For each passage, yields the index of each word in the left text and in the right text.
+    For each stretch, yields the index of each word in the left text and in the right text.
     """
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
@@ -160,7 +161,7 @@ def _unique_sequences(words: Sequence[str], size: int) -> dict[tuple[str, ...], 
 
 
 def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the longest selection of pairs in which the second value always increases.
+    """Return the longest subsequence of pairs in which the second value always increases.
 
     `pairs` must be sorted by the first value.
     """
@@ -183,7 +184,7 @@ def _longest_increasing(pairs: Sequence[Pair]) -> list[Pair]:
 def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
     """Convert matching word sequences to pairs of matching words.
 
-    Sequences may overlap, but each word is yielded once.
+    Sequences may overlap, but no word is yielded twice.
     """
     last = (-1, -1)
     for left, right in runs:

@@ -187,7 +187,7 @@ def group_into_calls(sections: Sequence[Section]) -> list[list[int]]:
 
 
 def write_sections(plain: str, sections: Iterable[Section]) -> str:
-    """Return the text of several sections, as it is sent to a model."""
+    """Join the texts of several sections for a model call, with a page marker before each page."""
     texts = ((section.page, plain[section.start : section.end]) for section in sections)
     return "\n\n".join(text if page is None else f"{page_marker(page)}\n\n{text}" for page, text in texts)
 

@@ -1,4 +1,4 @@
 """Splits extracted documents into chunks, the pieces of text that can be searched.
 
-All code is pure, except for `from_document`, which runs in the sandbox.
+The functions are pure, except for `chunk_in_sandbox`, which starts a child process.
 """

@@ -163,9 +163,9 @@ class _PageFinder:
         self._starts: Sequence[int] = [page.start for page in with_text]
 
     def number_at(self, position: int) -> int | None:
-        """Return the page number of the character at `position`.
+        """Return the number of the page that contains the character at `position`.
 
-        A character between two pages belongs to the first of them.
+        A character between two pages belongs to the earlier one. Returns None if the document has no pages.
         """
         if not self._numbers:
             return None
@@ -179,7 +179,7 @@ class _MomentFinder:
         self._seconds = [moment.seconds for moment in in_order]
 
     def seconds_at(self, position: int) -> float | None:
-        """Return the time in the recording at `position` in the text."""
+        """Return the time in the recording at `position` in the text. Returns None before the first known time."""
         place = bisect_right(self._starts, position)
         return self._seconds[place - 1] if place else None
 
@@ -247,7 +247,10 @@ def _fill(file: BinaryIO, content: bytes) -> None:
 
 
 def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
-    """Parse and validate the chunks, because a hostile file may have taken over the child process that wrote them."""
+    """Parse and validate the chunks that a child process of the sandbox wrote.
+
+    A hostile file may have taken over the child process. Raises `Defect` if the chunks are invalid.
+    """
     # Imported late: the preloaded parent imports this module too, and its forks are faster without pydantic.
     from pydantic import ValidationError
 
@@ -309,12 +312,15 @@ class Moment:
 
 @sandboxed
 def cut_document(task: Task) -> None:
-    """Split a document and write the positions of its chunks, but not their texts, which the caller already has."""
+    """Split a document and write its chunks without their texts, which the caller already has."""
     task.output.write(cut(task.input.read()))
 
 
 def cut(extracted: bytes) -> bytes:
-    """Return the positions of a document's chunks. The input and the output are JSON. Runs in the sandbox."""
+    """Split a document and return its chunks without their texts. The input and the output are JSON.
+
+    Runs in the sandbox.
+    """
     document = json.loads(extracted)
     blocks = [Block(*(block[name] for name in Block.__slots__)) for block in document["blocks"]]
     pages = [Page(*(page[name] for name in Page.__slots__)) for page in document["pages"]]

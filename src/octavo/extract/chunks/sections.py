@@ -36,8 +36,9 @@ class Measure:
         return len(self._starts)
 
     def start(self, unit: int) -> int:
-        """Return the offset at which the unit with this index starts, or the end of the text if there is no
-        such unit.
+        """Return the offset at which the unit with this index starts.
+
+        Returns the length of the text if there is no such unit.
         """
         return self._starts[unit] if unit < len(self._starts) else len(self.text)
 
@@ -110,9 +111,10 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 
 
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Join a section that is too short for a chunk with the next section, even if a main heading separates them.
+    """Join sections that are too short for a chunk with their neighbours.
 
-    Otherwise a document with many short sections would have mostly short chunks.
+    A short section is joined with the next one, even if a main heading separates them. Otherwise a document with many
+    short sections would have mostly short chunks.
     """
     current: Section | None = None
     for place, section in enumerate(sections):
@@ -156,7 +158,7 @@ _PAUSE = re.compile(rf"\n\s*|[.!?\u2026][{_CLOSING}]*\s+(?=[^a-z\s])|[\u3002\uff
 
 
 class Window(NamedTuple):
-    """The range in which a chunk can end: its earliest, latest and preferred end, as word indexes."""
+    """The range in which a chunk can end: its earliest, latest and preferred end, as indexes of units."""
 
     low: int
     high: int
@@ -247,7 +249,7 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Return the end of a chunk that contains a table or code listing.
+        """Return the end of a chunk that would otherwise split a table or code listing.
 
         The chunk ends after it or, if that makes the chunk too long, before it, even if that makes the chunk short.
         Called if the chunk cannot end anywhere else.

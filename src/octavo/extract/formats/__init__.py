@@ -1,7 +1,7 @@
 """The registry of processors.
 
 A processor reads one or more file formats. To add a format, write a module with a `PROCESSOR` and list it here.
-Other packages can add formats, too: see `text.py`.
+Extensions can add formats, too: see `text.py`.
 """
 
 from __future__ import annotations

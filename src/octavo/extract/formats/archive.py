@@ -89,7 +89,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 def members(path: Path, hints: Hints) -> Iterator[Member]:
     """Yield the files in an archive, or the attachments of an email.
 
-    Each must be read before the next one is requested.
+    The caller must read the content of each file before it requests the next one.
     """
     found = _attachments(path, hints.source_type) if is_mail(hints.source_type) else _members(path, hints.filename)
     for count, member in enumerate(_shown(found)):
@@ -240,8 +240,9 @@ class Part(NamedTuple):
 
 
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
-    """Read the unpacked files that `unpack` wrote, and validate them, because a hostile file may control the child
-    process.
+    """Read and validate the unpacked files that `unpack` wrote.
+
+    A hostile file may have taken over the child process that ran `unpack`. Raises `Defect` if the data is invalid.
     """
     last = -1
     while size := unpacked.read(_HEADER.size):

@@ -197,7 +197,7 @@ class _CellPictures:
     cell: int
 
     def output(self, number: int, data: dict[str, Any]) -> str | None:
-        """Return the Markdown for a picture in a cell's output, or None if the output is not a picture."""
+        """Return the Markdown for a picture in a cell's output. Returns None if the output is not a picture."""
         if any(name in data for name in _PICTURES):
             return self.figures.add(f"{self.cell}:output:{number}")
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None

@@ -69,9 +69,9 @@ def from_message(message: Message, source_type: SourceType) -> Extracted:
 
 
 def _pictures_of(message: Message) -> dict[str, int]:
-    """Find the pictures that the text of an email shows.
+    """Find the pictures that the text of an email can show.
 
-    Maps the address of each picture to the number of the message part that contains it.
+    Maps the content ID or URL of each picture to the number of the message part that contains it.
     """
     found: dict[str, int] = {}
     for number, part in enumerate(islice(message.walk(), MOST_PARTS), 1):
@@ -101,8 +101,8 @@ def read_figure(path: Path, member: str) -> bytes:
 class MessageReader:
     """Reads a message and the messages attached to it. `attachments` lists the attachments of all these messages.
 
-    `pictures` maps the addresses of pictures, as used in the text, to the numbers of their message parts. `left_out`
-    counts message parts beyond the limit and messages that are nested too deeply.
+    `pictures` maps the content IDs and URLs of pictures to the numbers of their message parts. `left_out` counts
+    message parts beyond the limit and messages that are nested too deeply.
     """
 
     pictures: dict[str, int] = field(default_factory=dict[str, int])
@@ -271,7 +271,7 @@ def _split_quotes(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
 
 
 def _attachment(part: Message) -> str:
-    """Return the name and size of an attachment. Its content is not part of the document."""
+    """Write the name and size of an attachment as a list item. Its content is not part of the document."""
     payload: Any = part.get_payload(decode=True)
     size = len(payload) if isinstance(payload, bytes) else 0
     return f"- {escape(attachment_name(part))} ({_size(size)})"

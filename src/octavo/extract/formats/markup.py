@@ -1,6 +1,6 @@
 """Reads reStructuredText.
 
-Also contains the code that it shares with the readers of other lightweight markup, such as AsciiDoc. All of them
+Also contains code that is shared with the readers of similar markup languages, such as AsciiDoc. All these readers
 convert the markup to Markdown.
 """
 
@@ -414,7 +414,7 @@ def _repeated(text: str, *, is_first: bool) -> str:
 def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
     """Return the rows of a simple table, which has lines of `=` characters above and below.
 
-    Text that crosses the space between two columns is repeated in both.
+    Text that crosses the gap between two columns is repeated in both.
     """
     edges = [found.span() for found in re.finditer(r"=+", lines[0].rstrip())]
     edges[-1] = (edges[-1][0], max(map(len, lines)))

@@ -1,4 +1,4 @@
-"""Reads OpenDocument text files, as written by LibreOffice."""
+"""Reads OpenDocument text files (ODT)."""
 
 from __future__ import annotations
 

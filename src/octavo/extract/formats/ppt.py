@@ -217,7 +217,10 @@ class _Slide:
 
 
 def _area(shape: Record) -> Area | None:
-    """Return the position and size of a shape on the slide or, if the shape is in a group, in the group."""
+    """Return the edges of a shape on the slide or, if the shape is in a group, in the group.
+
+    Returns None if the shape has no position.
+    """
     own = inside(shape.data, _SHAPE) if shape.kind == _GROUP else shape.data
     child = inside(own, _CHILD_AREA)
     if len(child) >= 16:  # noqa: PLR2004 - four numbers

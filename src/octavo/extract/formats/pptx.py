@@ -131,7 +131,7 @@ def _placeholders(root: Element | None) -> dict[tuple[str | None, str | None], E
 
 
 def _kind(shape: Element) -> str | None:
-    """Return the placeholder type of a shape, or None if the shape is not a placeholder."""
+    """Return the placeholder type of a shape. Returns None if the shape is not a placeholder."""
     found = _placeholder(shape)
     return (attribute(found, "type") or "") if found is not None else None
 
@@ -209,9 +209,9 @@ class _Slide:
                 yield from self._picture(one)
 
     def _area(self, shape: Element) -> Area | None:
-        """Return the position and size of a shape on the slide.
+        """Return the positions of the four edges of a shape on the slide.
 
-        A placeholder without a position inherits it from the layout.
+        A placeholder without a position inherits it from the layout or master. Returns None if the position is unknown.
         """
         for one in (shape, *self._inherited(shape)):
             frame = next(descendants(one, "a:xfrm", "p:xfrm"), None)
@@ -239,7 +239,10 @@ class _Slide:
                 yield found
 
     def _bullets(self, shape: Element, depth: int) -> bool | None:
-        """Whether the styles of a shape give its text a bullet at this depth. None if the styles do not specify it."""
+        """Whether the styles of a shape give its text a bullet at this depth.
+
+        Returns None if the styles do not specify it.
+        """
         kind = _kind(shape)
         lists = [child(one, "p:txBody", "a:lstStyle") for one in (shape, *self._inherited(shape))]
         if kind is not None:

@@ -1,11 +1,9 @@
 """Reads plain text, source code, logs, Markdown and pasted text.
 
-Reads video transcripts and caption files (VTT, SRT) as text with timestamps.
+Also reads video transcripts and caption files (VTT, SRT) as text with timestamps.
 
-Reads files of formats that extensions add.
-
-The entry point is named after the suffix of the file, such as `.ics`. It is a function that takes the path of the file
-and returns Markdown. It runs in the sandbox.
+Also reads files in formats that extensions add. The entry point of an extension is named after a file suffix, such as
+`.ics`. It is a function that takes the path of a file and returns Markdown. It runs in the sandbox.
 """
 
 from __future__ import annotations
@@ -111,8 +109,9 @@ def _seconds(timing: re.Match[str], first: int) -> float:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove the first line of a caption if it repeats the last line of the caption before, as in captions that scroll
-    up.
+    """Remove the lines at the start of a caption that repeat the end of the previous caption.
+
+    This happens in captions that scroll up.
     """
     last, end = "", 0.0
     for cue in cues:

@@ -1,4 +1,4 @@
-"""Reads HTML. For a web page, only the article is kept. For an HTML file, everything is kept."""
+"""Reads HTML. For a web page, only the article is kept. For an HTML file, the whole body is kept, except some menus."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def from_document(html: str) -> Extracted:
 class _Pictures:
     """Writes the images of a page as Markdown.
 
-    Embedded images become figures. Other images stay links, because the file contains only their address.
+    Embedded images become figures. Other images stay links, because the file contains only their URLs.
     """
 
     figures: Figures
@@ -208,7 +208,10 @@ def _document_metadata(root: Element) -> Metadata:
 
 
 def from_html(html: str, url: str = "", source_type: SourceType = SourceType.WEB) -> Extracted:
-    """Read the article of a page, without menus and advertisements."""
+    """Read the article of a page, without menus and advertisements.
+
+    Raises `Paywalled` if the page shows only a teaser, and `Empty` if it contains no article.
+    """
     markdown, metadata = _read_article(html, url)
     words = count_words(markdown)
     if words < TEASER_WORDS and _HIDDEN_TEXT.search(html):
@@ -332,7 +335,10 @@ def _is_links(part: str, host: str) -> bool:
 
 
 def _host(address: str) -> str:
-    """Return the host of an address, "" for an address on the same site, or "?" for an invalid address."""
+    """Return the host of a URL.
+
+    Returns "" for a relative URL and "?" for an invalid URL.
+    """
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
@@ -352,7 +358,7 @@ def _is_caption(part: str) -> bool:
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
     """Turn text between double line breaks into paragraphs.
 
-    Without paragraphs, the text would be divided at every link.
+    Otherwise trafilatura would divide the text at every link.
     """
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)
@@ -395,8 +401,10 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 def without_additions(markdown: str, words: str) -> str:
     """Remove text that is not part of the article: short paragraphs, such as keywords and "Read more", and lists whose
-    items are all headings. `words` is the same article, extracted without links and bold type. Only short paragraphs
-    that do not occur in it are removed.
+    items are all headings.
+
+    `words` is the same article, extracted without links and bold type. Only short paragraphs that do not occur in
+    `words` are removed.
     """
     known = _letters(words)
     parts = [part for part in _EMPTY_LINES.split(markdown) if not _BOX_NAMES.fullmatch(part)]

@@ -104,7 +104,7 @@ def sheets_to_document(
     """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS).
 
     `additions` maps sheet names to charts, pictures and comments. calamine unpacks without limits, so the caller must
-    first check the sizes inside zip archives, as `check` does.
+    first check the sizes inside zip archives, for example with `check`.
     """
     converted = convert(data, additions or {}, cells or {})
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
@@ -142,7 +142,7 @@ def read_cells(package: Package) -> dict[str, SheetCells]:
 
 
 def _format_codes(styles: Element | None) -> dict[bytes, str]:
-    """Return the number formats of the cell styles that have one. The key is the position of the style in the file."""
+    """Map the position of each cell style in the file to its number format. Styles without a format are left out."""
     if styles is None:
         return {}
     own = {one.get("numFmtId"): one.get("formatCode") or "" for one in styles.iter() if local_name(one) == "numFmt"}
@@ -386,8 +386,9 @@ def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """If the text of a merged cell is short, repeat it in every cell that it covers, so that each row can be understood
-    alone.
+    """If the text of a merged cell is short, repeat it in every cell that it covers.
+
+    Each row can then be understood without the rows above it.
     """
     reach: dict[int, tuple[int, str]] = {}
     for place, row in enumerate(rows):

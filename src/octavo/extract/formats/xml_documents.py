@@ -265,7 +265,7 @@ class _Converter:
 
 
 def _label(title: Element) -> str:
-    """Return the section number that the XML contains before this title."""
+    """Return the section number that the XML contains before this title. Returns an empty string if there is none."""
     before = title.getprevious()
     return _words(before) if before is not None and local_name(before) == "label" else ""
 
@@ -278,8 +278,9 @@ def _add_tail(made: Element, previous: Element | None, tail: str | None) -> None
 
 
 def _special(source: Element, name: str, inside: str) -> str | None:
-    """Return the HTML element for an element whose meaning depends on more than its name, or None for all other
-    elements.
+    """Return the HTML element for an element whose meaning depends on more than its name.
+
+    Returns None for all other elements.
     """
     if name in {"ext-link", "uri", "ulink", "link", "a"}:
         return "a"

@@ -11,7 +11,7 @@ from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.markdown.inline import PAGE_BREAK
 
 DEEPEST_HEADING = 6
-# The text of a merged cell is repeated in all cells it covers, up to this length, so that each row makes sense alone.
+# The text of a merged cell is repeated in all cells it covers, up to this length, so that each row is clear.
 MOST_REPEATED = 80
 
 _PIPE = re.compile(r"(?<!\\)\|")

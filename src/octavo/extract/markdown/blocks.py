@@ -131,7 +131,7 @@ def _ends_paragraph(text: str, start: int) -> bool:
 
 
 def _is_table(text: str, start: int) -> bool:
-    """Whether a table starts here: a row followed by a delimiter row with the same number of cells."""
+    """Whether a table starts at `start`: a row followed by a delimiter row with the same number of cells."""
     end = escape.line_end(text, start)
     delimiter = escape.DELIMITER_ROW.match(text, end + 1) if "|" in text[start:end] else None
     return delimiter is not None and _cells(text[start:end]) == _cells(delimiter.group()) > 0

@@ -77,8 +77,9 @@ LONE_TAG = Markup(
 
 
 def begins(text: str, position: int = 0) -> str:
-    """Return the kind of block that the line at `position` starts: a group name of the pattern `LINE`, "html", or "tag"
-    for an HTML tag alone on its line.
+    """Return the kind of block that the line at `position` starts.
+
+    The kind is a group name of the pattern `LINE`, "html", or "tag" for a line that consists of a single HTML tag.
     """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"
@@ -91,13 +92,13 @@ def begins(text: str, position: int = 0) -> str:
 
 
 def markup_at(text: str, position: int) -> Markup | None:
-    """Return the type of HTML block that the line's first tag starts, or None."""
+    """Return the type of HTML block that the first tag of the line starts. Returns None if it starts no HTML block."""
     tag = text.find("<", position)
     return next((markup for markup in (*INTERRUPTING_MARKUP, LONE_TAG) if markup.start.match(text, tag)), None)
 
 
 def line_end(text: str, position: int) -> int:
-    """Return the end of the line, excluding its newline."""
+    """Return the offset at which the line ends, excluding its newline."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end
 
@@ -169,5 +170,5 @@ def escape_places(line: str) -> list[int]:
 
 
 def escape_inline(text: str, mark: str) -> str:
-    """Escape text like `escape_inside`, but insert `mark` instead of each backslash."""
+    """Escape text like `escape_inside`, but insert `mark` in place of each backslash."""
     return _SPECIAL.sub(rf"{mark}\g<0>", text)

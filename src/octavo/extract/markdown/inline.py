@@ -42,7 +42,10 @@ class TextRun:
 
 
 def safe_link(target: str | None) -> str:
-    """Return the address if it is a web, FTP or mail address, or else an empty string."""
+    """Return the target of a link, escaped for Markdown.
+
+    Returns an empty string if it is too long or is not a web, FTP or mail link.
+    """
     target = (target or "").strip()
     return target.translate(_LINK_ESCAPES) if len(target) <= _MOST_LINK and _LINK.fullmatch(target) else ""
 
@@ -90,7 +93,7 @@ def _simple_lines(runs: Iterable[TextRun]) -> list[str]:
 
 
 def _with_backslashes(text: str, places: Sequence[int], start: int, end: int) -> str:
-    """Return `text[start:end]` with a backslash inserted at each of these positions."""
+    """Return `text[start:end]` with a backslash inserted at each of the offsets in `places`."""
     first, last = bisect_left(places, start), bisect_left(places, end)
     return "\\".join(text[left:right] for left, right in pairwise([start, *places[first:last], end]))
 
@@ -190,9 +193,9 @@ def _formatted(run: TextRun, text: str, before: str, after: str) -> str:
 
 
 def _would_be_literal(core: str, before: str, after: str) -> bool:
-    """Whether Markdown would display these emphasis markers as characters.
+    """Whether Markdown would display emphasis markers around `core` as characters.
 
-    It does so between a letter and punctuation.
+    It does so if a marker would be between a letter and punctuation.
     """
     return (_is_punctuation(core[0]) and before.isalnum()) or (_is_punctuation(core[-1]) and after.isalnum())
 

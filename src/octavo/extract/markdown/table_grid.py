@@ -1,4 +1,4 @@
-"""Converts rows of spreadsheet cells to Markdown tables. If a table is cut off, a note states what is missing."""
+"""Converts rows of spreadsheet cells to Markdown tables. If a table is truncated, a note lists the omitted content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Repeated(str):
 
 @dataclass(slots=True)
 class CellBudget:
-    """Counts how many more cells may be written for a file. All sheets of the file share this limit."""
+    """The number of cells that can still be written for a file. All sheets of the file share this limit."""
 
     cells: int = MOST_CELLS
 
@@ -62,16 +62,18 @@ class Grid:
     def placed_blocks(self) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
         """Yield the tables of a sheet, each with the row and column at which it starts.
 
-        Tables are separated by empty rows and empty columns. An empty column does not separate a single column from a
-        table beside it.
+        Tables are separated by empty rows and empty columns. A single column belongs to the table next to it, even if
+        an empty column is between them.
         """
         for top, left, bottom, right in _find_parts(self.rows):
             rows = [row[left : right + 1] for row in self.rows[top : bottom + 1]]
             yield (top, left), list(_table(rows))
 
     def blocks(self, *, has_header: bool = True) -> Iterator[DocumentBlock]:
-        """Write a table for each group of rows between empty rows. A group that contains a single cell becomes a
-        paragraph.
+        """Write a table for each group of rows between empty rows, and a note about omitted content.
+
+        A group that contains a single cell becomes a paragraph. If `has_header` is false, a header with column numbers
+        is added.
         """
         for is_empty, group in groupby(self.rows, key=lambda row: not any(row)):
             if is_empty:
@@ -86,7 +88,7 @@ class Grid:
         yield from self.note()
 
     def note(self) -> Iterator[DocumentBlock]:
-        """Yield a note about missing rows and columns, if there are any."""
+        """Yield a note about omitted rows, columns and text, if there are any."""
         if self.is_cut:
             yield Paragraph(self._note())
 
@@ -200,7 +202,7 @@ def _between_empty_rows(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _table(rows: list[list[str]]) -> Iterator[DocumentBlock]:
-    """Write a table. Rows at the top that contain a single text become titles."""
+    """Write a table. Rows at the top that contain a single text become paragraphs before it."""
     while rows and len({cell for cell in rows[0] if cell}) == 1 and (len(rows) == 1 or _filled(rows[1]) > 1):
         yield Paragraph(next(cell for cell in rows[0] if cell))
         rows = rows[1:]

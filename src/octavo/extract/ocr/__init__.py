@@ -1,3 +1,4 @@
-"""OCR: recognises lines of text in images and puts them in reading order. All code except the Tesseract calls
-is pure.
+"""OCR: recognises lines of text in images and puts them in reading order.
+
+`recognition` runs the other modules in the sandbox.
 """

@@ -65,7 +65,8 @@ def _on_white(picture: Image.Image) -> Image.Image:
 def grain_of(grey: Image.Image) -> int:
     """Measure how grainy a picture is.
 
-    The median that is used ignores letters, because they cover less than half the page.
+    Returns the median difference from a blurred copy, in grey levels. Letters do not affect the median, because they
+    cover less than half the page.
     """
     counts = ImageChops.difference(grey, grey.filter(ImageFilter.GaussianBlur(1))).histogram()
     half, level = sum(counts) / 2, 0
@@ -91,7 +92,7 @@ _LEAST_POINTS = 12
 
 
 def has_ink(picture: Image.Image) -> bool:
-    """Whether the page is not blank.
+    """Whether a page shows anything, such as text or a drawing.
 
     This check is much faster than OCR. Faint print counts as ink. Paper grain and the shadows on empty paper do not.
     """

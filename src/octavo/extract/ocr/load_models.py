@@ -1,7 +1,7 @@
-"""Loads the OCR models that every page needs, when it is imported.
+"""Loads the OCR models that every page needs as soon as this module is imported.
 
-It is imported by the parent process of the sandbox that runs OCR, so that the child processes inherit the models. A
-child process that needs the model of another script loads it, which takes less than a fifth of a second.
+The parent process of the OCR sandbox imports this module, so that its child processes inherit the models. If a page is
+in another script, the child process loads the model for it, which takes less than a fifth of a second.
 """
 
 from __future__ import annotations

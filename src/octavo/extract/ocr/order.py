@@ -72,7 +72,7 @@ class Line:
 
 
 def around(lines: list[Line]) -> Box:
-    """Return the smallest box that contains the boxes of all these lines."""
+    """Return the smallest box that contains the boxes of all `lines`."""
     return Box(
         min(line.box.left for line in lines),
         min(line.box.top for line in lines),

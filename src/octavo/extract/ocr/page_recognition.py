@@ -121,8 +121,8 @@ def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
 def join_readings(lines: Sequence[Line], found: Sequence[Line]) -> list[Line]:
     """Combine the lines of the first OCR run on a page with `found`, the lines of further runs.
 
-    Lines in `found` with a low confidence are skipped. If two lines overlap, the better one is kept: confidence and
-    number of letters count, and a line of the first run has a small advantage.
+    Lines in `found` with a low confidence are skipped. If two lines overlap, the one with the higher score is kept. The
+    score depends on the confidence and the number of letters. A line of the first run has a small advantage.
     """
     added: list[Line] = []
     for line in sorted(filter(_is_clear, found), key=_rank, reverse=True)[:MOST_LINES]:
@@ -164,7 +164,7 @@ def readable_lines(lines: Sequence[Line]) -> list[Line]:
 
 
 def doubt_about(read: Sequence[Line], kept: Sequence[Line], unread: int = 0) -> str | None:
-    """Return the reason why the text of a page may be wrong or incomplete, or None if there is no doubt."""
+    """Return the reason why the text of a page may be wrong or incomplete. Returns None if there is no doubt."""
     if not kept:
         return NO_TEXT
     left_out = 1 - _letters(kept) / max(_letters(read), 1)

@@ -46,7 +46,10 @@ class Recognition:
         self._slots = asyncio.Semaphore(parallel)
 
     async def page(self, source_type: SourceType, path: Path, number: int, password: str | None = None) -> bytes:
-        """Recognise one page. Returns a batch of one page as JSON, or empty bytes if the page cannot be recognised."""
+        """Recognise one page. Returns a batch of one page as JSON.
+
+        Returns empty bytes if the page cannot be recognised.
+        """
         call = recognise_page_of_file.call(
             source_type=source_type, number=number, language=self._language, password=password
         )

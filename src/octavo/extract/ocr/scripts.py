@@ -159,7 +159,7 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
     """Return the scripts (writing systems) to try first.
 
     These are the scripts of the given language or, without a language, the detected script. Latin is added if the
-    detected script is uncertain and easily confused with Latin, as Cyrillic is.
+    detection is uncertain and the script is easily confused with Latin, such as Cyrillic.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -256,9 +256,9 @@ def _around(box: Box) -> tuple[int, int, int, int]:
 
 
 def certainty(lines: Sequence[Line]) -> float:
-    """Return the average confidence of the lines, weighted by length, or 0 if there are no lines.
+    """Return the average confidence of the lines, weighted by length. Returns 0 if there are no lines.
 
-    It is halved if most words have only one letter.
+    The value is halved if most words have only one letter.
     """
     letters = sum(len(line.text) for line in lines)
     mean = sum(line.score * len(line.text) for line in lines) / max(letters, 1)

@@ -114,7 +114,7 @@ class Reader:
         return Line(text, _box(place, level), library.TessResultIteratorConfidence(place, level) / 100, margin=0.0)
 
     def _split(self, line: Line, words: Sequence[Line]) -> Iterator[Line]:
-        """Split a line at wide spaces, because Tesseract sometimes joins the lines of neighbouring columns."""
+        """Split a line at wide gaps, because Tesseract sometimes joins the lines of neighbouring columns."""
         gap = WIDE_GAP * line.height
         parts = [[words[0]]]
         for before, word in pairwise(words):
@@ -154,7 +154,7 @@ class Reader:
 
 @cache
 def load_reader(script: str) -> Reader:
-    """Load a model once per process.
+    """Load a model, or return the loaded model if this process has already loaded it.
 
     The parent process of the sandbox loads the common models, so that its child processes inherit them.
     """

@@ -93,8 +93,9 @@ def to_extracted(
 ) -> Extracted:
     """Assemble a document. If `outline` is None, the outline is made from the headings.
 
-    If `has_title` is true and the metadata contains no title, the first outline entry of the highest level
-    becomes the title. A document that contains only pictures keeps them, and its quality is `EMPTY`.
+    If `has_title` is true and the metadata contains no title, the first outline entry of the highest level becomes the
+    title. A document that contains only pictures keeps them, and its quality is `EMPTY`. Raises `Empty` if there are
+    neither words nor pictures.
     """
     words = count_words(without_figures(markdown))
     placed = figures.placed(markdown) if figures else ()
@@ -171,7 +172,7 @@ def clean_title(text: str | None) -> str | None:
 
 
 def clean_date(text: str | None) -> str | None:
-    """Return the ISO 8601 date (year, month or day) at the start of the text, or None if there is no date."""
+    """Return the ISO 8601 date (year, month or day) at the start of the text. Returns None if there is no date."""
     found = _DATE.match((text or "").strip())
     return found.group() if found else None
 

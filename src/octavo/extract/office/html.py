@@ -73,7 +73,7 @@ Picture = Callable[[Element], str | None]
 def to_markdown(body: Element, picture: Picture | None = None) -> str:
     """Convert an element to Markdown. Modifies the tree.
 
-    `picture` returns the Markdown of an image, or None if only its alternative text can be shown.
+    `picture` returns the Markdown of an image. If it returns None, the alternative text of the image is used.
     """
     marks = _simplify(body, picture)
     words = count_words(" ".join(body.itertext()))
@@ -179,7 +179,10 @@ def _simplify_input(element: Element) -> None:
 
 
 def _simplify_select(element: Element) -> None:
-    """Replace a list of options with the selected options."""
+    """Replace a list of options with the selected options.
+
+    If no option is selected, the first one is used, as in a browser.
+    """
     options = list(element.iter("option"))
     chosen = [one for one in options if one.get("selected") is not None] or options[:1]
     replace(element, ", ".join(text_of(one) for one in chosen))
@@ -257,9 +260,9 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Insert the cells that extend down from earlier rows before this cell.
+    """Insert the cells that extend down from earlier rows. They are inserted before `cell`.
 
-    Returns the column of this cell. `reach` maps each column to the remaining rows and the text of such a cell.
+    Returns the column of `cell`. `reach` maps each column to the remaining rows and the text of such a cell.
     """
     while column in reach:
         left, text = reach.pop(column)
@@ -346,7 +349,10 @@ def _separator(element: Element, line: str | None) -> str:
 
 
 def _simplify_link(element: Element) -> None:
-    """Keep links to web, FTP and mail addresses. Other links become plain text."""
+    """Keep web, FTP and mail links. Other links become plain text.
+
+    A reference to a note is shown in square brackets.
+    """
     link = safe_link(element.get("href"))
     if "title" in element.attrib:
         del element.attrib["title"]

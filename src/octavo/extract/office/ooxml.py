@@ -84,7 +84,7 @@ class Package:
     def related(self, part: str, kind: str) -> str | None:
         """Follow the first relationship of this kind from `part` to another part of the package.
 
-        Returns that part's name, or None.
+        Returns the name of the other part. Returns None if there is no such relationship.
         """
         found = (one.target for one in self.relations(part).values() if one.kind == kind and not one.external)
         return next(found, None)
@@ -92,7 +92,7 @@ class Package:
     def target(self, part: str, identifier: str | None) -> str | None:
         """Return the name of the part to which the relationship with this id points.
 
-        Returns None if the target is outside the file.
+        Returns None if there is no such relationship, or if its target is outside the file.
         """
         relation = self.relations(part).get(identifier or "")
         return relation.target if relation and not relation.external else None
@@ -111,7 +111,7 @@ class Package:
         )
 
     def page_count(self) -> int | None:
-        """Return the page count that is stored in the file."""
+        """Return the page count that is stored in the file. Returns None if it is missing or invalid."""
         root = self.part(self.related("", "extended-properties") or "docProps/app.xml")
         counted = next((text_of(one) for one in descendants(root, "app:Pages") if name_of(one)), "")
         return int(counted) if counted.isdecimal() and len(counted) < 7 else None  # noqa: PLR2004 - no book has more

@@ -43,7 +43,10 @@ def records(data: bytes) -> Iterator[Record]:
 
 
 def inside(data: bytes, *path: int) -> bytes:
-    """Follow a path of record types into nested records. Returns the content of the first match, or empty bytes."""
+    """Follow a path of record types into nested records.
+
+    Returns the content of the first match. Returns empty bytes if there is no match.
+    """
     for kind in path:
         data = next((one.data for one in records(data) if one.kind == kind), b"")
     return data
@@ -69,7 +72,7 @@ class PresentationFile:
     document: bytes = b""
 
     def record(self, number: int, kind: int) -> Record | None:
-        """Return the record with this number, if it has the expected type."""
+        """Return the record with this number. Returns None if there is no such record or if it has another type."""
         at = self.places.get(number)
         found = next(records(self.stream[at:]), None) if at is not None else None
         return found if found and found.kind == kind else None
@@ -118,7 +121,10 @@ def _directory(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def read_pictures(file: PresentationFile) -> list[bytes]:
-    """Return all pictures of the file, in the order of their numbers. A picture that cannot be shown is empty."""
+    """Return all pictures of the file, in the order of their numbers.
+
+    The bytes of a picture are empty if its format is not supported.
+    """
     entries = all_of(inside(file.document, _DRAWING_GROUP, 0xF000, _PICTURES), _PICTURE)
     return [_picture(file, entry.data) for entry in entries]
 

@@ -145,7 +145,10 @@ def _at(runs: list[Run], position: int) -> Run | None:
 
 
 def open_word(main: bytes, tables: tuple[bytes, bytes]) -> WordFile:
-    """Read the structures of a file. Encrypted files and files older than Word 97 are rejected."""
+    """Read the text, styles and properties of a Word file.
+
+    Encrypted files and files older than Word 97 are rejected.
+    """
     if len(main) < _OFFSETS_AT:
         raise BadInput(f"{DAMAGED}its header is incomplete.")
     magic, version = struct.unpack_from("<HH", main)

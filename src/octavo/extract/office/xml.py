@@ -144,7 +144,10 @@ def local_name(element: Element) -> str:
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """Find an element by a path of tag names, starting below this element. Returns the first match, or None."""
+    """Find an element by a path of tag names, starting below this element.
+
+    Returns the first match. Returns None if there is no match.
+    """
     for name in path:
         if element is None:
             return None
@@ -163,7 +166,7 @@ def descendants(element: Element | None, *names: str) -> Iterator[Element]:
 def attribute(element: Element | None, name: str) -> str | None:
     """Return an attribute by its prefixed name, such as "w:val".
 
-    Also finds the attribute if the file omits the prefix.
+    Also finds the attribute if the file omits the prefix. Returns None if there is no such attribute.
     """
     if element is None:
         return None
@@ -298,7 +301,7 @@ def body_of(root: Element) -> Element:
 
 
 def caption_of(image: Element) -> str:
-    """Return the caption of the `figure` element that contains an image, or an empty string if there is none."""
+    """Return the caption of the `figure` element that contains an image. Returns an empty string if there is none."""
     parent = image.getparent()
     while parent is not None and parent.tag not in {"figure", "body"}:
         parent = parent.getparent()
@@ -318,12 +321,12 @@ def text_before(element: Element) -> str:
 
 
 def remove(element: Element) -> None:
-    """Remove an XML element with everything in it."""
+    """Remove an XML element and its content. The text after it is kept."""
     replace(element, "")
 
 
 def replace(element: Element, text: str) -> None:
-    """Replace an XML element with text."""
+    """Replace an XML element and its content with text. The text after it is kept."""
     parent = element.getparent()
     if parent is None:
         return

@@ -1,6 +1,6 @@
 """Finds tables without a drawn grid. Their words are aligned in columns, and horizontal lines may separate the rows.
 
-A "ruling" is a straight line drawn on the page. A "segment" is a group of words on one text line without a wide space
+A "ruling" is a straight line drawn on the page. A "segment" is a group of words on one text line without a wide gap
 between them, usually one table cell.
 """
 
@@ -215,9 +215,9 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the index of the first line below the title of a page, which can have a page number beside it.
+    """Return the index of the first line of a table, without the page title above it.
 
-    The title continues with centred lines. The table below it has more columns.
+    The title can have a page number beside it and continue with centred lines. It has fewer columns than the table.
     """
     if len(lines[start]) > 2 or max(map(len, lines[start : end + 1])) <= _FEW:  # noqa: PLR2004
         return start

@@ -77,7 +77,7 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the annotation shows text at its position on the page, as a filled-in form field does.
+        """Whether the annotation shows text at its position on the page, like a filled-in form field.
 
         Comments do not.
         """
@@ -238,7 +238,7 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
     """Add check boxes and radio buttons to the text of a page if they have a label to their right.
 
-    Skips those that the text already contains.
+    Check boxes and radio buttons that the text already contains are skipped.
     """
     ticks = [one for one in annotations if one.kind == "tick" and not _is_shown(one, page.runs)]
     shown = [_tick_run(one) for one in ticks if any(_is_label(run.box, one.box) for run in page.runs)]
@@ -301,7 +301,7 @@ def _add_value(blocks: list[PageBlock], one: Annotation) -> None:
 
 
 def _label(blocks: Sequence[PageBlock], one: Annotation) -> int | None:
-    """Return the index of the one-line block that labels a form field, or None.
+    """Return the index of the one-line block that labels a form field. Returns None if there is no label.
 
     The label of a text field is to its left, and the label of a check box is to its right.
     """
@@ -337,7 +337,7 @@ def _around(one: Box | None, other: Box) -> Box:
 
 
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
-    """Return the index at which to insert a comment into the blocks of a page.
+    """Return the index at which to insert a new block, such as a comment, into the blocks of a page.
 
     It is inserted after the last block that its box overlaps or, if there is none, after the last block that begins
     above it.
@@ -364,7 +364,7 @@ def _note(one: Annotation) -> PageBlock:
 
 
 def field_regions(page: int, annotations: Sequence[Annotation], first_order: int = 0) -> tuple[Region, ...]:
-    """Make a region, with the name and the value of the field, from each form field of a page."""
+    """Make a region for each form field of a page. Its text is the name and the value of the field."""
     return tuple(
         Region(page, RegionKind.FIELD, one.box, first_order + index, 1.0, f"{one.name}: {one.value}".lstrip(": "))
         for index, one in enumerate(one for one in annotations if one.kind in {"field", "tick"})

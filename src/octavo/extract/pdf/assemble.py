@@ -174,7 +174,10 @@ class _Document:
 
 
 def _caption(page: PageText, block: PageBlock) -> str:
-    """Return the caption of a figure from the block after it or before it, or an empty string."""
+    """Return the caption of a figure from the block after it or before it.
+
+    Returns an empty string if there is no caption.
+    """
     at = next(index for index, one in enumerate(page.blocks) if one is block)
     near = (*page.blocks[at + 1 : at + 2], *page.blocks[max(at - 1, 0) : at])
     found = next((one for one in near if one.region is RegionKind.CAPTION), None)
@@ -246,7 +249,10 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
 
 
 def _first_title(blocks: Sequence[Block]) -> str | None:
-    """Return the text of the highest heading on the first page that has headings, or None."""
+    """Return the text of the highest heading on the first page that has headings.
+
+    Returns None if there are no headings.
+    """
     headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
     first = [block for block in headings if block.page == headings[0].page]
     return min(first, key=lambda block: block.level or 1).text if first else None

@@ -1,6 +1,6 @@
 """Finds the columns of a page, so that they can be read one after the other.
 
-A gutter is the white space between two columns. To find gutters, each wide space between words is followed up and down
+A gutter is the white space between two columns. To find gutters, each wide gap between words is followed up and down
 the page until a line of text crosses it (XY-cut). In this module, a band is a horizontal strip of the page with text,
 usually one line across the page, and a side is the text on one side of a gutter.
 """
@@ -208,8 +208,9 @@ def _continues_column(bands: Sequence[Band], gap: Gap) -> bool:
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
-    """Whether a presumed space between columns only consists of a few wide word spaces, one below the other, in
-    justified text. If so, the lines around it are close together and equally long.
+    """Whether a presumed gutter consists only of a few wide word spaces, one below the other, in justified text.
+
+    In such text, the lines around the gutter are close together and equally long.
     """
     start, end = gutter.start, gutter.end
     if end - start > _FEW_LINES or start == 0 or end == len(bands):
@@ -256,7 +257,7 @@ def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
 
 
 def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
-    """Yield the start and end of each wide horizontal space between pieces of text, from left to right."""
+    """Yield the start and end of each wide horizontal gap between pieces of text, from left to right."""
     ordered = sorted(segments, key=lambda one: one.left)
     end, size = ordered[0].right, ordered[0].size
     for one in ordered[1:]:
@@ -267,8 +268,9 @@ def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
 
 
 def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
-    """Return the part of a horizontal space that is still free of text in this strip of the page, or None if that part
-    is too narrow to separate columns.
+    """Return the part of a horizontal gap that is still free of text in this strip of the page.
+
+    Returns None if that part is too narrow to separate columns.
     """
     left, right = gap
     sizes: list[float] = []
@@ -288,7 +290,8 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` counts the strips with text to the left of it, or those with text to the right if there are fewer of them.
+    `rows` is the number of strips with text to the left of it or with text to the right of it; the smaller number is
+    used.
     """
 
     rows: int
@@ -300,7 +303,7 @@ class _Gutter(NamedTuple):
 def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
     """Yield all vertical white spaces that may separate columns.
 
-    Each wide space between words is followed up and down until text closes it.
+    Each wide gap between words is followed up and down until text closes it.
     """
     found: list[_Gutter] = []
     for index, gap in _seeds(bands, least):
@@ -318,7 +321,7 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 
 
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
-    """Yield wide spaces at which to start the search for column separators.
+    """Yield wide gaps at which to start the search for column separators.
 
     They are between two pieces of text on one line, or on two neighbouring lines with one piece each, because the lines
     of two columns can be at different heights.
@@ -354,8 +357,8 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Yield the indexes of lines above which a high white space divides columns of short lines, such as addresses side
-    by side.
+    """Yield the indexes of lines above which a large vertical gap divides columns of short lines, such as addresses
+    side by side.
     """
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
@@ -408,7 +411,7 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
     if all(one.mono for one in segments) and _are_aligned(left, right):
         return None  # The output of a program.
     if min(_rows(left), _rows(right)) < _FEW_LINES and gap[1] - gap[0] < _NARROW_GUTTER * left[0].size:
-        return None  # The wide spaces after two sentences can be one below the other.
+        return None  # The wide gaps after two sentences can be one below the other.
     return _in_order([left, right], backwards=backwards, depth=depth)
 
 
@@ -493,14 +496,14 @@ def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _are_single(side: Sequence[Segment]) -> bool:
-    """Whether all lines of a column are short and far apart, as labels and table cells are."""
+    """Whether all lines of a column are short and far apart, like labels and table cells."""
     places = sorted({round(one.bottom) for one in side})
     apart = all(low - high > 1.7 * side[0].size for high, low in pairwise(places) if low - high > 2)  # noqa: PLR2004
     return apart and not _has_block(side) and all(len(one.text) <= _SHORT for one in side)
 
 
 def _stays_beside(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether each block of a narrow column is read next to the main text at the same height, as margin notes are.
+    """Whether each block of a narrow column is read next to the main text at the same height, like a margin note.
 
     Otherwise the whole column is read before or after the main text.
     """
@@ -534,10 +537,11 @@ def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]
 
 
 def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two groups of short lines are side by side with a wide space between them, such as the addresses in a
-    letter. Table rows look similar. So the lines of each group must be close together, unless both groups contain a
-    postcode. Also, both groups must contain a label or a line of an address, or one group must be much longer than the
-    other.
+    """Whether two groups of short lines are side by side with a wide gap between them, such as the addresses in a
+    letter.
+
+    Table rows look similar. So the lines of each group must be close together, unless both groups contain a postcode.
+    Also, both groups must contain a label or a line of an address, or one group must be much longer than the other.
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
@@ -588,7 +592,7 @@ def _has_right_neighbour(one: Segment, side: Sequence[Segment]) -> bool:
 def _line_texts(side: Sequence[Segment]) -> list[str]:
     """Return the text of each line of a column.
 
-    A line can consist of several pieces of text, because typed lines are split at every wide space. The pieces are
+    A line can consist of several pieces of text, because typed lines are split at every wide gap. The pieces are
     joined.
     """
     ordered = sorted(side, key=lambda one: (round(one.bottom), one.left))

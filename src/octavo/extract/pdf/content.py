@@ -191,7 +191,7 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 def with_hyphens(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Replace soft hyphens with hyphens in the fonts that use them for all hyphens.
 
-    Such a font also has one beside a digit or sign, where no word can be divided.
+    In such a font, there is also a soft hyphen next to a digit or sign, where no word can be divided.
     """
     soft = [run for run in runs if _SOFT_HYPHEN in run.text]
     fonts = {run.font for run in soft if _DRAWN_HYPHEN.search(run.text)}

@@ -1,4 +1,4 @@
-"""Finds diagrams on a PDF page, such as trees, flow charts and class diagrams: boxes with text that lines connect."""
+"""Finds diagrams on a PDF page, such as trees, flow charts and class diagrams: boxes with text, connected by lines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LONGEST_LABEL = 50  # letters
 
 
 def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
-    """Add the diagram of a page to the pictures that were found. Pictures inside the diagram are left out.
+    """Add the diagram of a page to the pictures that were found.
 
-    An area with a table is not a diagram.
+    Pictures that overlap the diagram are left out. An area with a table is not a diagram.
     """
     box = _find_diagram(page, [area.box for area in areas if area.kind == "photo"])
     if box is None or any(_overlap(box, table) for table in tables):
@@ -37,7 +37,7 @@ def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequen
 
 
 def _find_diagram(page: PageContent, photos: Sequence[Box] = ()) -> Box | None:
-    """Return the area of the diagram on a page, or None.
+    """Return the area of the diagram on a page. Returns None if the page has no diagram.
 
     The boxes of a table touch each other. The boxes of a diagram are apart, and each is connected to another one.
     """
@@ -74,7 +74,10 @@ def _is_box(shape: Shape) -> bool:
 
 
 def _lines(page: PageContent, photos: Sequence[Box]) -> Iterator[Box]:
-    """Yield the boxes of straight, slanted and curved lines. Frames, and shapes with text or photos, are not lines."""
+    """Yield the bounding boxes of straight, slanted and curved lines.
+
+    Frames, and shapes with text or photos, are not lines.
+    """
     contents = [*(run.box for run in page.runs), *photos]
     edges = {(round(line.left), round(line.top), round(line.right)) for line in page.lines if line.top == line.bottom}
     for shape in page.shapes:
@@ -86,7 +89,7 @@ def _lines(page: PageContent, photos: Sequence[Box]) -> Iterator[Box]:
 
 
 def _linked(box: Box, nodes: Sequence[Box]) -> frozenset[Box]:
-    """Return the two boxes that a line connects, or an empty set.
+    """Return the two boxes that a line connects. Returns an empty set if it does not connect two boxes.
 
     The line must fill most of the gap between the boxes, and be outside both.
     """

@@ -137,7 +137,7 @@ class Document:
         return buffer.raw.decode("utf-16-le", errors="replace").rstrip("\0")
 
     def label(self, number: int) -> str:
-        """Return the printed page label, or an empty string if the page has no label."""
+        """Return the printed page label. Returns an empty string if the page has no label."""
         return self._document.get_page_label(number - 1)
 
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
@@ -177,7 +177,7 @@ class Document:
             made.close()
 
     def attachments(self, ending: str, most_bytes: int) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and content of each attached file with this extension.
+        """Yield the name and content of each attached file whose name ends with `ending`.
 
         Skips empty files and files that are too large.
         """
@@ -194,7 +194,7 @@ class Document:
         self._document.save(output, flags=_raw.FPDF_REMOVE_SECURITY)
 
     def form(self) -> Any:  # noqa: ANN401
-        """Return PDFium's handle for the document's form, or None if the document has no form."""
+        """Return PDFium's handle for the document's form. Returns None if the document has no form."""
         try:
             self._document.init_forms()
         except pypdfium2.PdfiumError:
@@ -234,7 +234,7 @@ class OpenPage:
     def turned(self, turn: int) -> Generator[None]:
         """Rotate the page by `turn` degrees within the `with` block.
 
-        All positions that are read there are those on the rotated page.
+        Positions that are read within the block refer to the rotated page.
         """
         rotation = self._page.get_rotation()
         self._page.set_rotation((rotation + turn) % 360)
@@ -348,14 +348,17 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
     def _visible_area(self) -> tuple[float, float, float, float]:
-        """Return the left, bottom, right and top of the visible page, also if the page inherits its size."""
+        """Return the left, bottom, right and top of the visible page, even if the page inherits its size."""
         area = _raw.FS_RECTF()
         if not _raw.FPDF_GetPageBoundingBox(self._page, area):
             return self._page.get_cropbox()
         return area.left, area.bottom, area.right, area.top
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """For each box, return whether the rendered page is completely white there, so that its text cannot be seen."""
+        """For each box, return whether this area of the rendered page is completely white.
+
+        Text in such a box is invisible.
+        """
         scale = fitting_scale(*self.size, _LOOK_SCALE)
         bitmap = self._page.render(scale=scale, grayscale=True)
         try:
@@ -461,8 +464,8 @@ Sides = tuple[float, float, float, float]
 def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
     """Yield the left, bottom, right and top of each image on a page, in PDF coordinates.
 
-    pypdfium2 is not used for this, because it creates a Python object for each path and letter, and ignores the
-    positions of form objects.
+    Colour gradients that are small enough for bullets are included. pypdfium2 is not used for this, because it creates
+    a Python object for each path and letter, and ignores the positions of form objects.
     """
     left = _MOST_OBJECTS
     waiting: list[tuple[Any, list[Any]]] = [(page, [])]
@@ -493,7 +496,7 @@ def _is_bullet(sides: Sides) -> bool:
 
 
 def _bounds(shown: Any, matrices: list[Any]) -> Sides | None:  # noqa: ANN401
-    """Return the left, bottom, right and top of an object on the page.
+    """Return the left, bottom, right and top of an object on the page. Returns None if PDFium does not know them.
 
     `matrices` contains the transformation matrices of the form objects around it, outermost first.
     """

@@ -1,4 +1,4 @@
-"""Finds signs that the rules have read a page wrongly. The text of a page with such signs is `partial`."""
+"""Finds signs that a page was read wrongly. If a page has such signs, the quality of the document is `partial`."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def layout_doubts(
 def has_moved_words(blocks: Sequence[PageBlock], own: str) -> bool:
     """Whether neighbouring words of a paragraph or cell are not neighbours in PDFium's text (`own`).
 
-    PDFium keeps the order in which the program that made the file wrote the words. That program hardly ever leaves a
-    sentence in the middle, so words from different columns, cells or labels were probably joined.
+    PDFium keeps the order in which the program that made the file wrote the words. Such a program rarely interrupts a
+    sentence, so words from different columns, cells or labels were probably joined.
     """
     written = "".join(_WORD.findall(own.casefold()))
     texts = (text for block in blocks if _is_ordered(block) for text in _cells_of(block))
@@ -104,13 +104,13 @@ def _cells_of(block: PageBlock) -> list[str]:
 
 
 def _neighbours(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the last and the first word on both sides of each space."""
+    """Yield the words before and after each space."""
     words = [found for one in text.split() if (found := _WORD.findall(one))]
     return ((one[-1], other[0]) for one, other in pairwise(words))
 
 
 def _is_moved(one: str, other: str, written: str) -> bool:
-    """Whether both words are in the written text, but nowhere one after the other. Line ends do not matter."""
+    """Whether both words are in the written text, but never one directly after the other. Line ends do not matter."""
     if not _PLAIN_WORD.fullmatch(one) or not _PLAIN_WORD.fullmatch(other):
         return False
     end, start = one[-_COMPARED:], other[:_COMPARED]
@@ -118,8 +118,9 @@ def _is_moved(one: str, other: str, written: str) -> bool:
 
 
 def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
-    """Whether several lines with wide spaces, like the rows of a table, are not in a table. Lines that end with a page
-    number belong to a table of contents.
+    """Whether several lines with wide gaps, like the rows of a table, are not in a table.
+
+    Lines that end with a page number belong to a table of contents.
     """
     rows = (block for block in blocks if block.region is RegionKind.TABLE and block.kind is BlockKind.PARAGRAPH)
     return sum(_PAGE_END.search(block.text) is None for block in rows) >= _LEAST_FIGURES
@@ -267,9 +268,9 @@ def _is_shifted(table: Table) -> bool:
 
 
 def _is_ragged(table: Table) -> bool:
-    """Whether two rows of a table without drawn lines have the same number of figures, but shifted to other columns.
+    """Whether two rows of a table without drawn lines have equally many numbers, but in columns that are shifted.
 
-    The figures probably belong to the same columns, although they are not aligned.
+    The numbers probably belong to the same columns, although they are not aligned.
     """
     if table.confidence >= _RULED_TABLE:
         return False

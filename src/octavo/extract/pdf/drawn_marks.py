@@ -1,4 +1,4 @@
-"""Reads marks that are drawn as shapes and not printed as letters: bullets and underscores."""
+"""Reads marks that are drawn as shapes and not printed as letters: bullets, check boxes and underscores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _BELOW = 0.55  # an underscore is below this share of the height of a line
 
 
 def with_drawn_marks(page: PageContent, images: Sequence[Box]) -> PageContent:
-    """Add drawn bullets and underscores to the text of a page."""
+    """Add drawn bullets, check boxes and underscores to the text of a page.
+
+    Also adds full stops to list numbers that are printed on discs.
+    """
     small = [one.box for one in page.shapes if _is_small(one)] if len(page.shapes) <= _MOST_SHAPES else []
     if strokes := [box for box in small if _is_underscore(box)][:_MOST_MARKS]:
         page = replace(page, runs=tuple(_with_underscores(run, strokes) for run in page.runs))
@@ -101,7 +104,7 @@ def _with_full_stop(run: TextRun, discs: Sequence[Box]) -> TextRun:
 
 
 def _with_underscores(run: TextRun, strokes: Sequence[Box]) -> TextRun:
-    """Join two words of a text run if a short line below the letters fills the space between them."""
+    """Join two words of a text run if a short line below the letters fills the gap between them."""
     top, bottom = run.box.top + _BELOW * (run.box.bottom - run.box.top), run.box.bottom + _TOUCHING
     level = [box for box in strokes if top < box.top and box.bottom < bottom] if len(run.words) > 1 else []
     words: list[Word] = []
@@ -143,8 +146,9 @@ def _bullets(runs: Sequence[TextRun], dots: Sequence[Box]) -> Iterator[TextRun]:
 
 
 def _text_beside(box: Box, runs: Sequence[TextRun]) -> TextRun | None:
-    """Return the text that begins to the right of a dot. None if there is none, or if there is also text to the left
-    of the dot.
+    """Return the text that begins to the right of a dot.
+
+    Returns None if there is no such text, or if there is also text to the left of the dot.
     """
     middle = (box.top + box.bottom) / 2
     level = [run for run in runs if run.box.top < middle < run.box.bottom]

@@ -102,7 +102,7 @@ class FigureArea:
 
 
 class Segment(NamedTuple):
-    """A part of a printed line that contains no wide space.
+    """A part of a printed line that contains no wide gap.
 
     `math` is the share of its letters that belong to formulas.
     """
@@ -203,7 +203,10 @@ def _drawn_above(
 
 
 def _labels_beside(whole: Box, column: Box, between: Sequence[Segment]) -> Iterator[Box]:
-    """Yield the labels at the height of a drawing, up to the edges of its column. Only lines can connect them."""
+    """Yield the labels to the left and right of a drawing, up to the edges of its column.
+
+    Such labels can be far from the drawing, with only lines between them.
+    """
     column = _grown(column, _TOUCH)
     for one in between:
         is_level = one.box.bottom > whole.top - _TOUCH and one.box.top < whole.bottom + _TOUCH
@@ -257,7 +260,7 @@ def _clipped(page: PageContent, boxes: Iterable[Box]) -> list[Box]:
 def _joined(boxes: Sequence[Box]) -> list[Box]:
     """Join images that are stored in several horizontal strips.
 
-    The strips have the same left and right edges and are stacked without space between them.
+    The strips have the same left and right edges and are stacked without gaps.
     """
     found: dict[tuple[int, int], Box] = {}
     done: list[Box] = []
@@ -409,7 +412,7 @@ def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segmen
 
 
 def _is_shading(whole: Box, shapes: Sequence[Shape], segments: Sequence[Segment]) -> bool:
-    """Whether rectangles fill a whole area behind text. They are then the shaded cells of a table, in any number."""
+    """Whether rectangles fill a whole area behind text, like the shaded cells of a table."""
     words = sum(_count_words(one) for one in segments if _centre_in(one.box, whole))
     if words <= _FEWEST_ROWS:
         return False
@@ -544,7 +547,7 @@ Tick = tuple[float, Segment]  # a number beside an axis, with its value
 def _plots(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Find charts by the numbers on their two axes: a column of numbers and a row of numbers.
 
-    Both the numbers and the distances between them increase in equal steps, such as 10, 20, 30.
+    Both the numbers and their positions increase in equal steps, such as 10, 20, 30.
     """
     ticks = [(value, one) for one in segments if (value := _value(one.text)) is not None][:_MOST_TICKS]
     rises = list(_scales(ticks, lambda box: box.right, lambda box: box.top + box.bottom))
@@ -750,7 +753,7 @@ def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageConte
 
 
 def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
-    """Join areas that have the same caption and no text between them, because they are parts of one figure."""
+    """Join areas that have the same caption and no running text between them, because they are parts of one figure."""
     joined: dict[Box, FigureArea] = {}
     alone: list[FigureArea] = []
     for area in areas:

@@ -110,7 +110,7 @@ Headings = Mapping[Place, PageBlock]
 
 
 def body_size(pages: Iterable[PageText]) -> float:
-    """Return the font size of the body text, or 0 if no size is known.
+    """Return the font size of the body text. Returns 0 if no size is known.
 
     This is the most common size of the prose, or the most common size of all text if that is larger. In an invoice, for
     example, the prose is only the small print.
@@ -125,7 +125,10 @@ def body_size(pages: Iterable[PageText]) -> float:
 
 
 def is_form(pages: Sequence[PageText]) -> bool:
-    """Whether a document has little prose, and has few pages or many labels, as forms, letters and invoices do."""
+    """Whether a document is probably a form, letter or invoice.
+
+    Such a document has little prose, and it has few pages or many labels.
+    """
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
     if sum(len(block.text) for block in blocks if _is_prose(block) or _is_short_prose(block)) >= _LEAST_PROSE * letters:
@@ -185,7 +188,7 @@ def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
 
 
 def _may_be_heading(block: PageBlock, body: float) -> bool:
-    """Whether a block is at a place where headings can be.
+    """Whether a block is in a region of the page that can contain headings.
 
     This is the body of the page. In a text box, a heading must be bold and have very large letters.
     """
@@ -319,8 +322,9 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
 
 
 def _is_small_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a bold line in smaller letters than the text is a heading: there is more space above it than below, and a
-    paragraph of full size follows.
+    """Whether a bold line in smaller letters than the body text is a heading.
+
+    The gap above it must be larger than the gap below it, and a paragraph of full size must follow.
     """
     block, before = blocks[index], blocks[index - 1] if index else None
     after = blocks[index + 1] if index + 1 < len(blocks) else block
@@ -586,7 +590,10 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """Return how well a block matches a bookmark's title, or 0 if they differ. Headings and large text score higher."""
+    """Return how well a block matches a bookmark's title. Returns 0 if they differ.
+
+    Headings and large text score higher.
+    """
     alike = _likeness(title, words)
     return alike + (block.kind is BlockKind.HEADING) * 0.2 + min(block.size, 100.0) / 1000 if alike else 0.0
 

@@ -167,7 +167,7 @@ def _is_item(line: Line, header: Line) -> bool:
 
 
 def _near(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield the lines up to the first high white space or the next header."""
+    """Yield the lines up to the first large vertical gap or the next header."""
     for above, line in zip([None, *lines], lines[:_MOST_LINES], strict=False):
         if above and (_gap(above, line) > 2 * _NEXT_ITEM * line[0].height or _is_header(line)):
             return
@@ -196,7 +196,7 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
     """Whether the header ends above the line with index `end`.
 
-    It does if the space above this line is higher than the space below it, or clearly higher than the spaces inside the
+    It does if the gap above this line is larger than the gap below it, or clearly larger than the gaps inside the
     header.
     """
     slack = _LEVEL * lines[end][0].height
@@ -303,7 +303,7 @@ class _Reader:
     def _free_lines(self, lines: Sequence[Line]) -> int:
         """Add lines of running text to the last item, if another item follows them.
 
-        The spaces in such lines do not match the columns of the table. Returns the number of lines added.
+        The gaps in such lines do not match the columns of the table. Returns the number of lines added.
         """
         start = self._columns[0][1] - _SAME_START
         free = list(takewhile(lambda line: line[0].left > start and not _is_header(line), lines[:_MOST_FREE_LINES]))
@@ -321,9 +321,9 @@ class _Reader:
         return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
 
     def _cells(self, line: Line) -> Cells | None:
-        """Divide a text line into cells.
+        """Divide a text line into cells. Returns the pieces of text of each column.
 
-        Returns the pieces of text of each column, or None if the line is not part of the table.
+        Returns None if the line is not part of the table.
         """
         cells: Cells = {}
         for part in line:
@@ -378,7 +378,7 @@ class _Reader:
         return True
 
     def _is_ruled(self, top: float, bottom: float) -> bool:
-        """Whether a drawn line is between two heights."""
+        """Whether a horizontal line is drawn between the heights `top` and `bottom`."""
         return any(top < rule < bottom for rule in self._rules)
 
     def _add_note(self, line: Line, cells: Cells) -> bool:
@@ -419,7 +419,8 @@ class _Reader:
     def _is_total(self, cells: Cells) -> bool:
         """Whether a line is a total.
 
-        Its first column is empty, and its last column contains a number, as the last column of the item above does.
+        Its first column is empty, its last column contains a number, and the item above it also has text in the last
+        column.
         """
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:

@@ -171,7 +171,10 @@ def _is_near(above: Row, row: Row) -> bool:
 
 
 def _has_term(row: Row, group: Terms) -> bool:
-    """Whether a line has a term, and a definition at the edge of the group. A long term can end close to it."""
+    """Whether a line has a term, and a definition at the edge of the group.
+
+    A long term can end close to its definition.
+    """
     if group.at_right:
         return _second_start(row) > 0 and abs(row[-1].right - group.edge) < _SAME_RIGHT
     starts = [one for one in row[1:] if abs(one.left - group.edge) < _SAME_PLACE]
@@ -187,7 +190,10 @@ def _continues_definition(row: Row, group: Terms) -> bool:
 
 
 def _may_have_long_term(row: Row, group: Terms) -> bool:
-    """Whether a line may have a term that leaves no space before its definition. If so, a line with a term follows."""
+    """Whether a line may have a term that is so long that there is no gap before its definition.
+
+    This is only confirmed if a line with a term and a gap follows.
+    """
     first = group.entries[0][0][0]
     if group.at_right or row[-1].right <= group.edge + first.size:
         return False
@@ -195,7 +201,10 @@ def _may_have_long_term(row: Row, group: Terms) -> bool:
 
 
 def _second_start(row: Row) -> float:
-    """Return the left edge of the text after the only wide space of a line, or 0."""
+    """Return the left edge of the text after the only wide gap of a line.
+
+    Returns 0 if the line does not have exactly one wide gap.
+    """
     if row[0].block is not None:
         return 0.0
     wide = [one.left for before, one in pairwise(row) if one.left - before.right > _TERM_GAP * one.size]

@@ -226,7 +226,7 @@ def _with_accent(found: re.Match[str]) -> str:
 
 
 def with_accent(accent: str, letter: str) -> str:
-    """Return the letter with the accent, or an empty string if there is no such character."""
+    """Return the letter with the accent. Returns an empty string if there is no such character."""
     joined = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + ACCENTS[accent])
     return joined if len(joined) == 1 else ""
 
@@ -327,9 +327,9 @@ _WRONG_SIGN = re.compile(r"[A-Za-z\u0370-\u03ff)\]Þ]¼\s?[^\W_]|\Wð[^\sðÞ]{1
 def has_unread_letters(own: str, found: str, signs: int) -> bool:
     """Whether the text of a page has unreadable characters.
 
-    `own` is the text from PDFium, and `found` is the text from liteparse. If only `own` has an unreadable character,
-    and `found` has readable characters in its place, it is ignored. `signs` is the number of symbols that were
-    identified by their font.
+    `own` is the text from PDFium, and `found` is the text from liteparse. An unreadable character in `own` is ignored
+    if `found` has readable characters in its place. `signs` is the number of symbols that were identified by their
+    font.
     """
     if not found.isascii() and (_IMPLAUSIBLE.search(found) or _WRONG_SIGN.search(found) or _is_unreadable(found)):
         return True
@@ -494,8 +494,8 @@ def has_right_to_left(text: str) -> bool:
 
 
 def has_split_letters(text: str) -> bool:
-    """Whether letters were read in parts: most words of a right-to-left text are single letters, or an accent is behind
-    a word.
+    """Whether letters were read in parts: most words of a right-to-left text are single letters, or an accent follows a
+    word.
     """
     if not text.isascii() and _ACCENT_BEHIND.search(text):
         return True
@@ -554,7 +554,10 @@ _ALEFS = "\u0627\u0622\u0623\u0625"
 
 
 def letter_of(high: int, code: int) -> str:
-    """Return the character for a UTF-16 code unit. `high` is the preceding high surrogate, or 0."""
+    """Return the character for a UTF-16 code unit.
+
+    `high` is the preceding high surrogate. It is 0 if there is none.
+    """
     if code not in _LOW_SURROGATES:
         return chr(code)
     return chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else "\ufffd"

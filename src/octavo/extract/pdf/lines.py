@@ -69,7 +69,7 @@ _LARGE_INITIAL = 1.7  # as a multiple of the size of the next letters
 
 
 class Segment(NamedTuple):
-    """Words on one line in one font, without a wide space between them.
+    """Words on one line in one font, without a wide gap between them.
 
     `block` is set if the segment is a placeholder for a finished block, such as a table.
     """
@@ -92,8 +92,8 @@ class Line:
     """A line of text in one column.
 
     `marks` contains the superscript numbers and symbols that refer to footnotes. `has_cells` is true if the line has
-    several wide spaces, like a table row. `has_value` is true if the line ends with a number after a wide space.
-    `second` is the position of the text after the only wide space of the line, or 0.
+    several wide gaps, like a table row. `has_value` is true if the line ends with a number after a wide gap. `second`
+    is the position of the text after the only wide gap of the line. It is 0 if there is no such gap.
     """
 
     left: float
@@ -117,7 +117,7 @@ class Line:
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
-    """Split text runs at wide spaces, so that no piece extends from one column into the next."""
+    """Split text runs at wide gaps, so that no piece extends from one column into the next."""
     found: list[Segment] = []
     runs = list(runs)
     widths = _code_widths(runs) if any(not run.font or _is_numbered(run) for run in runs) else frozenset[float]()
@@ -137,8 +137,9 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
-    """Treat braces in another font as code if a line of code is directly above or below them. TeX has no monospaced
-    braces in some fonts.
+    """Treat braces in another font as code if a line of code is directly above or below them.
+
+    Some monospaced TeX fonts contain no braces, so the braces are from another font.
     """
     code = [one for one in segments if one.mono]
     return [
@@ -277,20 +278,25 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _height_of(large: Segment) -> float:
-    """Return twice the height at which large text is written: a chapter number before its title, others after it."""
+    """Return twice the vertical position at which large text is sorted among the lines beside it.
+
+    A chapter number comes before these lines, and other large text after them.
+    """
     return 2 * (large.top if large.text.isdecimal() else large.bottom)
 
 
 def _height_in(one: Segment, apart: set[Segment], leading: Sequence[Segment]) -> float:
-    """Return twice the height at which a piece of text or a block is read."""
+    """Return twice the vertical position at which a piece of text or a block is sorted among the lines."""
     if leading and any(one is block for block in leading):
         return 2 * one.top
     return _height_of(one) if apart and one in apart else one.top + one.bottom
 
 
 def _leading_blocks(segments: Sequence[Segment]) -> list[Segment]:
-    """Find blocks that have text beside them on the right, such as the frames of questions with their answers, and
-    pictures beside text. They are read before this text.
+    """Find the blocks that are read before the text beside them.
+
+    These are blocks with text to their right, such as the frame of a question with its answer, and pictures with text
+    on either side.
     """
     blocks = [one for one in segments if one.block is not None]
     texts = [one for one in segments if one.block is None] if blocks else []
@@ -411,7 +417,7 @@ def _second(row: Sequence[Segment], size: float) -> float:
 
 
 def _has_cells(row: Sequence[Segment], size: float) -> bool:
-    """Whether a line has several wide spaces, or a very wide one, as a table header has."""
+    """Whether a line has several wide gaps, or a very wide one, like a table header."""
     gaps = [one.left - before.right for before, one in pairwise(row)]
     return sum(gap > _CELL_GAP * size for gap in gaps) > 1 or max(gaps) > _FAR_CELL * size
 
@@ -494,7 +500,7 @@ def box_around(boxes: Sequence[Line | Box]) -> Box:
 
 
 def size_of(lines: Sequence[Line | Segment]) -> float:
-    """Return the most common letter size, or 0 if there are no letters."""
+    """Return the most common letter size. Returns 0 if there are no letters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)
@@ -523,7 +529,7 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _is_prose(runs: Sequence[TextRun]) -> bool:
-    """Whether no line has a wide space between its words, as table rows have, and several lines are full."""
+    """Whether a text is prose: several lines are full, and no line has wide gaps between words, like a table row."""
     lines: defaultdict[int, list[Box]] = defaultdict(list)
     for run in runs:
         lines[round(run.box.bottom / 4)].append(run.box)

@@ -182,8 +182,9 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 
 
 def _glyph_box(characters: Characters, index: int) -> Box | None:
-    """Return the box of a letter, or None if the letter is part of a ligature, so that its glyph also shows other
-    letters.
+    """Return the box of a letter.
+
+    Returns None if the letter is part of a ligature, because its glyph then also shows other letters.
     """
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
@@ -245,7 +246,10 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _are_close(words: Sequence[Word], most: float) -> bool:
-    """Whether the gaps between words are smaller than a share of their height. Text can also run up or down."""
+    """Whether the gaps between words are smaller than `most`, a share of their height.
+
+    Text can also run up or down.
+    """
     return all(
         _gap(one, other) < most * min(one.bottom - one.top, one.right - one.left) for one, other in pairwise(words)
     )
@@ -316,7 +320,7 @@ def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """Return the positions of these letters in a text, but not more than `_MOST_EDITS`."""
+    """Return the positions of `letters` in a text, but not more than `_MOST_EDITS`."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))
@@ -472,9 +476,9 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """Return the index of the nearest character in the same word that liteparse did find.
+    """Return the index of the nearest character in the same word that liteparse found.
 
-    Returns None if it found none.
+    Returns None if it found no character of the word.
     """
     for step in (1, -1):
         near = index
@@ -561,7 +565,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Yield the range of each word that liteparse left out completely, at most 100.
+    """Yield the range of each word that liteparse left out completely, but not more than 100 words.
 
     `lost` contains the indexes of missing characters.
     """

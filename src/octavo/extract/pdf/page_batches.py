@@ -47,8 +47,8 @@ class PageBlock:
 
     `text` is the final Markdown of the block. Headings and paragraphs are an exception: they contain no Markdown
     markers, because a heading can still become a paragraph, or the reverse. Line breaks in them are intended. `size` is
-    the letter height in points, or 0 if unknown. `lines` is the number of lines. If the block is a picture, `figure` is
-    its kind and `text` is its alternative text.
+    the letter height in points. It is 0 if unknown. `lines` is the number of lines. If the block is a picture, `figure`
+    is its kind and `text` is its alternative text.
     """
 
     kind: BlockKind

@@ -74,7 +74,7 @@ _GARBLED = "A font on this page cannot be decoded. Text in this font is missing.
 def read_batch(path: Path, first: int, last: int, password: str | None = None, *, layout: bool = True) -> Batch:
     """Read the pages from `first` to `last`, inclusive.
 
-    If `layout` is false, PDFium alone reads the text without layout.
+    If `layout` is false, only PDFium is used, and the text has no layout.
     """
     with open_document(path, password) as document:
         last = min(last, document.page_count)
@@ -392,7 +392,7 @@ def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
 
 
 def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
-    """Read a page with PDFium alone, without layout.
+    """Read a page only with PDFium, without layout.
 
     Used if liteparse found nothing on the page or could not read it.
     """
@@ -410,7 +410,7 @@ def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
 def read_plain(page: OpenPage) -> Iterator[PageBlock]:
     """Yield the text of a page as blocks without positions.
 
-    Lists and other structures are recognised by their text alone.
+    Lists and other structures are recognised only by their text.
     """
     markdown = convert(clean_letters(page.text()).replace("\f", "\n")).markdown
     for block in read_blocks(markdown):

@@ -139,7 +139,7 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 def _with_foreign_code(lines: Sequence[Line]) -> Sequence[Line]:
     """Treat a line with Chinese or Japanese characters, which have another font, as code if it is inside code.
 
-    The lines directly above and below it are code, and it does not start further left than both.
+    The lines directly above and below it must be code, and it must not start further left than both.
     """
     made = list(lines)
     for index in range(1, len(lines) - 1):
@@ -206,7 +206,10 @@ def _circles(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _item_before(column: _Column, numbers: Sequence[int], index: int) -> int | None:
-    """Return the item before a list item at the same level, or None. Items that are indented further are skipped."""
+    """Return the item before a list item at the same level. Items that are indented further are skipped.
+
+    Returns None if there is no such item.
+    """
     size = column.lines[index].size
     level = (one for one in reversed(numbers) if column.starts[one] < column.starts[index] + size)
     before = next(level, None)
@@ -264,7 +267,10 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _begins_beside_code(column: _Column, group: Sequence[int], index: int, *, is_code: bool) -> bool:
-    """Whether a new block begins with a line of code, or after one. `is_code`: whether the preceding block is code."""
+    """Whether a new block begins with the line at `index`, if this line or the line above it may be code.
+
+    `is_code` is true if the preceding block is code.
+    """
     before, line = column.lines[index - 1], column.lines[index]
     if is_code and line.mono:
         return line.bottom - before.bottom > 3 * _leading(column, line)
@@ -337,7 +343,7 @@ def _begins_by_text(before: Line, line: Line) -> bool:
 
 
 def _has_amount(line: Line) -> bool:
-    """Whether a line ends with an amount of money after a wide space, like the row of a table."""
+    """Whether a line ends with an amount of money after a wide gap, like the row of a table."""
     return line.has_value and _AMOUNT_END.search(line.text) is not None
 
 
@@ -440,7 +446,7 @@ def _is_after_item(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a line has the same indent as the short first line of a paragraph, so that it also begins one."""
+    """Whether a line begins a paragraph, because it is indented like the line above it, which is a short paragraph."""
     line, start = column.lines[index], column.starts[index]
     if len(group) > 1 or group[0] in column.items or abs(start - column.starts[index - 1]) > 1:
         return False
@@ -512,7 +518,10 @@ def _edge(column: _Column, index: int) -> float:
 
 
 def _own_edge(column: _Column, index: int) -> float:
-    """Return the right edge of a justified text that is narrower than the text around it, such as an abstract, or 0."""
+    """Return the right edge of a justified text that is narrower than the text around it, such as an abstract.
+
+    Returns 0 if the lines near `index` are not such a text.
+    """
     start, near = (
         column.starts[index],
         range(max(0, index - _FEW_BESIDE), min(len(column.lines), index + _FEW_BESIDE + 1)),
@@ -621,7 +630,7 @@ def _are_intended(column: _Column, group: Sequence[int], texts: Sequence[str]) -
 
 
 def _are_program(texts: Sequence[str]) -> bool:
-    """Whether lines in any font are a program: nearly all of them end as the lines of many languages end."""
+    """Whether lines in any font are code: nearly all of them end with a character such as a semicolon or a brace."""
     ends = sum(_PROGRAM_END.search(text) is not None for text in texts)
     return len(texts) >= _LEAST_PROGRAM and ends > _MOSTLY_PROGRAM * len(texts)
 

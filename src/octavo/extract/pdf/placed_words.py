@@ -59,7 +59,7 @@ class WordPages:
 
 
 def join_letters(letters: Iterator[Letter | None]) -> Iterator[PlacedWord]:
-    """Join characters into words. A word ends at a wide space or at None, which represents a space character."""
+    """Join characters into words. A word ends at a wide gap or at None, which represents a space character."""
     word: list[Letter] = []
     for letter in letters:
         if word and (letter is None or _is_apart(word[-1][1], letter[1])):

@@ -173,7 +173,7 @@ def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
 def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None:
     """Cut a picture so that it no longer overlaps any table.
 
-    Returns the part above or below the tables, or None if too little remains.
+    Returns the part above or below the tables. Returns None if too little of the picture remains.
     """
     left, top, right, bottom = area.box
     for table in (one for one in tables if overlaps(area.box, one)):
@@ -187,7 +187,7 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is a paragraph of body text, or a line with wide spaces between words.
+    """Whether a block is a paragraph of body text, or a line with wide gaps between words.
 
     Many headers and footers are such lines.
     """
@@ -223,9 +223,10 @@ class _PageMaker:
         ]
 
     def without_listings(self, tables: list[Table]) -> list[Table]:
-        """Remove tables without lines whose text is monospaced, on pages of other text or of a program.
+        """Remove tables without drawn lines whose text is monospaced, because they are program output, which is code.
 
-        They are output of a program, which is code. In a typed document, they are tables.
+        They are kept if most of the page is monospaced and contains no prompt such as `>>>`, because it is then a
+        typewritten document.
         """
         loose = [table for table in tables if table.confidence < _RULED_TABLE]
         typed = sum(len(one.text) for one in self._segments if one.mono) if loose else 0
@@ -236,7 +237,7 @@ class _PageMaker:
         return [table for table in tables if table not in listings]
 
     def without_authors(self, tables: list[Table]) -> list[Table]:
-        """Remove tables that are authors side by side. They are read author by author."""
+        """Remove tables that consist of authors side by side. Each author becomes a separate block."""
         kept: list[Table] = []
         for table in tables:
             authors = [Box(*author) for author in _author_boxes(table)] if table.confidence < _RULED_TABLE else []
@@ -264,7 +265,7 @@ class _PageMaker:
     def _may_have_tables(self) -> bool:
         """Quickly check whether the page may contain tables.
 
-        Pages of prose have few drawn lines and few wide spaces between words.
+        Pages of prose have few drawn lines and few wide gaps between words.
         """
         if len(self._page.lines) + len(self._page.shapes) > _FEW_RULINGS:
             return True
@@ -272,7 +273,7 @@ class _PageMaker:
         return sum(count > 1 for count in rows.values()) > _FEW_ROWS
 
     def _has_cells(self) -> bool:
-        """Quickly check whether a line of the page has several wide spaces, as the header of a table has."""
+        """Quickly check whether a line of the page has several wide gaps, like the header of a table."""
         rows: defaultdict[int, list[Segment]] = defaultdict(list)
         for one in self._segments:
             place = round((one.top + one.bottom) / _BAND)
@@ -284,7 +285,7 @@ class _PageMaker:
         )
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """If most letters of the page are monospaced, decide whether it is code.
+        """If most letters of the page are monospaced, decide whether the text is code.
 
         A page with sentences or tables is treated as text.
         """
@@ -333,7 +334,9 @@ class _PageMaker:
         ]
 
     def _as_page_number(self, part: Part) -> Part:
-        """Mark a page number with the number of pages, such as "Page 2/3", near an edge, beside other text."""
+        """Mark a page number such as "Page 2/3" as a header or footer if it is near the upper or lower edge of the
+        page.
+        """
         block, height = part.block, self._page.height
         if block.box is None or block.region is not RegionKind.BODY or not _PAGE_OF_PAGES.fullmatch(block.text):
             return part
@@ -457,7 +460,7 @@ class _PageMaker:
         return _insert(labelled, left, before=True) if not left else _insert(parts, beside, before=True)
 
     def _with_terms(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        """Replace terms with definitions beside them by placeholders, so that they are read row by row."""
+        """Replace terms, and the definitions beside them, with placeholders, so that they are read row by row."""
         found = list(find_terms(segments)) if len(segments) > _LEAST_TERMS and not self._backwards else []
         if not found:
             return segments
@@ -505,7 +508,7 @@ class _PageMaker:
 
 
 def _as_text(layout: Layout) -> Layout:
-    """Treat the labels of a narrow column as text, although they are monospaced."""
+    """Treat the labels of a narrow column as text, even if they are monospaced."""
     if not isinstance(layout, Flow):
         return layout
     return Flow(tuple(one._replace(mono=False) for one in layout.segments))
@@ -523,7 +526,7 @@ def _with_code(boxed: list[Segment]) -> list[Segment]:
 def _placed(part: Part, box: Box) -> Segment:
     """Make a placeholder for a finished block, such as a table, so that it can be sorted into columns like text.
 
-    The placeholder is slightly narrower than the block, because frames can extend into the space between columns.
+    The placeholder is slightly narrower than the block, because frames can extend into the gap between columns.
     """
     inset = _INSET if box.right - box.left > _LEAST_FRAMED else 0.0
     return Segment(box.left + inset, box.top, box.right - inset, box.bottom, block=(part,))
@@ -560,8 +563,8 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 def _with_labels(parts: Sequence[Part], beside: Sequence[Part]) -> tuple[list[Part], list[Part]]:
     """Join the labels of a narrow column with the paragraphs that begin beside them, such as "[3]" with a reference.
 
-    Returns the paragraphs, and the blocks of the narrow column that are left. If a label has no such paragraph, none is
-    joined, because the column is probably not a list of definitions.
+    Returns the paragraphs, and the blocks of the narrow column that are left. If a label has no such paragraph, no
+    labels are joined, because the column is probably not a list of definitions.
     """
     tops = {round(part.block.box.top / 3): place for place, part in enumerate(parts) if part.block.box}
     labelled: dict[int, Part] = {}
@@ -628,7 +631,10 @@ def _label_part(rows: LabelRows) -> Part:
 
 
 def _term_parts(terms: Terms) -> tuple[Part, ...]:
-    """Make a paragraph of each term with its definition, or one of all if most definitions have a single line."""
+    """Make a paragraph of each term with its definition.
+
+    If most definitions have a single line, all terms become one paragraph.
+    """
     entries = [[lines_of(row)[0] for row in entry] for entry in terms.entries]
     rows = sum(map(len, entries))
     groups = [[entry] for entry in entries] if 2 * rows > 3 * len(entries) else [entries]
@@ -642,8 +648,9 @@ def _term_parts(terms: Terms) -> tuple[Part, ...]:
 
 
 def _author_boxes(table: Table) -> Iterator[tuple[float, float, float, float]]:
-    """Yield the areas of the authors if the table is a row of authors with their addresses: several cells of a row have
-    an e-mail address, and no cell is a number.
+    """Yield the area of each author if the table is a row of authors with their addresses.
+
+    In such a table, several cells of a row contain an e-mail address, and no cell with text covers several columns.
     """
     columns: defaultdict[int, list[Cell]] = defaultdict(list)
     for row in table.rows:
@@ -679,7 +686,7 @@ def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
 def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
     """Make a block from text that is printed sideways on a page of upright text.
 
-    At the edge of the page, it becomes a header.
+    At the edge of the page, it becomes a header. Very large slanted text, such as a stamp, also becomes a header.
     """
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width

@@ -147,7 +147,10 @@ def _height(page: PageText) -> float:
 
 
 def _repeated_pictures(pages: Sequence[PageText]) -> set[Place]:
-    """Find logos: pictures at the same place near the edge of most pages. The first one stays in the text."""
+    """Find logos: pictures at the same position near the edge of most pages.
+
+    The first occurrence of a logo stays in the text.
+    """
     found: defaultdict[tuple[int, ...], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         top, bottom = _MARGIN * (page.height or 0.0), (1 - _MARGIN) * (page.height or 0.0)
@@ -161,7 +164,7 @@ def _repeated_pictures(pages: Sequence[PageText]) -> set[Place]:
 def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
     """Whether a line is at the very edge of both pages of a two-page document.
 
-    Web browsers print the address and the date there.
+    Web browsers print the URL and the date in such lines.
     """
     blocks = [(pages[place.page], pages[place.page].blocks[place.block]) for place in places]
     edges = [(page.height or 0.0, block) for page, block in blocks if block.lines == 1]
@@ -287,7 +290,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _after_rule(bands: Sequence[Band], height: float) -> int:
-    """Return the number of header lines above and including a row of underscores, or 0 if there is no such row."""
+    """Return the number of header lines above and including a row of underscores. Returns 0 if there is no such row."""
     for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
         is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
         if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:

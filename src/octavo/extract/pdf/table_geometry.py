@@ -34,7 +34,7 @@ _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 class Segment:
-    """Words on one line without a wide space between them, usually one table cell.
+    """Words on one line without a wide gap between them, usually one table cell.
 
     The text is joined from the words when it is first needed.
     """
@@ -133,7 +133,7 @@ def without_leader(word: Word) -> Word:
 
 
 def text_lines(words: Sequence[Word]) -> list[Line]:
-    """Group words into lines by their vertical centres, from top to bottom. Each line is divided at wide spaces."""
+    """Group words into lines by their vertical centres, from top to bottom. Each line is divided at wide gaps."""
     if len(words) < 2:  # noqa: PLR2004
         return [(segment_of(words),)] if words else []
     return list(_lines_of_page(tuple(words)) if len(words) > _MANY_WORDS else _lines(words))
@@ -141,7 +141,10 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
 
 @lru_cache(maxsize=2)
 def _lines_of_page(words: tuple[Word, ...]) -> list[Line]:
-    """The words of a whole page are grouped several times: for tables, for labels and for missed rows."""
+    """Group the words of a whole page into lines.
+
+    The result is cached, because it is needed several times: for tables, for labels and for missed rows.
+    """
     return _lines(words)
 
 
@@ -179,9 +182,9 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
-    """Whether the space before a word separates two table cells.
+    """Whether the gap before a word separates two table cells.
 
-    A currency sign stays with its number even if the space between them is wide.
+    A currency sign stays with its number even if the gap between them is wide.
     """
     before, word = line[index - 1], line[index]
     gap = word.left - before.right
@@ -225,7 +228,8 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge two neighbouring columns if text more often covers both than is separate in each.
+    """Merge neighbouring columns if lines with text across both are more frequent than lines with separate text in
+    each.
 
     Drop columns with text in only a few lines.
     """
@@ -313,7 +317,10 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
 
 
 def _underlines(line: Box, links: Sequence[Box]) -> bool:
-    """Whether a line is drawn under a web address and is exactly as long. It is not part of a table."""
+    """Whether a drawn line underlines a web address and is exactly as long.
+
+    Such a line is not part of a table.
+    """
     return any(
         abs(line.left - box.left) < 2 * _TOUCH
         and abs(line.right - box.right) < 2 * _TOUCH
@@ -350,7 +357,7 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Return the edges of shapes, to find lines that are such edges (see `_is_known`).
+    """Index the edges of shapes, so that `_is_known` can recognise lines that are edges of shapes.
 
     A page's list of lines also contains the edges of its shapes. A key is the direction of an edge (true for a
     horizontal edge) and its position, rounded to a point. The value is where the edge starts and ends.
@@ -407,7 +414,7 @@ def _joined(group: Sequence[Ruling]) -> list[Ruling]:
 def wide_rules(rulings: Rulings) -> Iterator[tuple[float, float, list[float]]]:
     """Yield groups of horizontal lines with the same left and right end.
 
-    Yields the left end, the right end, and the vertical positions of the lines.
+    Each group consists of the left end, the right end, and the vertical positions of the lines.
     """
     rows: dict[float, tuple[float, float, float]] = {}
     for one in rulings.horizontal:

@@ -45,7 +45,7 @@ _WORDS_OF_SENTENCE = 6
 class Cell:
     """A table cell.
 
-    `columns` and `rows` are the numbers of columns and rows that it covers. `box` encloses its words, or is None if the
+    `columns` and `rows` are the numbers of columns and rows that it covers. `box` encloses its words. It is None if the
     cell is empty.
     """
 
@@ -57,7 +57,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. A cell that covers several rows or columns is listed once, where it starts, as in HTML.
+    """A table. A cell that covers several rows or columns is listed only in the first of them, as in HTML.
 
     `sure` is false if rows could not be separated with certainty.
     """
@@ -193,8 +193,9 @@ def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], ru
 def _under_rule(
     part: Segment, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings
 ) -> tuple[int, int] | None:
-    """Return the first and last column below a short drawn line that underlines a heading, or None if there is no such
-    line.
+    """Return the first and last column below a short drawn line that underlines a heading.
+
+    Returns None if there is no such line.
     """
     limit = below[0].bottom if below else part.top
     for rule in rulings.horizontal:
@@ -205,9 +206,10 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """Return the first and last column that a heading such as "Sales" above "2023" and "2024" covers, or None.
+    """Return the first and last column that a heading such as "Sales" above "2023" and "2024" covers.
 
-    The heading must be centred above the columns, and each column must also have its own heading.
+    The heading must be centred above the columns, and each column must also have its own heading. Returns None if the
+    heading covers only one column.
     """
     last, part = row.parts[first]
     left, right = columns[first]
@@ -263,7 +265,7 @@ def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
 def body_groups(rows: Sequence[Row], rules: Sequence[float]) -> Iterator[list[Row]]:
     """Group the text lines of the table body into rows.
 
-    If enough drawn lines separate them, the lines between two drawn lines are grouped separately.
+    If there are enough drawn lines, the text lines between two drawn lines are grouped separately.
     """
     bands: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
@@ -288,9 +290,9 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """Return the smallest vertical space that separates two rows, rather than two lines of one row.
+    """Return the smallest vertical gap that separates two rows, rather than two lines of one row.
 
-    Returns None if the spaces between lines are not clearly of two sizes.
+    Returns None if the gaps between lines are not clearly of two sizes.
     """
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)
@@ -320,8 +322,7 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
     """Whether a text line with a label starts a new table row.
 
-    It does if all its other cells are numbers, and the row above already has text in the columns of these cells, or if
-    the line above it has no label.
+    It does if all its other cells are numbers in columns that already have text, or if the line above it has no label.
     """
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
@@ -346,7 +347,7 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Group the text lines between two drawn lines into table rows.
 
-    They form a single row, unless numbers or white space divide them, or lines clearly start a new row.
+    They form a single row, unless numbers or vertical gaps divide them, or lines clearly start a new row.
     """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}

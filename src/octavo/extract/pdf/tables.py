@@ -3,7 +3,7 @@
 The functions are pure. Drawn lines that touch form a grid. Tables without drawn lines are found by white space, aligned
 words and numbers. Two numbers that are one above the other are never put into the same row.
 
-Joins the levels of a table header into one row, because a Markdown table has only one header row.
+Also joins the levels of a table header into one row, because a Markdown table has only one header row.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _places(table: Table) -> list[list[Cell | None]]:
 
 
 def _is_level(places: Sequence[Sequence[Cell | None]], depth: int) -> bool:
-    """Whether the row below is also part of the header: all headings that cover several columns are divided there.
+    """Whether the row below is also part of the header: it divides each heading that covers several columns.
 
     A heading above all columns is the title of the table.
     """
@@ -179,7 +179,7 @@ def _within_columns(
 
 
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
-    """Yield pairs of frames that are side by side and equally high, with space between them, such as the two halves of
+    """Yield pairs of frames that are side by side and equally high, with a gap between them, such as the two halves of
     a form.
     """
     frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
@@ -210,7 +210,8 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
     """Whether a table is really code.
 
-    In a monospaced font, letters are aligned even outside tables. With drawn lines, the lines of code are numbered.
+    In a monospaced font, letters are aligned even outside tables. A table with a drawn grid is treated as code only if
+    its first column contains line numbers.
     """
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
@@ -255,7 +256,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
-    """Find tables in grids of drawn lines, and then tables among the remaining words near wide spaces."""
+    """Find tables in grids of drawn lines, and then tables among the remaining words near wide gaps."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
@@ -320,7 +321,7 @@ def to_markdown(table: Table) -> str:
 def _gap_places(runs: Sequence[TextRun]) -> list[float]:
     """Quickly find lines that may be part of a table.
 
-    Returns the vertical positions of lines with a wide space between words, if another such line is nearby.
+    Returns the vertical positions of lines with a wide gap between words, if another such line is nearby.
     """
     height = median(run.box.bottom - run.box.top for run in runs) if runs else 0.0
     lines: list[list[TextRun]] = []
@@ -339,7 +340,7 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 def _has_gap(line: list[TextRun]) -> bool:
     """Whether two neighbouring text runs are as far apart as table cells.
 
-    Before a number, a smaller space is enough.
+    Before a number, a smaller gap is enough.
     """
     line.sort(key=lambda run: run.box.left)
     before = line[0]

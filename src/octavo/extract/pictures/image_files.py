@@ -52,7 +52,7 @@ def _prepare_pillow() -> None:
 
 @contextmanager
 def open_picture(file: Path | BytesIO) -> Generator[Image.Image]:
-    """Open an image without decoding it. Errors in the `with` block are raised as `PictureDamaged`."""
+    """Open an image without decoding it. Decoding errors in the `with` block are raised as `PictureDamaged`."""
     _prepare_pillow()
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(file, formats=FORMATS) as picture:

@@ -61,12 +61,12 @@ async def figure_in_sandbox(sandbox: Sandbox, path: Path, place: FigurePlace, wi
 
 
 async def show_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType, number: int, side: int) -> bytes:
-    """Draw a page as a JPEG with no side longer than `side`. Raises the same errors as `draw_in_sandbox`."""
+    """Draw a page as a JPEG with no side longer than `side` pixels. Raises the same errors as `draw_in_sandbox`."""
     return await _run(sandbox, show_file_page.call(source_type=source_type, number=number, side=side), path, JPEG)
 
 
 async def shrink_in_sandbox(sandbox: Sandbox, jpeg: bytes, side: int) -> bytes:
-    """Scale down an image so that no side is longer than `side`."""
+    """Scale down an image so that no side is longer than `side` pixels."""
     with tempfile.TemporaryFile() as given:
         given.write(jpeg)
         given.flush()

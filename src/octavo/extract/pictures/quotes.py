@@ -43,7 +43,7 @@ async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str
 async def words_in_sandbox(sandbox: Sandbox, path: Path, number: int) -> list[PlacedWord]:
     """Return the words of a page with their boxes.
 
-    There are none if the page is a scan. Raises `PageNotDrawn` and other errors.
+    The list is empty if the page is a scan. Raises `PageNotDrawn` and other errors.
     """
     try:
         with tempfile.TemporaryFile() as output:
@@ -112,9 +112,9 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
     """Find a quote on a page.
 
-    Returns one box for each line of the quote, or an empty list if part of the quote is not found. If the quote
-    contains an ellipsis, the parts before and after it may be apart on the page. Only letters and digits are compared,
-    so punctuation and hyphenation do not matter.
+    Returns one box for each line of the quote. Returns an empty list if part of the quote is not found. If the quote
+    contains an ellipsis, the parts before and after it need not be next to each other on the page. Only letters and
+    digits are compared, so punctuation and hyphenation do not matter.
     """
     letters: list[str] = []
     owners: list[int] = []
@@ -136,7 +136,7 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
     """Find `part` in `text` at or after `place`.
 
-    Returns the offset of the first match, or -1. Matches of whole words are preferred.
+    Returns the offset of the first match. Matches of whole words are preferred. Returns -1 if there is no match.
     """
     first = start = text.find(part, place)
     while start >= 0:

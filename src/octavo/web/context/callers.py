@@ -1,8 +1,9 @@
 """Identifies the caller of a request by API key, by session cookie, or as a new visitor.
 
-Routes declare a parameter of type `ReadCaller`, `EditCaller`, `WriteCaller` or `AdminCaller`. A request without the
-required access is refused before the route runs. A first visit opens an anonymous session and creates an owner, the
-account to which the visitor's documents belong.
+Routes declare the access that they require with a parameter such as `ReadCaller`, `EditCaller`, `WriteCaller` or
+`AdminCaller`. A request without that access is refused before the route runs. If visitors are allowed, the first
+request without credentials opens an anonymous session and creates an owner: the account to which the visitor's
+documents belong.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ SOME_COLLECTIONS = mark("You have access to some collections of this account onl
 
 
 def session_secret(request: Request) -> str | None:
-    """Return the secret in the session cookie; None if the request has an API key, which takes precedence."""
+    """Return the secret in the session cookie. Returns None if the request has an API key, because the key takes
+    precedence.
+    """
     return request.cookies.get(SESSION_COOKIE) if bearer_key(request.headers) is None else None
 
 
@@ -62,9 +65,10 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Return the caller; None if the request has neither an API key nor a valid session. Applies the rate limit.
+    """Identify the caller and apply the rate limit. Returns None if the request has neither an API key nor a valid
+    session.
 
-    Also notices model settings that another process has changed.
+    Also loads the model settings again if another process has changed them.
     """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
@@ -150,10 +154,10 @@ CHANGEABLE = ("document", "highlight", "upload", "change")
 
 
 async def edit(request: Request, services: ServicesOf, caller: ReadCaller) -> Caller:
-    """Return the caller of a change of documents.
+    """Return the caller of a route that changes documents.
 
-    A limited member can change what the path names if it is in a collection that they can change. Ids in the body are
-    checked by a trigger, when the documents are changed.
+    A limited member must be allowed to change everything that the path names, such as a document or a highlight.
+    Document ids in the body are checked by a database trigger when the documents are changed.
     """
     if not caller.limited:
         return await write(caller)
@@ -178,7 +182,7 @@ EditCaller = Annotated[Caller, Depends(edit)]
 
 
 async def read_all(caller: ReadCaller) -> Caller:
-    """Return the caller. Limited members are refused: the route is about the whole account."""
+    """Return the caller. Refuses limited members, because the route covers the whole account."""
     if caller.limited:
         raise NotAllowed(SOME_COLLECTIONS)
     return caller
@@ -189,7 +193,9 @@ WholeCaller = Annotated[Caller, Depends(read_all)]
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
     """Return a function that checks whether the caller's API key or session is still valid for the same account
-    (owner). Long responses call the function repeatedly.
+    (owner).
+
+    Responses that take long, such as event streams, call the function repeatedly.
     """
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""

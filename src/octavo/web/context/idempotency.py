@@ -82,7 +82,7 @@ async def answer_again(request: Request, repeated: Exception) -> Response:
 
 
 class Fingerprint:
-    """The checksum of a request: its route, the caller, the query, the type of the body, and the body.
+    """The checksum of a request: key, method, path, query, person, content type, file name and body.
 
     The boundary of a multipart form is left out, because clients choose a new one for each attempt.
     """
@@ -116,19 +116,22 @@ class Fingerprint:
 
 
 def fingerprint_of(request: Request, caller: Caller, key: str) -> Fingerprint:
-    """Begin the checksum of a request. It contains the key, so that nobody can guess a password in the body from it."""
+    """Start the checksum of a request.
+
+    It includes the key, so that nobody can use it to guess a password in the body.
+    """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"") if kind == b"multipart/form-data" else b""
     name = request.headers.get("x-upload-filename", "")
     url = request.url
-    # A person who was limited meanwhile does not get the response that they got before.
+    # A person who became a limited member after the first request must not get its response.
     person = f"{caller.user_id} limited" if caller.limited else str(caller.user_id)
     parts = [key, request.method, url.path, url.query, person, kind.decode("latin-1"), name, ""]
     return Fingerprint(parts, boundary)
 
 
 def seal(data: bytes, key: str, salt: bytes) -> bytes:
-    """Encrypt or decrypt a response: combine it with a key stream that is derived from the header and a random salt."""
+    """Encrypt or decrypt a response: XOR it with a key stream that is derived from the header and a random salt."""
     stream = hashlib.shake_256(b"answer\n" + salt + key.encode()).digest(len(data))
     return (int.from_bytes(data) ^ int.from_bytes(stream)).to_bytes(len(data))
 
@@ -157,14 +160,18 @@ class Idempotency:
             yield chunk
 
     async def read(self) -> None:
-        """Compute the checksum of a body that is not streamed. The framework has read it, or the route ignores it."""
+        """Compute the checksum of the body for a route that does not stream it.
+
+        Either FastAPI has already read the body, or the route ignores it.
+        """
         async for _ in self.stream():
             pass
 
     async def keep(self, connection: Connection, value: Value) -> Value:
-        """Store the response of this request, in the transaction that creates the data. Returns `value`.
+        """Store the response of this request in the transaction that creates the data. Returns `value`.
 
-        Raises `KeyInUse`, which ends the transaction, if another request with this key was faster.
+        Raises `KeyInUse`, which rolls back the transaction, if another request with this key has already stored a
+        response.
         """
         if self._body is None:
             return value
@@ -207,7 +214,7 @@ class Idempotency:
 
 
 def serialise(request: Request, value: object) -> tuple[int, bytes]:
-    """Return the status and the body that the route of this request returns."""
+    """Convert the return value of a route to the status and body of its response."""
     route = _route_of(request)
     if route.response_field is None:
         raise TypeError("only routes with a declared answer can be repeated")
@@ -231,11 +238,12 @@ async def idempotency_of(
         ),
     ] = None,
 ) -> AsyncGenerator[Idempotency]:
-    """Repeat the stored response if the key was used before. Otherwise, run the route, and refuse parallel requests.
+    """Repeat the stored response if the key was used before. Otherwise, run the route.
 
-    Callers without write access never get a stored response, because the route refuses them.
+    While the route runs, other requests with the same key are refused. Callers without write access never get a stored
+    response, because the route refuses them.
     """
-    # A visitor whose session was opened for this request.
+    # The second case is a visitor whose session was opened by this request.
     known: Caller | None = caller or getattr(request.state, "caller", None)
     if idempotency_key is None or known is None or not known.may_edit:
         yield Idempotency(request, known, None)

@@ -1,6 +1,4 @@
-"""Dependencies of routes that add files: the intake service, its limits, a check that the caller can use models, and
-the bodies of requests that restore an export.
-"""
+"""Dependencies and checks for routes that add files, and the reader for request bodies that restore an export."""
 
 from __future__ import annotations
 
@@ -51,10 +49,10 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 
 
 async def as_member(services: Services, caller: Caller, upload: NewUpload) -> NewUpload:
-    """Return the upload with what a limited member must add to it. Uploads of others are returned unchanged.
+    """Choose the collection of an upload by a limited member. Uploads by other callers are returned unchanged.
 
-    The document gets a collection that the member can change: the named one, or the only one. It never becomes the
-    document with the same content, which the member may not see.
+    The collection is the one that the upload names or, if it names none, the only one that the member can change. The
+    upload always becomes a new document, because the member may not have access to a document with the same content.
     """
     if not caller.limited:
         return upload
@@ -71,7 +69,9 @@ async def as_member(services: Services, caller: Caller, upload: NewUpload) -> Ne
 
 
 def as_seen(caller: Caller, outcome: Outcome) -> Outcome:
-    """Return the outcome of an upload without the document with the same content, if the caller may not see it."""
+    """Remove the id of the document with the same content if the caller is a limited member, who may not have access to
+    it.
+    """
     return replace(outcome, duplicate_of=None) if caller.limited else outcome
 
 
@@ -111,7 +111,7 @@ def _why_not(settings: Settings, caller: Caller) -> str | None:
 
 # Records of an export -----------------------------------------------------------------------------------------------
 
-# The most bytes of a batch of records.
+# The largest batch of records, in bytes.
 MOST_RECORDS = 32 << 20
 Model = TypeVar("Model", bound=BaseModel)
 JSON_BODY: dict[str, Any] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}

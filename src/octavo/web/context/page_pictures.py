@@ -47,7 +47,7 @@ AT_ONCE = 2
 MOST_WAITING = 100
 BUSY_SECONDS = 2.0
 DEFAULT_WIDTH = 800
-# How long a page that failed is not drawn again, although lists request it.
+# A page that could not be rendered is not tried again for this long, even if lists request it.
 FAILED_SECONDS = 600.0
 MOST_FAILED = MOST_SIZES = 1000
 MOST_QUOTE = 2000  # characters
@@ -66,7 +66,8 @@ UNCHANGED = {304: {"description": "Not modified: the caller already has the curr
 
 
 class Width(IntEnum):
-    """The available widths of pictures, in pixels: for rows, for cards, for the column next to a text, and for reading.
+    """The available widths of pictures in pixels: for list rows, for cards, for the column next to a text, and for
+    reading.
 
     There are only a few, because every picture is stored.
     """
@@ -198,7 +199,7 @@ class PagePictures:
             return await mark_in_sandbox(self._sandbox, picture, boxes, page_width)
 
     async def find_quote(self, owner: UUID, document: UUID, number: int, quote: str) -> QuoteOnPage | None:
-        """Find the position of a quote on a page; None if the file is not a PDF."""
+        """Find the position of a quote on a page. Returns None if the file is not a PDF."""
         page = await self._look_up(PageRequest(owner, document, number, DEFAULT_WIDTH))
         if page.source_type != SourceType.PDF:
             return None
@@ -208,7 +209,7 @@ class PagePictures:
     async def draw_file(self, wanted: FilePageRequest) -> bytes:
         """Render a page of a file.
 
-        The picture is not stored: the file expires after a few days, and browsers cache the picture.
+        The picture is not stored, because the file expires after a few days and browsers cache the picture.
         """
         self._failures.check(wanted)
         try:
@@ -221,7 +222,7 @@ class PagePictures:
     async def measure_file(self, key: str) -> list[tuple[float, float]]:
         """Return the width and height of each page of a file, in points.
 
-        The sizes are cached: stored files never change.
+        The sizes are cached, because stored files never change.
         """
         if key not in self._sizes:
             async with self._limit.take(), self._copies.open(key) as path:
@@ -231,12 +232,18 @@ class PagePictures:
         return self._sizes[key]
 
     async def read_words(self, key: str, number: int) -> list[PlacedWord]:
-        """Return the words on a page of a file, each with its bounding box. A scanned page has no words."""
+        """Return the words on a page of a file, each with its bounding box.
+
+        A scan without a text layer has no words.
+        """
         async with self._limit.take(), self._copies.open(key) as path:
             return await words_in_sandbox(self._sandbox, path, number)
 
     async def read_quote(self, key: str, number: int, box: Sequence[float]) -> str:
-        """Return the text inside a box on a page of a file: the words whose centre is in the box, in reading order."""
+        """Return the text inside a box on a page of a file: the words whose centre is in the box, in reading order.
+
+        Long texts are cut off.
+        """
         left, top, right, bottom = box
         words = [
             word

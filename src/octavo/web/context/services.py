@@ -57,7 +57,7 @@ class Services:
         return await check_readiness(self.database, self.bucket, place, disk)
 
 
-# Asynchronous although it waits for nothing: FastAPI runs synchronous dependencies in a thread for each request.
+# Asynchronous, although it awaits nothing: FastAPI would run a synchronous dependency in a thread for each request.
 async def services_of(request: Request) -> Services:
     services = request.app.state.services
     if not isinstance(services, Services):

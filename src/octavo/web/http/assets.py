@@ -1,17 +1,17 @@
-"""Serves scripts, styles and fonts.
+"""Serves scripts, styles and fonts, and compresses responses with gzip.
 
-Their URLs contain a hash, so that browsers can cache the files forever. The URLs mirror the folders of `octavo.web`.
-The files are few and small, so they are kept in memory.
+The URLs of scripts, styles and fonts contain a hash, so that browsers can cache the files forever. The URLs mirror the
+folders of `octavo.web`. The files are few and small, so they are kept in memory.
 
-Compresses pages, JSON and other texts with gzip.
-
-Only responses to GET requests whose body is sent in one part are compressed. Event streams, exports and downloads are
-sent in several parts and pass through unchanged, so byte ranges always refer to the uncompressed file.
+Pages, JSON and other texts are compressed, but only in responses to GET requests whose body is sent in one part. Event
+streams, exports and downloads are sent in several parts and pass through unchanged, so byte ranges always refer to the
+uncompressed file.
 
 This module also prevents the BREACH attack, in which another site makes the browser load a page repeatedly with
 guesses, and learns a secret on the page from the compressed length. Responses to requests from other sites are
-therefore not compressed. Responses to POST requests, the only ones that show a new API key or webhook secret, are not
-compressed either. No page contains a CSRF token: forms are protected by the Origin and Sec-Fetch-Site headers.
+therefore not compressed. Responses to POST requests are not compressed either, because they are the only ones that show
+a new API key or webhook secret. No page contains a CSRF token: forms are protected by the Origin and Sec-Fetch-Site
+headers.
 """
 
 from __future__ import annotations

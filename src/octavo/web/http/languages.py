@@ -1,4 +1,4 @@
-"""The languages of pages: which one a request gets."""
+"""Chooses the language of pages for each request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from octavo.core.texts import ENGLISH, LANGUAGES, catalogue_of, texts_from, use_catalogue
 
 LANGUAGE_COOKIE = "octavo_language"
-# These addresses are for programs, whose texts are always English.
+# Paths for programs. Their texts are always English.
 FOR_PROGRAMS = (
     "/api/",
     "/healthz",
@@ -23,14 +23,20 @@ FOR_PROGRAMS = (
 
 
 def choose_language(chosen: str | None, accepted: str) -> str:
-    """Return the chosen language or, if it is none of ours, the first one that the browser accepts, or English."""
+    """Return the chosen language. If it is not supported, return the first supported one that the browser accepts.
+
+    Falls back to English.
+    """
     if chosen and chosen in LANGUAGES:
         return chosen
     return next((found for name in _by_preference(accepted) if (found := _known(name))), ENGLISH)
 
 
 def _known(name: str) -> str | None:
-    """Return our language for a name such as `de-AT`. Chinese is only written in simplified characters here."""
+    """Return the supported language for a tag such as `de-AT`. Returns None if the language is not supported.
+
+    Of the Chinese variants, only simplified Chinese is supported.
+    """
     primary, *rest = name.lower().split("-")
     if primary == "zh" and {"hant", "tw", "hk", "mo"} & set(rest):
         return None
@@ -38,7 +44,9 @@ def _known(name: str) -> str | None:
 
 
 def _by_preference(accepted: str) -> list[str]:
-    """Return the names in an Accept-Language header, the preferred ones first. Names with a weight of 0 are refused."""
+    """Return the language tags of an Accept-Language header in order of preference. Tags with a weight of 0 are left
+    out.
+    """
     weighed: list[tuple[float, str]] = []
     for part in accepted[:500].split(","):
         name, _, parameter = part.strip().partition(";")
@@ -49,9 +57,9 @@ def _by_preference(accepted: str) -> list[str]:
 
 
 class Languages:
-    """Sets the language of pages for the time of a request: the one in the cookie, or one that the browser accepts.
+    """Sets the language of a page request: the one in the cookie, or the first supported one that the browser accepts.
 
-    `prefer_language` changes it to the language that a signed-in person has chosen, as soon as the person is known.
+    Once the person is known, `prefer_language` switches to the language that this person has chosen.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -67,7 +75,7 @@ class Languages:
 
 
 def prefer_language(path: str, language: str | None) -> None:
-    """Use the language of the person for the rest of a request to a page."""
+    """Switch to the language of the signed-in person for the rest of a request. API requests stay in English."""
     if language in LANGUAGES and not path.startswith(FOR_PROGRAMS):
         use_catalogue(catalogue_of(language))
 

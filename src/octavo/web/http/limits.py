@@ -31,7 +31,7 @@ MINUTE, HOUR = 60.0, 3600.0
 RETRY_UPLOAD_SECONDS = 5.0
 WRONG_PASSWORDS_SECONDS = 15 * MINUTE
 INVITATIONS_PER_HOUR = 60
-# Buckets that were not used for this long are full again and deleted; no bucket takes longer to fill.
+# A bucket that was not used for this long is full again, so it is deleted. No bucket takes longer to fill.
 FORGET_SECONDS = HOUR
 # If a web process has not reported for this long, its uploads and streams no longer count.
 SILENT_SECONDS = 30.0
@@ -286,7 +286,7 @@ class Limits:
         """Count a request towards the rate limit of its account.
 
         Administrators are not limited. Requests from visitors are also counted by IP address, because one address can
-        create any number of visitor accounts.
+        create any number of visitor accounts. Requests without credentials are counted only by IP address.
         """
         for _, key, allowance in self._applied(caller, address):
             await self.allowances.take(key, allowance)
@@ -315,7 +315,8 @@ class Limits:
         await self.allowances.take(f"sign-ups from {address}", self.sign_ups)
 
     async def admit_invitation(self, caller: Caller) -> None:
-        """Count an invitation towards the limit of its account, because it can be mailed to anybody.
+        """Count an invitation towards the limit of its account. The limit exists because invitations can be mailed to
+        anybody.
 
         Administrators are not limited.
         """

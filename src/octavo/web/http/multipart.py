@@ -94,7 +94,9 @@ class FormReader:
         }
 
     async def read(self) -> Form:
-        """Read the form up to the first byte of the file, and return it."""
+        """Read the fields before the file, and return the form. The caller then reads the file through the form's
+        `file`.
+        """
         while self._file is None:
             if not await self._more():
                 raise BadInput("The form has no file.")

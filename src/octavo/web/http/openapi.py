@@ -2,7 +2,7 @@
 programs need.
 
 Each operation has an id such as `list_documents`, made from its method and path, so that it stays the same when a
-function is renamed. Errors refer to one schema. Every field and parameter has a description and an example: from the
+function is renamed. All errors use one schema. Every field and parameter has a description and an example: from the
 code, or from `api_texts.toml`. The events that webhooks send are described as well.
 """
 
@@ -186,7 +186,9 @@ def _with_parts(model: type[BaseModel]) -> dict[str, Schema]:
 
 
 def _shorten_names(description: Schema) -> None:
-    """Replace names with the path of a module, which FastAPI uses for types with the same name."""
+    """Shorten the schema names that contain a module path. FastAPI creates such names for types with the same class
+    name.
+    """
     schemas: dict[str, Schema] = description["components"]["schemas"]
     shorter = {name: _short_name(name) for name in schemas if "__" in name}
     description["components"]["schemas"] = {shorter.get(name, name): one for name, one in schemas.items()}
@@ -216,7 +218,7 @@ def nodes_of(value: Any) -> Iterator[Schema]:  # noqa: ANN401 - any JSON
 
 
 def _declare_refusals(operation: Schema) -> None:
-    """Declare the errors of bodies that cannot be read, and of the headers Idempotency-Key and If-Match."""
+    """Add the error responses for unreadable bodies, and for the headers Idempotency-Key and If-Match."""
     taken = {one["name"].lower() for one in operation.get("parameters", ())}
     if "requestBody" in operation:
         taken.add("body")
@@ -227,7 +229,7 @@ def _declare_refusals(operation: Schema) -> None:
 
 
 def _declare_etags(methods: Schema) -> None:
-    """Declare the ETag header for each path whose record can be edited with If-Match."""
+    """Declare the ETag response header of a path if its PATCH operation accepts If-Match."""
     taken = [one["name"].lower() for one in methods.get("patch", {}).get("parameters", ())]
     if "if-match" not in taken:
         return
@@ -333,7 +335,7 @@ def _add_texts(description: Schema) -> None:
 
 
 def _complete(field: Schema, text: list[Any] | None, schema: Schema, schemas: Mapping[str, Schema]) -> None:
-    """Add a description and an example to a field or parameter that has none.
+    """Add a description and an example to a field or parameter that lacks them.
 
     The example of a field with fixed choices is its default or the first choice.
     """

@@ -78,7 +78,9 @@ class Failure:
 
 
 def logged_path(request: Request) -> str:
-    """Return the path for the log. The values of parameters named `token` are left out, because they grant access."""
+    """Return the path of a request for the log, without the value of a path parameter `token`, because it grants
+    access.
+    """
     token = request.path_params.get("token")
     return request.url.path.replace(token, "…") if token else request.url.path
 
@@ -113,7 +115,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         errors = error.errors()
         if any(one["loc"][0] == "path" for one in errors):
-            # An invalid path parameter is handled like an unknown address.
+            # An invalid path parameter is handled like an unknown path.
             return await answer(request, Failure(NotFound.status, NotFound.code, NotFound().title, is_plain=True))
         wrong = describe_validation_errors(errors)
         return await answer(request, Failure(BadInput.status, BadInput.code, BadInput().title, wrong))
@@ -143,7 +145,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
         return await answer(request, Failure(Defect.status, Defect.code, Defect().title, headers=dict(crash_headers)))
 
 
-# Routes of OpenAI's API. Their clients read an error from the field `error`.
+# Routes that are compatible with OpenAI's API. Its clients read errors from the field `error`.
 OPENAI_ROUTES = ("/v1/chat/", "/v1/models")
 OPENAI_TYPES = {
     401: "authentication_error",
@@ -154,12 +156,12 @@ OPENAI_TYPES = {
 
 
 def openai_fields(path: str, failure: Failure) -> dict[str, Any]:
-    """Return the additional fields of an error response to a client of OpenAI's API; none for other routes."""
+    """Return the additional fields of an error response to a client of OpenAI's API. Returns none for other routes."""
     return {"error": openai_error(failure.status, failure.code, failure.line)} if path.startswith(OPENAI_ROUTES) else {}
 
 
 def openai_error(status: int, code: str, message: str) -> dict[str, str | None]:
-    """Return an error in the form of OpenAI's API. `code` is the same stable code as everywhere."""
+    """Return an error in the form of OpenAI's API. `code` is the same stable code as in the rest of Octavo's API."""
     otherwise = "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
     return {"message": message, "type": OPENAI_TYPES.get(status, otherwise), "param": None, "code": code}
 

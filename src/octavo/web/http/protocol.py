@@ -175,7 +175,7 @@ class PatientProtocol(HttpToolsProtocol):
 def protocol_for(header_seconds: float, body_seconds: float) -> type[PatientProtocol]:
     """Return a protocol class with these limits.
 
-    The web server creates one object per connection, without arguments.
+    The limits are class attributes, because the web server creates an object for each connection without arguments.
     """
     limits = {"header_seconds": header_seconds, "body_seconds": body_seconds}
     return type("LimitedProtocol", (PatientProtocol,), limits)

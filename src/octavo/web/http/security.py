@@ -31,7 +31,7 @@ UNSAFE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 DEFAULT_PORTS = {"http": 80, "https": 443}
 PREFLIGHT_SECONDS = 600
 MOST_BYTES = 1 << 20
-# Headers that a proxy adds. A request with one of them comes from somewhere else.
+# Headers that a proxy adds. A request with one of them may come from another machine.
 FORWARDED = frozenset(
     {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "cf-connecting-ip"}
 )
@@ -120,8 +120,8 @@ def own_names() -> Collection[str]:
 def bearer_key(headers: Headers) -> str | None:
     """Return the API key in the Authorization header, or in X-Api-Key, which clients of docling-serve send.
 
-    The key may be empty. Returns None if there is no header with a key. An Authorization header with another scheme,
-    or an X-Api-Key that does not look like a key of Octavo, is meant for a proxy.
+    The key may be empty. Returns None if there is no header with a key. An Authorization header with another scheme, or
+    an X-Api-Key that does not look like a key of Octavo, is ignored, because it is meant for a proxy.
     """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -166,8 +166,8 @@ def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
     """Whether another site made the browser send this request.
 
     A same-origin request is accepted even if its Origin header is "null" (a form on a page with no-referrer) or an
-    allowed origin (behind a proxy that changes the host). Requests from browser extensions and other allowed sites
-    count as cross-site; they must use an API key.
+    allowed origin (behind a proxy that changes the host). Requests from browser extensions and from other sites, even
+    allowed ones, count as cross-site; they must use an API key.
     """
     site = headers.get("sec-fetch-site")
     if site not in {None, "same-origin", "none"}:
@@ -208,7 +208,7 @@ class SecurityHeaders:
 
 
 class Interruption:
-    """Responds to requests that are cancelled because they take longer than a stopping server waits."""
+    """Sends an error response to requests that are cancelled because they take longer than a stopping server waits."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -244,8 +244,8 @@ class HostCheck:
     def _is_for_us(self, hosts: list[str]) -> bool:
         """Whether the Host header names this server.
 
-        A request with several Host headers is refused, because a proxy in front of this server may have checked another
-        one.
+        A request with several Host headers is refused, because a proxy in front of this server may have checked a
+        different one.
         """
         return len(hosts) <= 1 and answers_to(hosts[0] if hosts else None, self._settings)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape, unescape
 
 FORMULA = re.compile(r'<math(?P<block> display="block")?>(?P<line>[^<>]{1,12000})</math>')
-# A bracket after a space is a bracket; directly after a name it is an index.
+# A bracket after a space is a group; directly after a name, it is an index.
 _BRACKET = re.compile(r"(?:(?<=[\s(])|^)\[")
 _OPEN = "\ufdd8"
 _TOKEN = re.compile(r'"[^"]*"|\d+(?:[.,]\d+)*|[^\W\d_]+[\u0300-\u036f\u20d0-\u20ff]*|\S')

@@ -71,7 +71,7 @@ def render_window(
 
 
 def render_plain(text: str, start: int = 0) -> list[Block]:
-    """Return the unrendered Markdown source as one block, or no block if the text is blank."""
+    """Return the unrendered Markdown source as one block. Returns an empty list if the text is blank."""
     return [Block(start, start + len(text.rstrip()), _plain(text))] if text.strip() else []
 
 
@@ -116,7 +116,7 @@ def _read_inline(state: StateCore) -> None:
 
 
 def _define(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - called by the parser
-    """Parse a link definition such as `[name]: address`. Footnotes look similar and are skipped."""
+    """Parse a link definition such as `[name]: URL`. Footnotes look similar and are skipped."""
     return not state.src.startswith("[^", state.bMarks[start] + state.tShift[start]) and reference(
         state, start, end, silent
     )

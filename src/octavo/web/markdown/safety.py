@@ -94,7 +94,7 @@ class Picture(Protocol):
 
 
 def figure_number(address: str) -> int | None:
-    """Return the figure number in a path such as `figures/3.png`; None for other addresses.
+    """Return the figure number in a path such as `figures/3.png`. Returns None for any other URL.
 
     Text extraction writes such a path for each figure.
     """
@@ -125,7 +125,10 @@ def _shown(found: re.Match[str], figures: Mapping[int, Picture]) -> str:
 
 
 def mark_formula(line: str, *, is_block: bool) -> str:
-    """Return a placeholder for a formula. Documents cannot contain a fake one, as with the placeholders for figures."""
+    """Return a placeholder for a formula.
+
+    Documents cannot contain a fake placeholder, because `class` attributes are removed from their tags.
+    """
     return f'<span class="formula{" block" if is_block else ""}">{escape(line)}</span>'
 
 
@@ -138,7 +141,7 @@ def show_formulas(cleaned: str) -> str:
 
 
 def is_address(address: str) -> bool:
-    """Whether links may use the scheme of this address, such as https."""
+    """Whether the scheme of this URL is allowed in links: http, https or mailto."""
     try:
         return urlsplit(address.strip()).scheme.lower() in SCHEMES
     except ValueError:
@@ -180,7 +183,7 @@ _PASSED = frozenset(
         ),
     }
 )
-# Limits: unclosed tags make parsing slow, and nesting below the limit is flattened.
+# Limits: unclosed tags make parsing slow, and deeper nesting is flattened.
 _MOST_OPEN = 40
 _MOST_CHARACTERS = 20_000
 _MOST_DEPTH = 60

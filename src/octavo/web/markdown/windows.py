@@ -1,7 +1,7 @@
-"""Divides a text for reading into windows of at most twenty pages, and finds its headings and link definitions.
+"""Divides the text of a document into windows of at most twenty pages, and finds its headings and link definitions.
 
 The same text always has the same windows. A window starts where a block starts. A block that is too large to render,
-such as a table of a million cells, is split into separate windows that show its source.
+such as a table of a million cells, is split into separate windows that show its Markdown source.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in the outline. `number` is its number among the headings of the text.
+    """A heading in the outline. `number` is its position among the headings of the text, counted from 1.
 
     `number` is None if the heading is only in the file's table of contents.
     """
@@ -62,7 +62,7 @@ class Heading:
 class Window:
     """A section of the text that is loaded in one request.
 
-    `plain`: whether the source is shown instead of rendered Markdown.
+    `plain`: whether the Markdown source is shown instead of rendered Markdown.
     """
 
     number: int
@@ -152,7 +152,7 @@ def _windows(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> I
 def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list[tuple[int, bool]]:
     """Decide where each window (section of the text) starts.
 
-    Returns the positions, each with whether the window shows the Markdown source unrendered.
+    Returns the start positions. Each comes with a flag that is true if the window shows the unrendered Markdown source.
     """
     longest = CHARACTERS_OF_PAGES if places else CHARACTERS
     cuts: list[tuple[int, bool]] = []
@@ -168,7 +168,7 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _window_starts(markdown: str, block: Block) -> Iterator[int]:
-    """Return the positions at which the windows of a large block start: after a line or a word, if possible."""
+    """Yield the positions at which the windows of a large block start: after a line break or a space, if possible."""
     start = block.start
     while start < block.end:
         yield start
@@ -188,7 +188,7 @@ def _headings(blocks: Sequence[Block], plan: Plan) -> Iterator[Heading]:
 
 
 def _definitions(markdown: str, blocks: Sequence[Block]) -> Iterator[str]:
-    """Return the Markdown of blocks that may contain link definitions, up to a total length."""
+    """Yield the Markdown of blocks that may contain link definitions, up to `MOST_DEFINITIONS` characters in total."""
     left = MOST_DEFINITIONS
     for block in blocks:
         length = block.end - block.start

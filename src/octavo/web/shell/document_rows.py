@@ -71,7 +71,6 @@ KINDS = Texts(
         "image": "Image",
     }
 )
-# Kinds that say no more than the type of the file.
 KIND_NAMES = Texts(
     {
         "invoice": "Invoice",
@@ -97,6 +96,7 @@ KIND_NAMES = Texts(
         "other": "Other",
     }
 )
+# Kinds that say no more than the type of the file.
 UNTOLD = frozenset({None, "other", "image", "email", "spreadsheet", "presentation", "transcript", "notes"})
 BADGE_LETTERS = 4
 # Markdown syntax that is removed: marks at the start of a line, emphasis, code, link targets and escaping backslashes.
@@ -130,7 +130,7 @@ class Row:
 
     @property
     def picture(self) -> str | None:
-        """The address of a picture of the first page, or else of the first figure. None if there is neither."""
+        """The path of a picture of the first page, or else of the first figure. None if there is neither."""
         page = f"/api/v1/documents/{self.document.id}/pages/1.png" if is_pictured(self.document) else self.figure
         return f"{page}?width={self.width}" if page else None
 
@@ -218,7 +218,7 @@ def kind_label(kind: str | None) -> str:
 async def _openings(
     connection: Connection, documents: list[UUID], characters: int = OPENING_CHARACTERS
 ) -> dict[UUID, str]:
-    """Return the first words of documents."""
+    """Return the beginning of the text of each document."""
     values = {"documents": documents, "characters": characters}
     rows = await fetch_rows(connection, QUERIES.openings, values) if documents else []
     return {row["document_id"]: row["opening"] for row in rows}

@@ -48,9 +48,9 @@ def read_form(
 
 
 def local_path(address: str, otherwise: str = "/") -> str:
-    """Return the address if it is a path on this server, else `otherwise`.
+    """Return `address` if it is a path on this server, else `otherwise`.
 
-    Other addresses could lead to another site.
+    This prevents a redirect to another site.
     """
     return address if _LOCAL.fullmatch(address) else otherwise
 
@@ -59,7 +59,7 @@ def local_path(address: str, otherwise: str = "/") -> str:
 class Question:
     """A page that asks the user to confirm an action.
 
-    `keep` is the address that is opened if the user declines; `other` is the label and the address of an alternative.
+    `keep` is the path that is opened if the user declines; `other` is the label and the path of an alternative.
     """
 
     title: str
@@ -101,7 +101,7 @@ class Selection(Chosen):
 def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
     """Read the selection from form fields or query parameters. Filters have the same names as on the library page.
 
-    The field `all` selects all documents that match the filters, although rows are selected too.
+    The field `all` selects all documents that match the filters, even if rows are selected too.
     """
     sent = [(name, value) for name, value in given if value]
     ids = [read_id(value) for name, value in sent if name in {"document", "ids"}][:MOST_IDS]
@@ -135,5 +135,5 @@ def done(request: Request, back: str) -> Response:
 
 
 def public_address(request: Request, services: Services, path: str) -> str:
-    """Return the public address of a path. The Host header was checked before."""
+    """Return the public URL of a path. The Host header has already been checked."""
     return f"{services.settings.public_url or str(request.base_url).rstrip('/')}{path}"

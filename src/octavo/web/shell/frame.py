@@ -1,8 +1,6 @@
-"""The frame around every page: the caller, the selected item of the navigation, and the list of running jobs (dock).
+"""Renders pages and error pages on the server, with the frame around them: the navigation and the running jobs (dock).
 
-Renders pages on the server. They work without scripts; scripts add live updates.
-
-Renders error pages, which show the cause, the error code and one action.
+Pages work without scripts; scripts add live updates. An error page shows the cause, the error code and one action.
 """
 
 from __future__ import annotations
@@ -291,7 +289,7 @@ def back_to(address: str) -> RedirectResponse:
 
 
 NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects", "/fragments/")
-# The way back, by the address that failed, because browsers send no referrer.
+# The links back, by the path of the request that failed, because browsers send no referrer.
 PLACES = Texts(
     {
         "/operations": "Back to operations",

@@ -81,7 +81,7 @@ def read_figure(path: Path, member: str) -> bytes:
 
 
 def _picture(data: bytes, place: int) -> bytes:
-    """Return the picture at this offset, or empty bytes if it is not a PNG or JPEG."""
+    """Return the picture at this offset. Returns empty bytes if it is not a PNG or JPEG."""
     size = struct.unpack_from("<I", data, place)[0] if place + 4 <= len(data) else 0
     return find_picture(data[place : place + size])
 
@@ -248,7 +248,8 @@ class _Reader:
     def _control(self, sign: str, position: int, form: CharacterFormat) -> Iterator[TextRun]:
         """Handle a control character.
 
-        It is the position of a field, note, comment, picture or text box, or it represents a special character.
+        A control character marks the position of a field, note, comment, picture or text box, or it represents a
+        special character.
         """
         match sign:
             case "\x13" | "\x14" | "\x15":

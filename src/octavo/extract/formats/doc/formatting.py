@@ -55,7 +55,7 @@ def _level(data: bytes, at: int) -> tuple[Level, int]:
 
 
 def _uses(data: bytes) -> Iterator[tuple[str, dict[int, int]]]:
-    """Yield the id of each list in the document, and the numbers at which levels of the list start again."""
+    """Yield the id of each list in the document, and the numbers at which levels of the list restart."""
     count = struct.unpack_from("<I", data)[0] if len(data) > 3 else 0  # noqa: PLR2004 - the count itself
     count = min(count, max(len(data) - 4, 0) // _USE_BYTES)
     at = 4 + count * _USE_BYTES
@@ -139,9 +139,9 @@ class CharacterFormat:
 class Anchored:
     """The positions of footnotes, comments and text boxes in a document.
 
-    `notes`, `comments` and `boxes` map a position in the text to the range of text that is attached there. Comments
-    also have an author. `shapes` contains the positions of all drawings. `others` contains the ranges of text boxes
-    whose position is unknown.
+    `notes`, `comments` and `boxes` map a position in the text to the range that contains the text of the note, comment
+    or box. Comments also have an author. `shapes` contains the positions of all drawings. `others` contains the ranges
+    of text boxes whose position is unknown.
     """
 
     notes: dict[int, tuple[int, int]]

@@ -123,7 +123,7 @@ class _BodyReader:
     depth: int = 0
 
     def take_comments(self) -> Iterator[DocumentBlock]:
-        """Return the comments on the text read so far, and clear the list of pending comments."""
+        """Yield the comments on the text read so far, and clear the list of pending comments."""
         for one in self.reader.comments:
             yield from write_comment(*self.comments.pop(one, ("", "")))
         self.reader.comments = []
@@ -231,7 +231,7 @@ class _BodyReader:
         return bullet or 0, None if bullet is None else ""
 
     def _code(self, runs: list[TextRun], style: str) -> str | None:
-        """Return the text of a line of code, or None if the text is not code.
+        """Return the text of a line of code. Returns None if the text is not code.
 
         Code is recognised by its style, or by a monospaced font if it also looks like code.
         """

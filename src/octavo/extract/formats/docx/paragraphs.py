@@ -269,7 +269,10 @@ def _is_spacer(picture: Element) -> bool:
 
 
 def _outermost_boxes(element: Element) -> Iterator[Element]:
-    """Yield each text box once. Files store two copies of a text box, for newer and for older programs."""
+    """Yield the text boxes in an element, without duplicates.
+
+    Files store two copies of a text box, for newer and for older programs.
+    """
     for one in element:
         name = name_of(one)
         if name == "w:txbxContent":

@@ -53,7 +53,7 @@ class Formatting:
 class Style:
     """A style of a Word document.
 
-    `level` is the heading level, 0 for the title. `numbering` is a list id and the depth in that list.
+    `level` is the heading level. It is 0 for the title. `numbering` is a list id and the depth in that list.
     """
 
     name: str = ""
@@ -64,7 +64,7 @@ class Style:
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
-    """Return whether an on/off property such as bold is on, or None if the property is absent."""
+    """Return whether an on/off property such as bold is on. Returns None if the property is absent."""
     found = child(properties, name)
     return (attribute(found, "w:val") or "on").lower() not in _OFF if found is not None else None
 
@@ -85,7 +85,7 @@ def read_formatting(properties: Element | None) -> Formatting:
 
 
 def outline_level(properties: Element | None) -> int | None:
-    """Return the heading level, which is 1 for a main heading, or None for body text."""
+    """Return the heading level, which is 1 for a main heading. Returns None for body text."""
     written = attribute(child(properties, "w:outlineLvl"), "w:val") or ""
     return int(written) + 1 if written.isdecimal() and int(written) < _BODY_LEVEL else None
 
@@ -119,7 +119,7 @@ class Styles:
         return Formatting(*values)
 
     def contents_depth(self, style: str) -> int | None:
-        """Return the depth of a table-of-contents style, such as 1 for "toc 2", or None for other styles."""
+        """Return the depth of a table-of-contents style, such as 1 for "toc 2". Returns None for other styles."""
         return next(
             (int(found[1]) - 1 for one in self._ancestry(style) if (found := _CONTENTS.fullmatch(one.name))), None
         )
@@ -181,7 +181,7 @@ class Level:
 class Counters:
     """The current numbers of a numbered list.
 
-    In Word, several lists can share one definition (an abstract list), and then they also share these numbers.
+    In Word, several lists can share one definition (an abstract list). Such lists also share these numbers.
     """
 
     levels: dict[int, Level]
@@ -209,7 +209,7 @@ class Numbering:
         """Make the list numbering from levels that were already parsed.
 
         `uses` maps the id of a list to its key in `lists`. `starts` maps the id of a list to the numbers at which its
-        levels start again.
+        levels restart.
         """
         numbering = cls(None)
         numbering._counters = {kind: Counters(levels) for kind, levels in lists.items()}
@@ -232,7 +232,7 @@ class Numbering:
             self._counters[key] = Counters(levels | overrides)
 
     def depth_of_style(self, number: str, style: str) -> int | None:
-        """Return the depth of the list level that is linked to this style, if any."""
+        """Return the depth of the list level that is linked to this style. Returns None if there is no such level."""
         counters = self._counters.get(self._kinds.get(number, ""))
         levels = counters.levels if counters else {}
         return next((depth for depth, level in levels.items() if level.style and level.style == style), None)

@@ -202,7 +202,7 @@ def _remove_lists(body: Element) -> None:
 
 
 def _join_verses(body: Element) -> None:
-    """Make one paragraph with line breaks of the lines of a stanza, and separate line numbers from the words."""
+    """Join the lines of a stanza into one paragraph with line breaks, and separate line numbers from the words."""
     for element in list(body.iter("span", "a", "small")):
         text = (element.text or "").strip()
         if text.isdecimal() and _LINE_NUMBER.search(element.get("class") or ""):
@@ -225,9 +225,9 @@ def _is_verse(element: Element) -> bool:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Set the levels of headings as in the table of contents.
+    """Set the levels of headings to those in the table of contents.
 
-    A heading that is not listed there gets a level below the last listed one.
+    A heading that is not in the table of contents gets a deeper level than the last listed heading.
     """
     named = dict(_named_headings(body, entries))
     original, assigned = 0, 0

@@ -129,8 +129,7 @@ def _is_author(element: Element) -> bool:
 class Entry:
     """An entry of a table of contents.
 
-    Level 1 is the top level. `place` is what the entry links to: the name of a file, and the id of an element in that
-    file.
+    Level 1 is the top level. `place` is the link target: the name of a file, and the id of an element in that file.
     """
 
     level: int

@@ -1,6 +1,6 @@
-"""Settings pages for invitations, sessions and the second factor.
+"""Settings pages for invitations, sessions and the second factor, and the pages behind one-time links.
 
-Pages for one-time links: invitations and new passwords. Opening a link does not use it up.
+One-time links are for invitations and new passwords. Opening a link does not use it up.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """Show the settings page. It contains the secret of an authenticator app until the secret is confirmed."""
+    """Show the settings page for the second factor. Until the person confirms the secret for their authenticator app,
+    the page contains it.
+    """
     async with services.database.connection() as connection:
         factor = await sessions.read_second_factor(connection, person)
         account = await read_account(connection, person)
@@ -126,7 +128,7 @@ async def begin(
 ) -> Response:
     """Create a secret for an authenticator app. Codes are required once the secret has been confirmed with a code.
 
-    Requires the password, because somebody else at an open browser could lock the person out.
+    Requires the password. Otherwise, somebody else at an unlocked computer could lock the person out.
     """
     try:
         await check_password(request, services, person, password)
@@ -147,7 +149,7 @@ async def begin(
 async def confirm(
     request: Request, services: ServicesOf, frame: SettingsFrame, person: PersonId, code: Field = ""
 ) -> Response:
-    """Require the second factor from now on. The recovery codes are shown only once."""
+    """Check a code, and require the second factor from now on. The recovery codes are shown only once."""
     return await _with_code(request, services, frame, person, code, disabling=False)
 
 
@@ -219,7 +221,7 @@ async def _show_invitation(
 async def accept_invitation(
     request: Request, services: ServicesOf, caller: OptionalCaller, token: Field = "", password: Field = ""
 ) -> Response:
-    """Join the account: as the signed-in person, or with a new account and a password."""
+    """Accept the invitation for the signed-in person, or for a new person who sets a password."""
     try:
         if caller and caller.user_id and caller.via == "session":
             await _join(request, services, caller, token)
@@ -255,7 +257,10 @@ async def _join_as_new_person(request: Request, services: Services, token: str, 
 
 @links_router.get("/reset-password")
 async def reset_page(request: Request, services: ServicesOf, token: str | None = None) -> Response:
-    """Show the form that asks for a link or, with the token of a link, the form for a new password."""
+    """Show the form for requesting a link.
+
+    If the URL contains the token of a link, show the form for a new password.
+    """
     if token is None:
         return render(request, "reset_request.html", None, mail=people_api.mails_reset_links(services.settings))
     return await _show_reset(request, services, token)
@@ -279,7 +284,10 @@ async def _show_reset(
 
 @links_router.post("/reset-password/link")
 async def ask_for_link(request: Request, services: ServicesOf, tasks: BackgroundTasks, email: Field = "") -> Response:
-    """Send a link by mail. The response is the same whether or not there is an account with this address."""
+    """Send a password reset link by email.
+
+    The response is the same whether or not an account has this email address.
+    """
     wanted, wrong = read_form(EmailForm, {"email": email.strip()}, {"email": _("Enter a valid email address.")})
     status = 422
     if wanted:
@@ -296,7 +304,10 @@ async def ask_for_link(request: Request, services: ServicesOf, tasks: Background
 
 @links_router.post("/reset-password")
 async def set_password(request: Request, services: ServicesOf, token: Field = "", password: Field = "") -> Response:
-    """Set a new password. All sessions of the person end, and this browser is signed in."""
+    """Set a new password and end all sessions of the person.
+
+    Signs this browser in, unless a second factor is required.
+    """
     try:
         async with services.database.connection() as connection:
             # Before the password is hashed, which is slow: anybody can send a wrong token.

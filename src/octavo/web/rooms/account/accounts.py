@@ -31,7 +31,7 @@ ONLY_THIS_BROWSER = mark(
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Create an account and move the documents of this browser to it."""
+    """Create an account, and move the documents that were added anonymously in this browser to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
     await services.limits.admit_sign_up(address_of(request))
@@ -52,7 +52,7 @@ async def sign_in(
     password: SecretStr,
     code: str | None = None,
 ) -> Me:
-    """Sign in, and move the documents of an anonymous browser to the account.
+    """Sign in, and move the documents that were added anonymously in this browser to the account.
 
     Raises `CodeRequired` if the person has a second factor and no code was given.
     """
@@ -72,7 +72,9 @@ async def sign_in(
 async def begin_sign_in(
     request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr
 ) -> str | None:
-    """Sign in with a password. If a code is also required, returns a token for sending the code."""
+    """Sign in with a password. If a code is also required, the sign-in is incomplete: returns a token for
+    `complete_sign_in`.
+    """
     account, password_hash = await _verify_email(request, services, email, password)
     async with services.database.transaction() as connection:
         if await is_required(connection, account.id):
@@ -84,7 +86,7 @@ async def begin_sign_in(
 
 
 async def complete_sign_in(request: Request, services: Services, caller: Caller | None, token: str, code: str) -> None:
-    """Complete a sign-in with a code, after the correct password."""
+    """Complete a sign-in by checking a code of the second factor. The token shows that the password was correct."""
     async with services.database.connection() as connection:
         person = await find_person(connection, "code", token)
     await use_code(request, services, person.user_id, person.email, code)
@@ -147,9 +149,10 @@ async def change_password(
 
 
 async def check_password(request: Request, services: Services, person: UUID, password: SecretStr) -> None:
-    """Check the password of a signed-in person again. A person who only signs in with a provider has none.
+    """Check the password of a signed-in person again. Does nothing if the person has no password.
 
-    Raises `WrongCredentials`, or `TooFast` after too many wrong passwords.
+    A person who signs in only with a provider has no password. Raises `WrongCredentials`, or `TooFast` after too many
+    wrong passwords.
     """
     async with services.database.connection() as connection:
         account = await read_account(connection, person)

@@ -24,7 +24,7 @@ from octavo.web.rooms.account.accounts import Me
 
 router = APIRouter(prefix="/api/v1", tags=["account"])
 
-# Says in OpenAPI that these routes also work without signing in.
+# Declares in OpenAPI that these routes also work without signing in.
 NO_SIGN_IN = {"security": [dict[str, list[str]]()]}
 Password = Annotated[SecretStr, Field(max_length=1000)]
 
@@ -55,13 +55,13 @@ class OwnerRequest(BaseModel):
 
 @router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NO_SIGN_IN)
 async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Create an account, and move the documents that were added in this browser without an account to it."""
+    """Create an account, and move the documents that were added anonymously in this browser to it."""
     return await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
 
 
 @router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NO_SIGN_IN)
 async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: SignInRequest) -> Me:
-    """Sign in, and move the documents of an anonymous browser to the account.
+    """Sign in, and move the documents that were added anonymously in this browser to the account.
 
     If the account has a second factor, `code` is required: a code of the authenticator app, or a recovery code.
     """
@@ -76,7 +76,7 @@ async def session(services: ServicesOf, caller: ReadCaller) -> Me:
 
 
 class LanguageRequest(BaseModel):
-    """The language of pages and emails, such as `de`. Null removes it: pages then use the language of the browser."""
+    """The language of pages and emails, such as `de`. If it is null, pages use the language of the browser."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,7 +85,7 @@ class LanguageRequest(BaseModel):
 
 @router.patch("/session", responses=problems(401, 403, 422))
 async def choose_language(services: ServicesOf, caller: KnownCaller, person: PersonId, wanted: LanguageRequest) -> Me:
-    """Choose the language of pages and of emails that are sent to you. The API is always in English."""
+    """Choose the language of pages and of the emails that Octavo sends you. The API is always in English."""
     del person
     async with services.database.transaction() as connection:
         await set_language(connection, caller, wanted.language)
@@ -227,14 +227,14 @@ async def users(
 
 
 class UserEdit(LanguageRequest):
-    """Changes to the account of a person. Null removes the language: pages then follow the browser."""
+    """Changes to the account of a person. If the language is null, pages use the language of the browser."""
 
     email: Email
 
 
 @users_router.patch("", status_code=204, responses=problems(401, 403, 404, 422))
 async def edit_user(services: ServicesOf, caller: AdminCaller, wanted: UserEdit) -> None:
-    """Set the language of the pages and mails of a person."""
+    """Set the language of the pages and emails of a person."""
     del caller
     async with services.database.transaction() as connection:
         await set_language_of(connection, wanted.email, wanted.language)

@@ -24,7 +24,7 @@ from octavo.owners.audit import AuditFilter, list_actions
 from octavo.records.account import AuditEntry
 from octavo.web.context.callers import KnownCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.http.parameters import Cursor, Limit, problems
+from octavo.web.http.parameters import Cursor, Date, Limit, problems
 from octavo.web.shell.settings import SettingsFrame, show
 
 router = APIRouter(prefix="/api/v1/audit", tags=["account"])
@@ -55,8 +55,8 @@ def wanted_actions(
     action: Annotated[
         str | None, Query(max_length=100, pattern=NO_NULL, description="Only this action, or this group.")
     ] = None,
-    since: Annotated[date | None, Query(description="Only from this day on.")] = None,
-    until: Annotated[date | None, Query(description="Only up to this day.")] = None,
+    since: Annotated[Date | None, Query(description="Only from this day on.")] = None,
+    until: Annotated[Date | None, Query(description="Only up to this day.")] = None,
 ) -> AuditFilter:
     # No time is after the last possible day.
     last = until + timedelta(days=1) if until and until < date.max else None
@@ -82,7 +82,7 @@ async def list_audit(
 
 @router.get("/csv", responses=problems(401, 403, 422), response_class=Response)
 async def export_audit(services: ServicesOf, caller: KnownCaller, wanted: Wanted) -> Response:
-    """Download the actions as CSV, newest first, up to 100,000."""
+    """Download up to 100,000 actions as CSV, newest first."""
     _require_manager(caller)
     headers = {"content-disposition": 'attachment; filename="audit.csv"', "cache-control": "no-store"}
     return StreamingResponse(_as_csv(services, caller, wanted), media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,7 +1,4 @@
-"""The API for groups of members, and for the collections that limited members can read or change.
-
-The settings page for groups of members, and for the collections that limited members can read or change.
-"""
+"""API and settings page for groups of members, and for the collections that limited members can read or change."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class GroupRequest(BaseModel):
 
 
 class GrantRequest(BaseModel):
-    """A collection, and either the member (`user_id`) or the group (`group_id`) who gets access to it."""
+    """A collection, and either the member (`user_id`) or the group (`group_id`) that gets access to it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -102,7 +99,7 @@ async def remove_from_group(services: ServicesOf, caller: KnownCaller, group: UU
 
 @grants_router.get("", responses=problems(401, 403))
 async def list_grants(services: ServicesOf, caller: KnownCaller) -> Page[Grant]:
-    """List the collections that limited members and groups can read or change, by collection."""
+    """List the collections that limited members and groups can read or change, sorted by collection."""
     require_manager(caller)
     async with services.database.connection() as connection:
         return Page(await grants.list_grants(connection, caller.owner_id), None)
@@ -114,7 +111,8 @@ async def add_grant(
 ) -> Grant:
     """Let a member or a group read a collection or, with the access `write`, also change its documents.
 
-    Replaces their earlier grant of the collection. Grants limit nobody: they matter for limited members only.
+    Replaces an earlier grant of the collection to the same member or group. A grant has no effect on members who are
+    not limited.
     """
     async with services.database.transaction() as connection:
         made = await grants.grant(
@@ -125,7 +123,7 @@ async def add_grant(
 
 @grants_router.delete("/{grant}", status_code=204, responses=problems(401, 403, 404, 422))
 async def withdraw_grant(services: ServicesOf, caller: KnownCaller, grant: UUID) -> None:
-    """Withdraw a grant. It takes effect with the next request of the people who had it."""
+    """Withdraw a grant. The people who had it lose access with their next request."""
     async with services.database.transaction() as connection:
         await grants.withdraw_grant(connection, caller, grant)
 

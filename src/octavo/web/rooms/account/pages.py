@@ -324,7 +324,7 @@ async def keep(
     keys: Annotated[str, Form(max_length=10)] = "",
     language: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Store the language with the person, and everything else in the browser."""
+    """Save the appearance settings in cookies. The language is also saved in the person's account."""
     answer = back_to("/settings/appearance?said=appearance")
     await _keep_language(request, services, caller, answer, language)
     _keep(request, answer, THEME_COOKIE, theme if theme in THEMES else None)
@@ -343,7 +343,7 @@ async def choose_language(
     language: Annotated[str, Form(max_length=20)] = "",
     back: Back = "/",
 ) -> Response:
-    """Change the language of the pages, from the sign-in and sign-up pages."""
+    """Change the language of the pages. This is the form on the sign-in and sign-up pages."""
     answer = back_to(local_path(back))
     await _keep_language(request, services, caller, answer, language)
     return answer
@@ -352,7 +352,7 @@ async def choose_language(
 async def _keep_language(
     request: Request, services: Services, caller: Caller | None, answer: Response, language: str
 ) -> None:
-    """Store the language with the person, and in a cookie for pages before the sign-in."""
+    """Save the language in the person's account, and in a cookie for the pages before sign-in."""
     known = language if language in LANGUAGES else None
     _keep(request, answer, LANGUAGE_COOKIE, known)
     if caller and caller.language != known:

@@ -1,10 +1,7 @@
-"""The API for invitations, sessions and links that set a new password.
+"""The API for invitations, sessions and password reset links, and the emails with one-time links.
 
-Invitations and forgotten passwords, for the pages and the API.
-
-Sends emails with one-time links.
-
-The emails are sent immediately and not by a job, because the links must not be stored.
+The settings pages use these functions too. The emails are sent immediately and not by a job, because the links must not
+be stored.
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ log = structlog.get_logger()
 
 
 async def mail_link(services: Services, address: str, subject: str, text: str, link: str) -> bool:
-    """Send a link by mail. Returns whether a mail server has accepted it."""
+    """Send a link by email. Returns whether a mail server has accepted the email."""
     settings = services.settings
     if settings.smtp_url is None:
         return False
@@ -73,7 +70,10 @@ FORGOTTEN = mark(
 
 
 def _language_of(account: Account | None, otherwise: str | None = None) -> AbstractContextManager[None]:
-    """Use the language of the person who gets a mail, or `otherwise`, or the language of the current page."""
+    """Return a context manager that switches to the language of the account.
+
+    If the account has no language, `otherwise` is used. If that is None as well, the current language is kept.
+    """
     language = (account.language if account else None) or otherwise
     return texts_from(catalogue_for(language)) if language else nullcontext()
 
@@ -98,7 +98,7 @@ class NewInvitationRequest(BaseModel):
 async def send_invitation(
     request: Request, services: Services, caller: Caller, wanted: NewInvitationRequest
 ) -> NewInvitation:
-    """Create an invitation, and send it by mail if a mail server is set up."""
+    """Create an invitation, and send it by email if a mail server is set up."""
     await services.limits.admit_invitation(caller)
     async with services.database.transaction() as connection:
         made, token = await account_links.invite(
@@ -114,16 +114,17 @@ async def send_invitation(
 
 
 def mails_reset_links(settings: Settings) -> bool:
-    """Whether people can ask for a link by mail.
+    """Whether people can request a password reset link by email.
 
-    The link begins with the public URL from the settings. The Host header is not used, because anybody can request a
-    mail to somebody else with a Host header that leads to their own server, and would receive the token.
+    The link begins with the public URL from the settings, not with the Host header. Otherwise, an attacker could
+    request a link for another person with the name of the attacker's server in the Host header, and would receive the
+    token when the person opens the link.
     """
     return settings.smtp_url is not None and settings.public_url is not None
 
 
 async def mail_reset_link(services: Services, email: str) -> None:
-    """Send a link for a new password if there is an account with this address.
+    """Send a password reset link if there is an account with this email address.
 
     Runs after the response, so that the response time does not reveal whether there is such an account.
     """
@@ -141,7 +142,7 @@ async def mail_reset_link(services: Services, email: str) -> None:
 
 
 async def admit_reset(request: Request, services: Services, email: str) -> None:
-    """Apply the rate limits for sign-ins to a request for a link."""
+    """Apply the rate limits for sign-ins to a request for a password reset link."""
     await services.limits.sign_ins.begin(f"new password of {email}", address_of(request))
 
 
@@ -170,7 +171,7 @@ async def invite(
 ) -> NewInvitation:
     """Invite a person to become a member.
 
-    The link works once. It is sent by mail if a mail server is set up, and returned only in this response.
+    The link works once. It is sent by email if a mail server is set up, and returned only in this response.
     """
     return await send_invitation(request, services, caller, wanted)
 

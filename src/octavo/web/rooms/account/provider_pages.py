@@ -1,12 +1,12 @@
-"""Pages for signing in with an OpenID Connect provider, and for connecting an account with it.
+"""Sign-in with an OpenID Connect provider: the pages, and the client that talks to the provider.
 
 Signing in begins with a link, not with a form, because the content security policy forbids forms that submit to another
-site. Connecting begins with a form, so that no other site can start it, and continues with a link.
+site. Connecting an account with the provider begins with a form, so that no other site can start it, and continues with
+a link.
 
-The client for the OpenID Connect provider: discovery, keys, codes and claims.
-
-The provider is contacted with the same guarded client as links of users. Its address comes from the settings, so it
-may be private; other private addresses that it names are refused.
+The client reads the configuration and keys of the provider, exchanges codes, and verifies claims. It uses the same
+guarded HTTP client as links that users add. The URL of the provider comes from the settings, so it may be private;
+other private addresses in the provider's configuration are refused.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from octavo.web.shell.frame import back_to, render
 
 LIMITS = FetchLimits(bytes=1 << 19, seconds=10, redirects=0)
 CONFIGURATION_SECONDS = 3600.0
-# Keys are read again with the configuration, and if a token has an unknown one, but not more often than this.
+# If a token was signed with an unknown key, the keys are read again, but not more often than this.
 KEYS_SECONDS = 60.0
 OK = 200
 FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
@@ -70,7 +70,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The published configuration of the provider."""
+    """The published configuration of the sign-in provider."""
 
     authorization: str
     token: str
@@ -83,7 +83,7 @@ class Configuration:
 
 
 class Provider:
-    """The provider from the settings. Its configuration and keys are cached in this process."""
+    """The sign-in provider from the settings. Its configuration and keys are cached in this process."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
@@ -112,13 +112,16 @@ class Provider:
         return _with_query((await self.configuration()).authorization, query)
 
     async def sign_out_url(self, back: str) -> str | None:
-        """Return the address at which people sign out from the provider, if it has one. They then return to `back`."""
+        """Return the URL at which people sign out of the provider, which then sends them to `back`.
+
+        Returns None if the provider has no such URL.
+        """
         end_session = (await self.configuration()).end_session
         query = {"client_id": self._settings.oidc_client_id or "", "post_logout_redirect_uri": back}
         return _with_query(end_session, query) if end_session else None
 
     async def read_claims(self, code: str, returned: ReturnedSignIn, redirect: str) -> Claims:
-        """Exchange the code of the provider for verified claims about the person."""
+        """Exchange the authorization code for verified claims about the person."""
         tokens = await self._exchange(code, returned.verifier, redirect)
         configuration = await self.configuration()
         expected = Expected(
@@ -197,7 +200,7 @@ def provider_of(services: Services) -> Provider:
 
 
 def read_configuration(found: Json, issuer: str) -> Configuration:
-    """Check the published configuration. All addresses must use HTTPS, except those on this machine."""
+    """Check and read the published configuration. All its URLs must use HTTPS, except those on this machine."""
     if found.get("issuer") != issuer:
         raise ProviderFailed(_("It has another issuer than OCTAVO_OIDC_ISSUER."))
     return Configuration(
@@ -250,7 +253,7 @@ Text = Annotated[str, Query(max_length=4000)]
 
 @router.get("/sign-in/provider")
 async def begin(request: Request, services: ServicesOf, next: str = "") -> Response:  # noqa: A002 - the name of the query parameter
-    """Send the browser to the provider."""
+    """Redirect the browser to the sign-in provider."""
     try:
         begun, url = await _begin(request, services, local_path(next), None)
     except OctavoError as error:
@@ -260,7 +263,7 @@ async def begin(request: Request, services: ServicesOf, next: str = "") -> Respo
 
 @router.post("/settings/account/provider")
 async def connect(request: Request, services: ServicesOf, caller: KnownCaller, person: PersonId) -> Response:
-    """Show the link with which a signed-in person connects an identity of the provider to their account."""
+    """Show a link with which the signed-in person can connect their identity at the provider to their account."""
     del caller
     try:
         begun, url = await _begin(request, services, ACCOUNT, person)
@@ -291,7 +294,7 @@ async def come_back(
     iss: Text = "",
     error: Text = "",
 ) -> Response:
-    """Complete a sign-in: the provider has sent the browser back, with a code that can be used once."""
+    """Complete a sign-in after the provider has redirected the browser back with a one-time code."""
     try:
         async with services.database.transaction() as connection:
             returned = await take_sign_in(connection, state, request.cookies.get(COOKIE, ""))
@@ -323,7 +326,7 @@ async def _read_identity(
 async def _complete(
     request: Request, services: Services, caller: Caller | None, returned: ReturnedSignIn, identity: Identity
 ) -> str:
-    """Sign the person in, or connect the identity. Returns the address of the next page."""
+    """Sign the person in, or connect the identity. Returns the path of the next page."""
     settings = services.settings
     async with services.database.transaction() as connection:
         if returned.user_id:
@@ -353,7 +356,7 @@ async def disconnect(services: ServicesOf, caller: KnownCaller, person: PersonId
 
 @router.get("/sign-out/provider")
 async def leave_provider(request: Request, services: ServicesOf) -> Response:
-    """Sign out from the provider, too. The browser comes back to the sign-in page."""
+    """Sign out of the provider as well, if it supports this. The browser then opens the sign-in page."""
     try:
         url = await _provider(services).sign_out_url(public_address(request, services, "/sign-in"))
     except (ProviderFailed, TooFast) as error:

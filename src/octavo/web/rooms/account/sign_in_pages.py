@@ -115,7 +115,7 @@ async def send_code(
     code: Field = "",
     back: Field = "/",
 ) -> Response:
-    """Complete a sign-in with a code of the second factor, after the correct password."""
+    """Complete a sign-in by checking a code of the second factor. The password has already been checked."""
     try:
         await accounts.complete_sign_in(request, services, caller, token, code)
         return back_to(local_path(back))
@@ -178,7 +178,7 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """Show the sign-up page, with the number of documents that will be moved to the account."""
+    """Show the sign-up page, with the number of this browser's documents that will be moved to the account."""
     brought = 0
     if caller and caller.is_anonymous:
         async with services.database.connection() as connection:

@@ -165,7 +165,7 @@ async def export_analysis(
         case "markdown":
             content = as_markdown(shown, results).encode()
         case "csv":
-            content = as_csv(shown, results).encode("utf-8-sig")  # Excel needs the mark
+            content = as_csv(shown, results).encode("utf-8-sig")  # Excel needs the byte order mark
         case "json":
             content = to_json({"analysis": shown, "results": results}, indent=2)
     name = f"{shown.title} - analysis.{ENDINGS[form]}"

@@ -84,7 +84,7 @@ class Part:
 class Answer:
     """The combined answer to a prompt, with its text as safe HTML.
 
-    If different models answered for different ranges of pages, `parts` names the model for each of them.
+    If different models answered for different ranges of pages, `parts` names the model of each range.
     """
 
     result: ResultView
@@ -92,7 +92,9 @@ class Answer:
 
     @property
     def answered_by(self) -> str:
-        """Name the models that answered, and the model that combined the answers if it is a different one."""
+        """A sentence that names the models that answered, and the model that combined the answers if it is a different
+        one.
+        """
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
             return _(
@@ -126,7 +128,7 @@ class AnalysisView:
     more_rows: int
 
     def values(self) -> dict[str, object]:
-        """Return the values that the page template needs."""
+        """Return the values for the page template."""
         return {
             "analysis": self.analysis,
             "answers": [Answer(one, _as_html(one.content)) for one in self.results],
@@ -294,7 +296,9 @@ async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFra
 
 
 def has_model(services: Services, frame: Frame) -> bool:
-    """Whether a model answers the prompts of this caller. Visitors without an account may have to do without one."""
+    """Whether a remote model answers the prompts of this caller. Visitors without an account can use one only if the
+    settings allow it.
+    """
     is_offline = frame.caller.is_anonymous and not services.settings.anonymous_models
     return not is_offline and uses_remote_model(services.settings, "answer_segment")
 
@@ -333,7 +337,7 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
 async def prompts_page(
     request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID, wrong: str = ""
 ) -> Response:
-    """Show the prompts of an analysis, to add or remove some."""
+    """Show the page on which a person adds prompts to an analysis or removes them."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, owner, analysis)
@@ -440,7 +444,7 @@ class SideQuery:
 
 @dataclass(frozen=True, slots=True)
 class SidePanel:
-    """The panel next to the answers. `found` is the position of the quote on the page; None if it is unknown."""
+    """The panel next to the answers. `found` is the position of the quote on the page, or None if it is unknown."""
 
     item: ItemView | None
     page: int | None
@@ -458,7 +462,7 @@ class SidePanel:
 
     @property
     def words(self) -> str | None:
-        """The message to show if the quote cannot be marked on the page."""
+        """The message to show if the quote cannot be marked on the page. None if it can."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:
@@ -496,7 +500,9 @@ def _citation(item: ItemView | None, results: Sequence[ResultView], opened: Side
 
 
 async def _find(services: Services, owner: UUID, document: UUID, citation: CitationView) -> QuoteOnPage | None:
-    """Find where a verified quote is on its page, in order to highlight it. Returns None if the position is unknown."""
+    """Find the position of a verified quote on its page, so that it can be marked. Returns None if the position is
+    unknown.
+    """
     if not citation.verified:
         return None
     try:

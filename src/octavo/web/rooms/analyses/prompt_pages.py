@@ -1,4 +1,4 @@
-"""Settings page for prompts: active and inactive prompts, a form to edit one, and its earlier versions."""
+"""Settings pages for prompts: the list of prompts, a form to edit a prompt, and its earlier versions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def list_page(request: Request, services: ServicesOf, frame: SettingsFrame
 
 @router.get("/new")
 async def new_page(request: Request, services: ServicesOf, frame: SettingsFrame, like: UUID | None = None) -> Response:
-    """Show an empty form, or a copy of another prompt."""
+    """Show an empty form for a new prompt. `like` fills it with the values of another prompt."""
     given = PromptForm()
     if like:
         async with services.database.connection() as connection:
@@ -108,7 +108,7 @@ async def change(
 async def use_version(
     services: ServicesOf, caller: WriteCaller, prompt: UUID, version: Annotated[int, Form(ge=1)]
 ) -> Response:
-    """Restore an earlier version as the newest one."""
+    """Restore an earlier version of a prompt by saving it as a new version."""
     async with services.database.transaction() as connection:
         versions = await prompts.list_versions(connection, caller.owner_id, prompt)
         chosen = next((one for one in versions if one.version == version), None)

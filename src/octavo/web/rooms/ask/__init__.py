@@ -1,4 +1,4 @@
-"""Ask: questions answered from documents, with citations."""
+"""Web pages and API for questions that are answered from documents, with citations."""
 
 from octavo.web.rooms.ask import api, openai_api, pages
 

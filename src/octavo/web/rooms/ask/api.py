@@ -80,8 +80,8 @@ DRAFT_SECONDS = 0.25
 
 
 class ScopeRequest(BaseModel):
-    """The documents to ask: exactly one of the three. `query` uses the syntax of the search box, such as
-    `type:invoice after:2024`.
+    """The documents to ask. Exactly one of the three fields is required. `query` uses the syntax of the search box,
+    such as `type:invoice after:2024`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -99,11 +99,10 @@ class ScopeRequest(BaseModel):
 
 class AskRequest(BaseModel):
     """A question. `thread_id` continues a thread, so that follow-up questions such as "And in 2023?" are understood.
-
     `scope` limits the documents; `document_ids` is a short form of it. Without them, a new thread uses all documents,
-    and a follow-up question those of the previous question; `"scope": null` goes back to all documents. `again` is the
-    id of the last turn of the thread: its question is answered again, and its answer replaced. With `drafts`, `draft`
-    events show what a model has written so far.
+    and a follow-up question uses the documents of the previous question; `"scope": null` goes back to all documents.
+    `again` is the id of the last turn of the thread: its question is answered again, and the new answer replaces the
+    old one. With `drafts`, `draft` events show what a model has written so far.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -124,7 +123,7 @@ class AskRequest(BaseModel):
         return self
 
     def new_scope(self) -> AskScope | None:
-        """Return the scope that the request names; None if it names none."""
+        """Return the scope that the request names. Returns None if the request names no scope."""
         if self.document_ids:
             return AskScope(document_ids=self.document_ids)
         if "scope" not in self.model_fields_set:
@@ -133,7 +132,7 @@ class AskRequest(BaseModel):
 
 
 async def open_turn(services: Services, owner: UUID, wanted: AskRequest) -> OpenTurn:
-    """Check and store a question. After this, its answer is either stored as well, or the turn stays unfinished."""
+    """Check a question, and store it as a turn without an answer. `answer_turn` stores the answer later."""
     parse_query(wanted.question)
     scope = wanted.new_scope()
     async with services.database.connection() as connection:
@@ -149,8 +148,8 @@ async def open_turn(services: Services, owner: UUID, wanted: AskRequest) -> Open
 async def answer_events(services: Services, opened: OpenTurn, draft: Draft | None = None) -> AsyncGenerator[bytes]:
     """Yield the events of an answer: `thread`, `passages`, one `text` for each statement, and `citations`.
 
-    If answering fails, an `error` event is the last one. If `draft` is not None, `draft` events contain the answer so
-    far while a model writes.
+    If answering fails, the last event is `error`. If `draft` is not None, `draft` events contain the answer so far
+    while a model writes it.
     """
     yield frame("thread", asdict(ThreadReference(opened.turn.thread_id, opened.turn.id)))
     try:
@@ -187,7 +186,7 @@ class Draft:
         self._written = written
 
     def take(self) -> str | None:
-        """Return the text so far, or None if it has not changed since the last call."""
+        """Return the text so far. Returns None if it has not changed since the last call."""
         text = read_draft(self._written)
         if text == self._taken:
             return None
@@ -197,7 +196,7 @@ class Draft:
 
 @asynccontextmanager
 async def cancelled_at_the_end(work: Coroutine[Any, Any, Out]) -> AsyncGenerator[asyncio.Task[Out]]:
-    """Run a coroutine as a task. If it is still running at the end, it is cancelled."""
+    """Run a coroutine as a task. Cancel the task if it is still running when the context manager ends."""
     task = asyncio.create_task(work)
     try:
         yield task
@@ -294,7 +293,7 @@ async def thread_markdown(
     thread: UUID,
     turn: Annotated[UUID | None, Query(description="Only this turn.")] = None,
 ) -> Response:
-    """Export a thread, or one of its answers, as Markdown with its sources."""
+    """Export a thread, or one of its answers, as Markdown with citations."""
     async with services.database.connection() as connection:
         found = await show_thread(connection, caller.owner_id, thread)
     headers = {

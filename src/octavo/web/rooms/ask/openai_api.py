@@ -1,4 +1,4 @@
-"""The protocol of OpenAI's chat completions: chat programs ask Octavo's documents as if Octavo were a model.
+"""An API that is compatible with OpenAI's chat completions, so that chat programs can use Octavo like a model.
 
 The program sends the whole conversation with each request, so nothing is stored. The last message is the question; the
 messages before it are used to understand a follow-up question. The answers are the same as those of `/api/v1/ask`: all
@@ -47,7 +47,7 @@ SOURCES = "\nSources:\n"
 
 
 class TextPart(BaseModel):
-    """A part of a message. Pictures and sound are refused."""
+    """A text part of a message. Other parts, such as pictures and sound, are refused."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -163,7 +163,7 @@ async def answer_chat(services: Services, asked: FollowUp) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The response to one request. `base` is the address of this server, for links to documents."""
+    """The response to one request. `base` is the base URL of this server, for links to documents."""
 
     id: str
     created: int
@@ -184,7 +184,7 @@ class Reply:
         return self._envelope("chat.completion", choice) | {"octavo": about(answer)}
 
     async def events(self, answering: Coroutine[Any, Any, Answer]) -> AsyncGenerator[bytes]:
-        """Yield the answer as events. The first part is sent when the whole answer is checked."""
+        """Yield the answer as events. Its text is sent only after the whole answer has been checked."""
         yield self._event({"role": "assistant", "content": ""})
         try:
             async with cancelled_at_the_end(answering) as task:
@@ -219,7 +219,7 @@ class Reply:
 
 
 def write_parts(answer: Answer) -> list[str]:
-    """Return the answer in parts: one for each statement, and the list of sources."""
+    """Return the answer in parts: one for each statement, then the note and the list of sources, if there are any."""
     parts = [f"{with_marks(one, answer.citations)}\n" for one in answer.statements]
     if answer.note:
         parts.append(f"\n{answer.note}\n")

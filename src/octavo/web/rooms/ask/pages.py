@@ -56,10 +56,10 @@ WRONG_SCOPE = mark("Choose a collection, a search or documents, but only one of 
 
 @dataclass(frozen=True, slots=True)
 class AskForm:
-    """The content of the form: the question, the documents to ask, and error messages about them.
+    """The content of the form: the question, the documents to ask, and the error message.
 
-    `ask_now`: the script asks the question when the page is opened. `wrong_question`: whether the message is about the
-    question.
+    `ask_now`: whether the script asks the question as soon as the page is opened. `wrong_question`: whether the error
+    message is about the question.
     """
 
     question: str = ""
@@ -81,9 +81,9 @@ async def ask_page(
     query: Annotated[str, Query(max_length=200)] = "",
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> Response:
-    """Show a new thread and the list of threads.
+    """Show the form for a new thread, and the list of threads. The query parameters fill in the form.
 
-    The parameters fill in the form. The question is asked immediately if the link is on this site or was typed.
+    If the URL was typed or opened from a page of this site, the question is asked immediately.
     """
     now = bool(q.strip()) and request.headers.get(SITE) in OUR_SITES
     form = AskForm(q, AskScope(collection or None, query or None, document or None), ask_now=now)
@@ -133,7 +133,7 @@ async def follow_up(
 
 @router.get("/ask/{thread}/turns/{turn}")
 async def turn_fragment(request: Request, services: ServicesOf, frame: AskFrame, thread: str, turn: str) -> Response:
-    """Return one turn as HTML. The script replaces the turn with it when the answer is complete."""
+    """Return one turn as HTML. When the answer is complete, the script replaces the turn on the page with this HTML."""
     async with services.database.connection() as connection:
         found = await show_thread(connection, frame.caller.owner_id, read_id(thread))
     shown = next((one for one in found.turns if one.id == read_id(turn)), None)

@@ -1,4 +1,4 @@
-"""Turns: a question is understood, its sources are found, and it is answered. The API and the pages use these steps."""
+"""Answers the questions of threads, for the API and the pages: first finds the chunks to answer from, then answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """A stored question that is to be answered, and the documents to ask."""
+    """A stored question that has no answer yet, and the documents to ask."""
 
     owner: UUID
     turn: StartedTurn
@@ -38,7 +38,7 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A question, the turns before it, and the documents to ask. If `generation` changes, a model answers again."""
+    """A question, the turns before it, and the documents to ask. A new `generation` makes a model answer again."""
 
     owner: UUID
     question: str
@@ -50,14 +50,14 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodTurn:
-    """A question with its sources. `understood_as` is None if the question was not rewritten."""
+    """A question with the chunks to answer it from. `understood_as` is None if the question was not rewritten."""
 
     question: AskedQuestion
     understood_as: str | None
 
 
 async def find_for_turn(services: Services, asked: FollowUp) -> UnderstoodTurn:
-    """Understand a question, and find the chunks to answer it from."""
+    """Rewrite a follow-up question so that it makes sense alone, and find the chunks to answer it from."""
     gateway = services.models.gateway
     meant = await understand(gateway, asked.owner, asked.question, asked.earlier, asked.sources)
     filters = replace(asked.filters, documents=[meant.only]) if meant.only else asked.filters
@@ -77,9 +77,9 @@ async def find_for_turn(services: Services, asked: FollowUp) -> UnderstoodTurn:
 async def answer_understood(
     services: Services, asked: FollowUp, found: UnderstoodTurn, on_text: OnText | None = None
 ) -> tuple[Answer, str | None]:
-    """Answer a question. Returns the answer, and the rewritten question if that was answered.
+    """Answer a question. If its rewritten form has no answer, answer the original question.
 
-    If the rewritten question has no answer, the original question is answered.
+    Returns the answer and the rewritten question. The second value is None if the original question was answered.
     """
     said = await answer_in_turn(services, found.question, on_text)
     if said.found or not found.understood_as:
@@ -111,7 +111,7 @@ async def give_up(services: Services, opened: OpenTurn, error: OctavoError) -> N
 
 
 def address_of(cited: Citation) -> str:
-    """Return the address that opens the text at the cited chunk."""
+    """Return the path of the reading page, opened at the cited chunk."""
     return f"/documents/{cited.document_id}?c={cited.chunk_id}#c-{cited.chunk_id}"
 
 

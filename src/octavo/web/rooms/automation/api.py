@@ -211,7 +211,7 @@ async def list_rules(services: ServicesOf, caller: ReadCaller) -> Page[RuleView]
 async def add_rule(
     services: ServicesOf, caller: WriteCaller, wanted: RuleRequest, idempotency: IdempotencyOf
 ) -> RuleView:
-    """Add a rule after the others. Try it before you enable it."""
+    """Add a rule that runs after all others. Try it before you enable it."""
     when, then = wanted.when.as_when(), wanted.then.as_then()
     async with services.database.transaction() as connection:
         await check_actions(connection, caller.owner_id, then)
@@ -272,7 +272,7 @@ async def undo_rule(
     idempotency: IdempotencyOf,
     wanted: UndoRequest | None = None,
 ) -> RuleRun:
-    """Undo the last run of a rule, or the given run: restore the earlier values of the documents.
+    """Undo the last run of a rule, or the run `run_id`: restore the earlier values of the documents.
 
     Messages that were sent to recipients cannot be undone.
     """

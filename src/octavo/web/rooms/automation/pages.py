@@ -49,7 +49,7 @@ RULE_WRONG = Texts(
         "then": "Check the actions. A retention period is a number of days.",
     }
 )
-# The values that a rule changes, as the page shows them. Other names are those of custom fields.
+# The labels of the values that a rule changes. All other names are names of custom fields.
 VALUE_NAMES = Texts(
     {
         "tags": "Tags",
@@ -221,7 +221,7 @@ def _describe_retention(kept: RuleRetention) -> str:
 
 @router.post("/rules")
 async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame) -> Response:
-    """Add a rule from a form, in which empty fields are left out. It is not enabled yet."""
+    """Add a rule from the submitted form, ignoring empty fields. The rule is not enabled yet."""
     form = await request.form()
     chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
     wanted, wrong = read_form(RuleRequest, read_rule(chosen), RULE_WRONG)

@@ -1,7 +1,4 @@
-"""The API for sources of documents.
-
-The settings pages for sources of documents.
-"""
+"""The API and the settings pages for sources of documents."""
 
 from __future__ import annotations
 
@@ -129,7 +126,7 @@ async def add_source(
 ) -> SourceView:
     """Add a source of documents: a folder, a mailbox, S3, WebDAV or a feed.
 
-    Requires an administrator, because a source reads files and servers that others cannot read.
+    Requires an administrator, because a source reads files and servers that other people cannot read.
     """
     async with services.database.transaction() as connection:
         added = await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
@@ -147,7 +144,7 @@ async def show_source(services: ServicesOf, caller: ReadCaller, source: UUID) ->
 async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, wanted: SourceEdit) -> SourceView:
     """Change the name, the options, the interval or the password of a source, or pause it. Requires an administrator.
 
-    The address and the user cannot be changed, so that a password is never sent to another server.
+    The URL and the user cannot be changed, so that a password is never sent to another server.
     """
     async with services.database.transaction() as connection:
         if wanted.paused is not None:
@@ -167,7 +164,7 @@ async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, w
 
 @router.delete("/sources/{source}", tags=["sources"], status_code=204, responses=problems(401, 403, 404, 422))
 async def delete_source(services: ServicesOf, caller: AdminCaller, source: UUID) -> None:
-    """Stop watching a source. Its documents and its files stay. Requires an administrator."""
+    """Delete a source. Its files and the documents made from them are kept. Requires an administrator."""
     async with services.database.transaction() as connection:
         await sources.delete_source(connection, caller.owner_id, source)
 
@@ -217,7 +214,7 @@ AFTER_MAIL = Texts({"keep": "Stay as they are", "seen": "Are marked as seen", "m
 
 @dataclass(frozen=True, slots=True)
 class KindWords:
-    """The texts for one kind of source: its name, its description, and the label and hint for its address."""
+    """The texts for one kind of source: its name and description, and the label, hint and button of its form."""
 
     name: str
     about: str
@@ -314,7 +311,7 @@ async def _show_sources(
 
 @pages_router.post("/sources")
 async def save_source(request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame) -> Response:
-    """Add a source from a form, in which empty fields are left out."""
+    """Add a source from the submitted form, ignoring empty fields."""
     form = await request.form()
     chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
     wanted, wrong = read_form(SourceRequest, read_source(with_provider(chosen)), SOURCE_WRONG)
@@ -351,7 +348,7 @@ Text = Annotated[str, Query(max_length=4000)]
 
 @dataclass(frozen=True, slots=True)
 class MailProvider:
-    """The addresses and the scope with which people connect their account at a large provider."""
+    """The OAuth URLs and the scope with which people connect their account at a large mail provider."""
 
     name: str
     authorize_url: str
@@ -377,14 +374,14 @@ MAIL_PROVIDERS = {
 
 
 def with_provider(chosen: dict[str, str]) -> dict[str, str]:
-    """Fill in the addresses of the chosen provider."""
+    """Fill in the URLs and the scope of the chosen mail provider."""
     found = MAIL_PROVIDERS.get(chosen.get("provider", ""))
     known = {"authorize_url": found.authorize_url, "token_url": found.token_url, "scope": found.scope} if found else {}
     return chosen | known
 
 
 async def _connect_new(request: Request, services: Services, caller: Caller, wanted: SourceRequest) -> Response:
-    """Check a source whose token is not known yet, and show the link to the page of the provider."""
+    """Check a new source that has no token yet, and show the link to the consent page of the provider."""
     plan = replace(wanted.as_plan(), awaits_consent=True, password=None)
     await check_plan(services.settings, plan)
     content = wanted.model_dump_json(exclude={"password"}, exclude_unset=True)
@@ -405,7 +402,10 @@ async def connect_again(request: Request, services: ServicesOf, caller: AdminCal
 
 
 def _show_consent(request: Request, services: Services, access: SourceAccess, begun: sources.Consent) -> Response:
-    """Show a link to the provider, because the content security policy forbids forms that lead to another site."""
+    """Show a link to the consent page of the provider.
+
+    The page has a link and no form, because the content security policy forbids forms that submit to another site.
+    """
     redirect = public_address(request, services, CALLBACK)
     url = consent_url(access, begun.state, begun.verifier, redirect)
     shown = {"url": url, "host": urlsplit(url).hostname, "user": access.user, "redirect": redirect, "error": None}
@@ -431,7 +431,7 @@ async def come_back(
     code: Text = "",
     error: Text = "",
 ) -> Response:
-    """Store the token of an account: the provider has sent the browser back, with a code that can be used once."""
+    """Store the token of an account after the provider has redirected the browser back with a one-time code."""
     try:
         async with services.database.transaction() as connection:
             browser = request.cookies.get(COOKIE, "")
@@ -450,7 +450,7 @@ async def come_back(
 async def _connect(
     request: Request, services: Services, owner: UUID, returned: sources.ReturnedConsent, code: str
 ) -> None:
-    """Exchange the code for a token, and add the source or give it the new token."""
+    """Exchange the code for a token. Then add the source, or replace the token of the existing source."""
     settings, source, redirect = services.settings, returned.source_id, public_address(request, services, CALLBACK)
 
     async def exchange(access: SourceAccess, secret: str | None) -> str:

@@ -246,7 +246,9 @@ class ModelsRequest(BaseModel):
 
 @models_router.get("", responses=problems(401, 403))
 async def models(services: ServicesOf, caller: WholeCaller) -> ModelsInForce:
-    """Return the providers, the models of each task, and this month's cost. Only administrators see addresses."""
+    """Return the providers, the models of each task, and this month's cost. Only administrators see the URLs of
+    providers.
+    """
     return await models_of(services, caller)
 
 
@@ -261,7 +263,7 @@ async def choose_models(services: ServicesOf, caller: AdminCaller, wanted: Model
 async def set_provider(
     services: ServicesOf, caller: AdminCaller, provider: RemoteProvider, wanted: ProviderRequest
 ) -> ModelsInForce:
-    """Set up a provider or change its values. A new provider is tried first."""
+    """Set up a provider or change its values. A new provider becomes the first one in the order of providers."""
     await save_provider(services, caller, provider, wanted)
     return await models_of(services, caller)
 
@@ -362,7 +364,9 @@ async def _save(
 
 
 def _checked(base: Settings, changed: StoredSettings, stored: StoredSettings) -> Settings:
-    """Return the settings that would apply. Raises `BadInput` if they cannot work or a price is missing."""
+    """Return the settings as they would be after the change. Raises `BadInput` if they cannot work or a price is
+    missing.
+    """
     candidate = apply(base, changed)
     try:
         check_models(candidate)
@@ -393,7 +397,7 @@ def _own(provider: RemoteProvider, wanted: ProviderRequest) -> dict[str, JSON]:
 
 
 def _require_known(stored: StoredSettings, current: Settings) -> StoredSettings:
-    """Return the settings, if each chosen model belongs to a provider that is set up."""
+    """Return the settings. Raises `BadInput` if a chosen model belongs to a provider that is not set up."""
     known = {*current.providers, LOCAL}
     chosen = [*stored.groups.values(), str(stored.plain.get(EMBEDDING, LOCAL)), *stored.order]
     for name in chosen:

@@ -97,7 +97,7 @@ async def document_page(
 async def raise_budget(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: LibraryFrame, document: str, usd: Field = ""
 ) -> Response:
-    """Raise the budget of a document and return to its page. Its paused work resumes."""
+    """Change the budget of a document and return to its page. Its paused jobs resume if the new budget allows it."""
     ident = read_id(document)
     wanted, wrong = read_form(DocumentBudgetRequest, read_amounts({"usd": usd}), _amounts())
     if wanted is not None:
@@ -135,7 +135,7 @@ def as_written(found: BudgetsInForce) -> dict[str, str]:
 def suggest(budget: DocumentBudget) -> str:
     """Suggest a budget for the form: enough for all paused jobs, rounded up to whole dollars.
 
-    If no jobs are paused, this is the current budget, or an empty text if none is set.
+    If no jobs are paused, returns the current budget. Returns an empty text if no budget was set for the document.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
@@ -223,7 +223,7 @@ async def models_page(
 async def look_for_servers(
     request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame
 ) -> Response:
-    """Look for model servers on this machine. This happens only when an administrator asks for it."""
+    """Look for model servers on this machine. This happens only when an administrator requests it."""
     del caller
     return await _show_models(request, services, frame, servers=await find_servers())
 
@@ -345,7 +345,9 @@ def _choices(found: ModelsInForce) -> list[str]:
 
 
 def _changes(current: ModelProvider, written: dict[str, str]) -> dict[str, Any]:
-    """Return the values that differ from the current ones. An empty field restores the default, or keeps the key."""
+    """Return the values that differ from the current ones. An empty field restores the default. An empty key is
+    ignored.
+    """
     now = {
         "url": current.url or "",
         "model": current.model or "",

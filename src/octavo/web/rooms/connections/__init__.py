@@ -1,5 +1,5 @@
-"""Web pages and API for connections between documents: a map, a list, a weight for each type, and the decisions of
-people.
+"""Web pages and API for connections between documents: a map, a list, the weight of each type, and the decisions of
+people about connections.
 """
 
 from octavo.web.rooms.connections import api, pages

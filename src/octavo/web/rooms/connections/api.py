@@ -82,7 +82,7 @@ async def connections(
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
         wanted = ConnectionFilter(engine, status, chunk_id)
-        # Read first: if the comparison ends in between, the next request finds more, and nothing is reported too early.
+        # Read before the connections, so that the response never says `done` while connections are missing.
         comparison = await show_comparison(connection, caller.owner_id, found)
         page = await list_connections(connection, caller.owner_id, document, wanted, cursor=cursor, limit=limit)
         coverage = coverage_of(services.settings, caller, found)

@@ -42,9 +42,9 @@ router = APIRouter(include_in_schema=False)
 MapFrame = Annotated[Frame, Depends(FrameFor("connections"))]
 MOST_OF_PAIR = 20
 Weight = Annotated[int, Form(ge=0, le=100)]
-# Symbol, singular, plural and colour of each engine.
 # The states of connections, as pages show them.
 STATES = (mark("Possible"), mark("Confirmed"), mark("Dismissed"))
+# Symbol, singular, plural and colour of each engine.
 ENGINES: dict[Engine, tuple[str, str, str, str]] = {
     Engine.SIMILARITY: ("≈", mark("Similar"), mark("Similar"), "similar"),
     Engine.CONTRADICTION: ("≠", mark("Contradiction"), mark("Contradictions"), "contra"),
@@ -70,7 +70,7 @@ class MapQuery(BaseModel):
         return bool(self.focus or self.engine or self.least)
 
     def address(self, **changed: object) -> str:
-        """Return the address of this page with some parameters changed.
+        """Return the path of this page with some query parameters changed.
 
         The selected pair of documents is kept only if `changed` contains it.
         """
@@ -168,7 +168,7 @@ async def compare(
     document: Annotated[UUID | None, Form()] = None,
     back: Back = "/connections",
 ) -> Response:
-    """Compare a document again or, if none is named, all documents whose last comparison failed."""
+    """Compare a document again. If none is named, compare all documents whose last comparison failed."""
     async with services.database.transaction() as connection:
         chosen = [document] if document else await failed_comparisons(connection, caller.owner_id)
         if chosen:

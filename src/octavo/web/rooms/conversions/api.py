@@ -264,7 +264,7 @@ async def _submitted(connection: Connection, owner: UUID, begun: Submission) -> 
 
 
 def _keep(idempotency: Idempotency, owner: UUID) -> OnSubmitted:
-    """Return a function that stores the answer in the transaction that queues the conversion."""
+    """Return a function that stores the response to this request in the transaction that queues the conversion."""
 
     async def keep(connection: Connection, begun: Submission) -> None:
         await idempotency.keep(connection, await _submitted(connection, owner, begun))
@@ -388,7 +388,7 @@ async def correct(
     """
     if not (wanted.values or wanted.rows or wanted.accept or wanted.restore):
         raise BadInput("Send `values`, `rows`, `accept` or `restore`.")
-    if if_match is not None:  # a correction that another one overtakes is refused when it is saved
+    if if_match is not None:  # saving also refuses a correction if another one was saved meanwhile
         async with services.database.connection() as connection:
             now = await _show(connection, caller.owner_id, conversion)
         check_match(if_match, etag_of(now.id, now.revision))
@@ -487,7 +487,10 @@ async def revisions(services: ServicesOf, caller: ReadCaller, conversion: UUID) 
 async def download(
     services: ServicesOf, caller: ReadCaller, conversion: UUID, form: Literal["xml", "plain", "json"] = "xml"
 ) -> Response:
-    """Download the result. `xml` contains the positions of the values; `plain` is XML without positions."""
+    """Download the result as XML or JSON.
+
+    `xml` contains the positions of the values; `plain` is XML without positions.
+    """
     async with services.database.connection() as connection:
         found = await library.show_conversion(connection, caller.owner_id, conversion)
         record = found.complete_record
@@ -630,7 +633,10 @@ async def restore_one_conversion(request: Request, services: ServicesOf, caller:
 async def _exported_mapping(
     request: Request, services: Services, caller: Caller, record: ConversionRecord
 ) -> StoredMapping:
-    """Return the mapping of a conversion: a known one with the same text, or one that was checked in the sandbox."""
+    """Return the mapping of an exported conversion.
+
+    This is the stored mapping if it has the same text, otherwise the exported one after a check in the sandbox.
+    """
     with suppress(UnknownMapping):
         async with services.database.connection() as connection:
             found = await find_mapping(connection, caller.owner_id, record.mapping)

@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a person need not review the value. A missing value needs review only if it is required."""
+        """Whether the value does not need a review. A missing value needs one only if it is required."""
         if self.value is None:
             return not self.required
         return not self.value.needs_review
@@ -185,7 +185,7 @@ def _describe(one: Mapping_[str, Any]) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCorrection:
-    """A correction from an earlier conversion of the same file. That conversion is no longer stored."""
+    """A correction that was taken over from an earlier conversion of the same file."""
 
     person: str
     at: datetime
@@ -217,7 +217,7 @@ def normal_form(mapping: Mapping, path: str, text: str) -> str:
 
 
 def changes_between(before: Conversion | None, after: Conversion | None) -> list[Change]:
-    """Return the values that differ between two revisions; none if one of the revisions is missing.
+    """Return the values that differ between two revisions. Returns none if one of the revisions is missing.
 
     A value that a person confirmed without changing it is included, with the same text before and after.
     """
@@ -289,7 +289,7 @@ class ModelAnswers:
 
 
 def describe_model(asked: ModelLookup | None, laid: ReviewFields, cost: ModelCost) -> ModelAnswers | None:
-    """Return the model's answers for the review page; None if no model was called."""
+    """Return the model's answers for the review page. Returns None if no model was called."""
     if asked is None:
         return None
     said = {one.name for one in asked.answers}

@@ -1,4 +1,4 @@
-"""Settings page for mappings: list, read and add mappings, and try them on a PDF."""
+"""Settings pages for mappings: list, read and add mappings, and try them on a PDF."""
 
 from __future__ import annotations
 
@@ -218,7 +218,9 @@ async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> t
 
 
 async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
-    """Write the uploaded file to `path`, to try a mapping on it. Returns whether the form contained a file."""
+    """Write the uploaded PDF to `path`, so that a mapping can be tried on it. Returns whether the form contained a
+    file.
+    """
     taken = 0
     with path.open("wb") as file:
         async for chunk in body:

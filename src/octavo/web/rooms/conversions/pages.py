@@ -113,7 +113,7 @@ async def show_rows(request: Request, services: ServicesOf, frame: ConversionsFr
 
 @router.get("/new")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame) -> Response:
-    """Choose a mapping for one `document` in the library, or for all documents that a filter selects."""
+    """Show the page for choosing a mapping, for one `document` in the library or all documents that match a filter."""
     return await _show_choice(request, services, frame, read_selection(request.query_params.multi_items()))
 
 
@@ -121,9 +121,9 @@ async def choose_mapping(request: Request, services: ServicesOf, frame: Conversi
 async def convert_selection(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: ConversionsFrame, limits: LimitsOf
 ) -> Response:
-    """Convert documents in the library: one `document`, several `ids`, or all that a filter selects.
+    """Convert documents in the library: one `document`, several `ids`, or all that match a filter.
 
-    If no mapping was chosen yet, the page to choose one is shown.
+    If no mapping was chosen yet, show the page for choosing one.
     """
     fields = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
     wanted, mapping = read_selection(fields), dict(fields).get("mapping", "")
@@ -139,7 +139,7 @@ async def convert_selection(
 
 
 async def _begin(services: Services, limits: IntakeLimits, owner: UUID, wanted: Selection, mapping: str) -> str:
-    """Queue the conversions. Returns the address of the page that shows them."""
+    """Queue the conversions. Returns the path of the page that shows them."""
     intake = conversion_intake(services, limits)
     documents = sorted(wanted.ids)
     if len(documents) == 1:
@@ -193,7 +193,7 @@ async def convert(
     limits: LimitsOf,
     content_type: Annotated[str, Header()] = "",
 ) -> Response:
-    """Convert one uploaded file. To convert several files, scripts send one request for each.
+    """Convert one uploaded file. To convert several files, scripts send one request for each file.
 
     A rejected file also appears in the list, with the reason.
     """

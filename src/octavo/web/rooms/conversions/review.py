@@ -98,7 +98,7 @@ class Values:
     conversion: Conversion
 
     def found_value(self, cell: Cell) -> Value | None:
-        """Return the value of a field before any correction, or None if it equals the current value."""
+        """Return the value of a field before any correction. Returns None if it equals the current value."""
         return original_value(self.revisions, self.conversion, self.mapping, cell.path)
 
     def of(self, number: int) -> Conversion | None:
@@ -183,7 +183,7 @@ async def _correct(
 
 
 def _read_box(text: str) -> Box | None:
-    """Parse the box that a script sent: four numbers, separated by spaces."""
+    """Parse the box that a script sent: four numbers, separated by spaces. Returns None if the box is invalid."""
     try:
         sides = [float(side) for side in text.split()]
     except ValueError:
@@ -253,7 +253,7 @@ async def restore(services: ServicesOf, caller: WriteCaller, conversion: UUID, n
 
 @router.get("/{conversion}/again")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID) -> Response:
-    """Choose the mapping for another conversion of the same file."""
+    """Show the page for choosing the mapping of another conversion of the same file."""
     return await _show_again(request, services, frame, conversion)
 
 
@@ -364,7 +364,9 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Revi
 
 
 async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
-    """Return the values of a revision; None if the conversion is not complete or its values are no longer stored."""
+    """Return the values of a revision. Returns None if the conversion is not complete or its values are no longer
+    stored.
+    """
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
     stored = await mapping_of_conversion(connection, owner, found.id, found.mapping)
@@ -384,7 +386,7 @@ def _fields(laid: ReviewFields, asked: ReviewQuery) -> dict[str, Any]:
 
 
 async def _sheets(services: Services, owner: UUID, found: StoredConversion) -> dict[str, Any]:
-    """Return the sizes of the pages, which are needed to mark values, or the reason why they are unknown."""
+    """Return the sizes of the pages, which are needed to mark values. If they are unknown, return the reason."""
     try:
         async with services.database.connection() as connection:
             source = await find_result(connection, owner, found.id, "source")
@@ -420,10 +422,9 @@ def _history(values: Values) -> list[dict[str, Any]]:
 
 
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
-    """List the corrections of earlier conversions of the same file, newest first.
+    """List the corrections that were taken over from earlier conversions of the same file, newest first.
 
-    `kept` contains all corrections of the file, oldest first. The last ones are those of this conversion and are left
-    out.
+    `kept` contains these corrections followed by those of this conversion, oldest first. The latter are left out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

@@ -1,12 +1,12 @@
-"""The protocol of docling-serve: `POST /v1/convert/file` and `POST /v1/convert/source` return the text of a file.
+"""The protocols of docling-serve and Open WebUI, which return the text of a file to a program.
 
-Octavo returns Markdown and plain text of one file in the response. Options that choose docling's models have no effect.
+docling-serve: `POST /v1/convert/file` and `POST /v1/convert/source` return one file as Markdown or plain text. Options
+that choose docling's models have no effect.
 
-Reads the text of a file for a program. Nothing is stored, and no model is called.
+Open WebUI's external document loader: `PUT /process` with a file returns its text.
 
-The file is read in the sandbox, with the same limits as in a worker. The work stops if the program disconnects.
-
-The protocol of Open WebUI's external document loader: `PUT /process` with a file returns its text.
+The file is read in the sandbox, with the same limits as in a worker. Nothing is stored, and no model is called. The
+work stops if the program disconnects.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _make_limit(services: Services) -> ConcurrencyLimit:
 def page_markdown(extracted: Extracted, pages: list[Page]) -> list[str]:
     """Return the Markdown of each of these pages.
 
-    Pictures are not returned; each is replaced with its description or, if it has none, with a comment.
+    Each picture is replaced with its description or, if it has none, with a comment.
     """
     return [without_pictures(extracted, page.start, page.end).strip() for page in pages]
 
@@ -121,7 +121,7 @@ PICTURE = "<!-- image -->"
 
 # Not in the API reference: the protocol belongs to another project.
 router = APIRouter(prefix="/v1/convert", include_in_schema=False)
-# The most bytes of a JSON body, which can contain a file in base64. Larger files are sent to `/v1/convert/file`.
+# The largest JSON body in bytes. It can contain a file in base64. Larger files are sent to `/v1/convert/file`.
 MOST_SOURCE_BYTES = 32 << 20
 LISTS = frozenset({"to_formats", "page_range"})
 
@@ -152,7 +152,7 @@ class Options(BaseModel):
 
 
 class Source(BaseModel):
-    """A file in base64, or an address to fetch."""
+    """A file in base64, or a URL to fetch."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -164,7 +164,7 @@ class Source(BaseModel):
 
 
 class SourceRequest(BaseModel):
-    """One source and the options."""
+    """A request to convert one source, with the options."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -194,7 +194,7 @@ async def convert_file(
 
 @router.post("/source")
 async def convert_source(request: Request, services: ServicesOf, caller: KeyCaller) -> dict[str, Any]:
-    """Return the text of a file that the request contains in base64, or that is fetched from a public address."""
+    """Return the text of a file that the request contains in base64, or that is fetched from a URL."""
     begun = time.monotonic()
     # The slot is taken before the body is read, because the body and the fetched file are held in memory.
     async with take_slot(services, caller):
@@ -214,7 +214,10 @@ def parse_options(fields: dict[str, Any]) -> Options:
 
 
 async def open_source(services: Services, source: Source) -> tuple[str, bytes]:
-    """Return the name and the bytes of a source. Only public addresses are fetched, also after redirects."""
+    """Return the name and the bytes of a source.
+
+    Private addresses are not fetched, even after a redirect, unless OCTAVO_FETCH_ALLOW allows them.
+    """
     if source.kind == "file":
         try:
             return source.filename, base64.b64decode(source.base64_string, validate=True)

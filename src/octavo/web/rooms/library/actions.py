@@ -58,7 +58,7 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a job that makes no progress away from its worker and queue it again.
+    """Take a stalled job away from its worker, and queue it again.
 
     Finished stages are kept. Repeating this is safe: a job that is queued or makes progress is not changed.
     """
@@ -81,7 +81,7 @@ async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def prioritise(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Move the document's job up, before imports."""
+    """Move the document's job ahead of imports in the queue."""
     found = await show_document(connection, owner, document)
     await _prioritise_job(connection, owner, found.process_id)
 
@@ -140,7 +140,7 @@ ACTIONS: dict[Action, Change] = {
     "trash": trash,
     "restore": restore,
 }
-# Actions of limited members.
+# Actions that limited members can use.
 FOR_LIMITED = frozenset({"trash", "restore", "retry", "try_now"})
 # Actions that need a model.
 WRITING = frozenset({"clean", "reread"})

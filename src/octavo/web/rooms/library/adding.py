@@ -122,7 +122,7 @@ def read_box(fields: Mapping[str, str]) -> AddForm:
 
 
 def added(request: Request, outcomes: list[Outcome], back: str = LIBRARY) -> Response:
-    """Make the response after documents were added: JSON for scripts, a redirect for forms."""
+    """Return the response after documents were added: JSON for scripts, a redirect for forms."""
     if wants_json(request):
         return JSONResponse(jsonable_encoder([asdict(one) for one in outcomes]), 202)
     return back_to(local_path(back, LIBRARY))
@@ -321,7 +321,7 @@ class JsonSource(BaseModel):
 
 
 class LinkSource(JsonSource):
-    """A web page, or the transcript of a video if `url` is the address of a YouTube video."""
+    """A web page, or the transcript of a video if `url` is the URL of a YouTube video."""
 
     key = "url"
     url: str = Field(min_length=1)

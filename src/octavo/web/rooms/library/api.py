@@ -146,7 +146,7 @@ class FilterRequest(BaseModel):
 
 
 class CorrectedFacts(RootModel[dict[FactName, FactValue]]):
-    """Corrections by a person: the value of each fact; null if the document does not have this fact."""
+    """Corrections by a person: the value of each fact. Null means that the document does not have this fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ async def edit(
     response: Response,
     if_match: IfMatch = None,
 ) -> Document:
-    """Change the title, author, date, tags, collection or custom fields of a document."""
+    """Change the title, author, date, tags, collection, custom fields or expiry date of a document."""
     async with services.database.transaction() as connection:
         if if_match is not None:
             await lock_edit(connection, if_match, document)

@@ -1,4 +1,7 @@
-"""One action on many documents, selected by id or by a filter: the API, and the form of the library page."""
+"""Applies one action to many documents, which are selected by id or by a filter.
+
+Contains the API and the form of the library page.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +60,8 @@ TRASHED: dict[str, bool | None] = {"restore": True, "purge": None}
 class BulkEdit(EditRequest):
     """Changes to many documents.
 
-    `tags` replaces all tags; `add_tags` and `remove_tags` change only these. `mapping` is used only by the action
-    `convert`, and `prompt_ids` only by the action `analyse`.
+    `tags` replaces all tags; `add_tags` and `remove_tags` change only the tags that they contain. `mapping` is used
+    only by the action `convert`, and `prompt_ids` only by the action `analyse`.
     """
 
     kind: str | None = Field(default=None, max_length=200, pattern=Plain)
@@ -164,11 +167,11 @@ async def download(
 
 @router.api_route("", methods=NOT_POST, include_in_schema=False)
 async def refuse_other_methods() -> None:
-    """Refuse methods other than POST. Without this route, they would treat `bulk` as a document id."""
+    """Refuse methods other than POST. Without this route, `bulk` would be read as the id of a document."""
     raise WrongMethod(["POST"])
 
 
-# Actions of limited members. When these change a document, a trigger checks its collection.
+# Actions that limited members can use. When they change a document, a database trigger checks its collection.
 FOR_LIMITED = frozenset[ActionName]({"edit", "delete", "restore"})
 
 
@@ -304,7 +307,7 @@ SENTENCES = Texts({"document_date": "Use a date such as 2026-11-15."})
 
 @pages.post("/bulk")
 async def act_on_many(request: Request, services: ServicesOf, caller: EditCaller) -> Response:
-    """Apply one action to the selected documents: the form of the library page, without scripts."""
+    """Apply one action to the documents that are selected on the library page, for browsers without scripts."""
     sent = [(name, value) for name, value in (await request.form()).multi_items() if isinstance(value, str)]
     fields, selection = dict(sent), read_selected(sent)
     action = fields.get("action", "")

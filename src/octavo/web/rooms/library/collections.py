@@ -86,7 +86,7 @@ async def edit_collection(services: ServicesOf, caller: WriteCaller, collection:
 
 @router.delete("/collections/{collection}", status_code=204, responses=problems(401, 403, 404, 422))
 async def delete_collection(services: ServicesOf, caller: WriteCaller, collection: UUID) -> None:
-    """Delete the collection only; its documents are kept."""
+    """Delete a collection. Its documents are kept."""
     async with services.database.transaction() as connection:
         await collections.delete_collection(connection, caller.owner_id, collection)
 

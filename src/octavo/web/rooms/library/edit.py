@@ -1,4 +1,4 @@
-"""The page for editing the title, author, date, tags, collection and custom fields of a document."""
+"""The page for editing the title, author, date, tags, collection, expiry date and custom fields of a document."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def _changed_fields(request: Request, document: Document) -> dict[str, str
 
 
 def as_written(document: Document) -> dict[str, str]:
-    """Return the form fields of a document. The title is empty if it is only the file name."""
+    """Return the values for the form fields of a document. The title is empty if it is only the file name."""
     return {
         "title": document.title if document.title != document.filename else "",
         "author": document.author or "",

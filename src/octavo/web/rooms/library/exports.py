@@ -154,7 +154,7 @@ async def whole_or_cut(request: Request, parts: AsyncGenerator[bytes]) -> AsyncG
 
 
 class ZipBuffer:
-    """Collects the output of a ZIP writer, so that it can be sent in parts and is never in memory as a whole."""
+    """Collects the output of a ZIP writer, so that it can be sent in parts and is never completely in memory."""
 
     def __init__(self) -> None:
         self._written = bytearray()
@@ -199,7 +199,10 @@ async def _sources(services: Services, owner: UUID, documents: Sequence[UUID]) -
 
 
 def unused_name(filename: str, names: set[str]) -> str:
-    """Return a name without folders that is not in `names`, and add it: report.pdf, report (2).pdf."""
+    """Return a file name without folders that is not in `names` yet, and add it to `names`.
+
+    A number makes repeated names unique: report.pdf, report (2).pdf.
+    """
     name = filename.replace("/", "_").replace("\\", "_").lstrip(".") or "file"
     stem, dot, ending = name.rpartition(".")
     numbered = (f"{stem} ({number}).{ending}" if dot else f"{name} ({number})" for number in itertools.count(2))

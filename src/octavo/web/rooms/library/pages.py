@@ -147,7 +147,7 @@ class LibraryQuery(BaseModel):
         return self.filters != Filters()
 
     def address(self, **changed: str) -> str:
-        """Return the address of this page with some parameters changed.
+        """Return the path of this page with some query parameters changed.
 
         It leads to the first page of results, unless `changed` contains a cursor.
         """
@@ -163,7 +163,7 @@ class ViewForm(LibraryQuery):
 
 
 def read_size(text: str) -> int | None:
-    """Parse a size such as 5 MB, 300 KB or 1024. Returns bytes, or None if the text is not a size."""
+    """Parse a size such as 5 MB, 300 KB or 1024, and return it in bytes. Returns None if the text is not a size."""
     found = _SIZE.fullmatch(text.strip())
     return min(int(float(found[1]) * UNITS[found[2].lower()]), MOST_BYTES) if found else None
 
@@ -178,7 +178,7 @@ def read_amount(text: str) -> Decimal | None:
 
 @router.get("/views/{view}")
 async def open_view(services: ServicesOf, caller: ReadCaller, view: UUID) -> Response:
-    """Show the documents of a saved view."""
+    """Redirect to the library page with the filters and the sort order of a saved view."""
     async with services.database.connection() as connection:
         saved = next((one for one in await list_views(connection, caller.owner_id) if one.id == view), None)
     if saved is None:
@@ -303,7 +303,9 @@ async def rows(
 
 @router.get("/fragments/frame")
 async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
-    """Return the parts around the page that are updated live: the list of running jobs, and the navigation counts."""
+    """Return the elements around the page content that are updated live: the list of running jobs, and the navigation
+    counts.
+    """
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings)
         counts = (await fetch_rows(connection, QUERIES.tabs, {"owner": caller.owner_id}))[0]

@@ -1,4 +1,4 @@
-"""The API to export a library as a stream of files, and to restore documents and records from an export."""
+"""The API for exporting a library as a tar file, and for restoring documents and records from an export."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ from octavo.web.rooms.library.exports import whole_or_cut
 
 router = APIRouter(prefix="/api/v1", tags=["export and import"])
 MOST_KNOWN = 500
-# The most bytes of the record of one document with its text.
+# The largest record of one document with its text, in bytes.
 MOST_DOCUMENT = 192 << 20
-# The most bytes of texts and other files of a document: this, and so many times the bytes of its source.
+# The texts and files made from a source can have this many bytes, plus this many times the bytes of the source.
 MOST_BESIDE, RESULT_RATIO = 64 << 20, 50
 # How many documents are restored in parallel, how many wait, and when to retry if too many wait.
 PARALLEL_IMPORTS, IMPORTS_WAIT, IMPORTS_BUSY_SECONDS = 4, 40, 5.0
@@ -100,7 +100,7 @@ TAR: dict[int | str, dict[str, Any]] = {
 class ExportRequest(BaseModel):
     """The documents to export. Without a filter, all documents are exported. The filters are those of `GET /documents`.
 
-    Without `figures`, no pictures are drawn.
+    If `figures` is false, the export contains no pictures of figures.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -233,7 +233,7 @@ async def _read_parts(services: Services, stored: StoredExport, start: int, end:
 
 
 class KnownRequest(BaseModel):
-    """Documents of an export."""
+    """Documents of an export to look up in your library."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -370,7 +370,7 @@ def _limit_size(files: Sequence[StoredFile], texts: Mapping[tuple[str, int], byt
 
 
 MARKDOWN = "text/markdown; charset=utf-8"
-# Types that are not found from the bytes of a file.
+# Types that cannot be detected from the bytes of a file.
 UNDETECTED = frozenset({SourceType.WEB, SourceType.YOUTUBE, SourceType.PASTE})
 
 
@@ -389,7 +389,7 @@ async def restore_other_records(request: Request, services: ServicesOf, caller: 
 
 
 def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[StoredFile]:
-    """Return the files that were sent as uploads. Raises an error if a checksum differs from that in the record."""
+    """Return the files that were sent as uploads. Raises an error if they are not exactly the files in the record."""
     needed = {one.kind: one for one in wanted.record.files if one.kind in BINARY_FILES}
     different = len({one.id for one in uploads.values()}) == len(uploads)
     if "source" not in needed or needed["source"].sha256 != wanted.record.sha256 or uploads.keys() != needed.keys():

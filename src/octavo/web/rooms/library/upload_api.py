@@ -1,6 +1,7 @@
 """The API for adding files, either in three requests (create an upload, send the bytes, finalize) or in one.
 
-Adds pages from the browser: a bookmarklet, and the share menu of devices on which Octavo is installed as an app.
+Also adds pages from the browser: with a bookmarklet, or from the share menu of devices on which Octavo is installed as
+an app.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class RawFields(BaseModel):
 
 
 def as_part(upload: NewUpload, caller: Caller, import_id: UUID | None) -> NewUpload:
-    """Return the upload as part of the import that the client names, or that the database recognises."""
+    """Assign the upload to an import: the one that the client names or, for API keys, one that the database finds."""
     return with_details(
         upload, **{"import": str(import_id) if import_id else AUTOMATIC if caller.via == "key" else None}
     )
@@ -276,9 +277,10 @@ MANIFEST_TYPE = "application/manifest+json"
 async def share(
     request: Request, services: ServicesOf, frame: LibraryFrame, url: Shared = "", title: Shared = "", text: Shared = ""
 ) -> Response:
-    """Show the content that another app or the bookmarklet wants to add. Nothing is added before the form is sent.
+    """Show a form with the content that another app or the bookmarklet has sent. Nothing is added until it is
+    submitted.
 
-    Without anything to add, the page explains how to set this up.
+    If nothing was sent, the page explains how to set up the bookmarklet and the share menu.
     """
     base = (services.settings.public_url or str(request.base_url)).rstrip("/")
     shared, bookmark = shared_text(url, text), bookmarklet(base)
@@ -294,14 +296,14 @@ def shared_text(url: str, text: str) -> str:
 
 
 def bookmarklet(base: str) -> str:
-    """Return a bookmark that opens the page above with the address and the title of the current page."""
+    """Return the code of a bookmark that opens the share page with the URL and the title of the current page."""
     here = "encodeURIComponent(location.href)+'&title='+encodeURIComponent(document.title)"
     return f"javascript:void(window.open('{base}/share?url='+{here}))"
 
 
 @share_router.get("/manifest.webmanifest")
 async def manifest() -> Response:
-    """Describe the app, so that a device can install it and offer it in its share menu."""
+    """Return the manifest of the app, so that a device can install it and offer it in its share menu."""
     icon = {"src": asset("shell/mark.svg"), "sizes": "any", "type": "image/svg+xml", "purpose": "any"}
     target = {"action": "/share", "method": "GET", "params": {"title": "title", "text": "text", "url": "url"}}
     about = {"id": "/", "name": "Octavo", "short_name": "Octavo", "start_url": "/library", "display": "standalone"}

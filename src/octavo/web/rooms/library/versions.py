@@ -84,7 +84,7 @@ async def add_version(
 
 @router.get("/documents/{document}/compare/{other}")
 async def compare(request: Request, services: ServicesOf, frame: LibraryFrame, document: str, other: str) -> Response:
-    """Show what changed from `other`, which is the id of an older version or a revision number, to this document."""
+    """Show the changes from `other` to this document. `other` is the id of an older version, or a revision number."""
     ident, revision = read_id(document), read_number(other)
     old = DocumentRevision(ident, revision) if revision else DocumentRevision(read_id(other))
     async with services.shared(comparison_limit).take():

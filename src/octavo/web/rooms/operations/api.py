@@ -122,7 +122,7 @@ async def health(services: ServicesOf) -> OperationsHealth:
 
 @router.get("/activity")
 async def activity(services: ServicesOf) -> Activity:
-    """Return the queue by kind, the workers, the times of stages, and the costs of models."""
+    """Return the numbers of jobs by kind, the workers, the durations of stages, and the costs of model calls."""
     async with services.database.connection() as connection:
         return await read_activity(connection, Budgets.of(services.settings))
 

@@ -55,7 +55,8 @@ TIMES = 5
 class DeadLetter:
     """A job that failed for good.
 
-    `title` is None if the document belongs to another account, because administrators do not see the titles of others.
+    `title` is None if the document belongs to another account, because administrators do not see the titles of
+    documents of other accounts.
     """
 
     job: JobView
@@ -295,7 +296,7 @@ STATES: dict[str, tuple[str, Tone]] = {
     "failed": (mark("Failed"), "bad"),
     "dead_letter": (mark("Failed for good"), "bad"),
 }
-# Hidden in the list without a filter.
+# Jobs in these states are listed only if the filter selects the state.
 OTHER_STATES = Texts({"complete": "Done", "cancelled": "Cancelled"})
 CHIPS: dict[JobStatus, tuple[Tone, str, str]] = {
     JobStatus.QUEUED: ("", "clock", mark("Queued")),

@@ -190,7 +190,7 @@ class PositionRequest(BaseModel):
 
 @router.put("/{document}/position", status_code=204, responses=problems(401, 404, 422))
 async def keep_position(services: ServicesOf, caller: ReadCaller, document: UUID, wanted: PositionRequest) -> None:
-    """Save the reading position. The reading view opens the document there."""
+    """Save the reading position. The reading view opens the document at this position."""
     async with services.database.transaction() as connection:
         await highlights.keep_position(connection, caller.owner_id, document, caller.user_id, wanted.start)
 
@@ -215,8 +215,8 @@ Note = Annotated[str, Field(max_length=highlights.MOST_NOTE, pattern=_STORABLE)]
 class HighlightRequest(BaseModel):
     """A passage to highlight: its `quote`, or its `start` and `end` in the document's Markdown.
 
-    If the text contains the quote several times, `text_before` (the text before the quote) selects the occurrence, and
-    then `start` (the nearest one).
+    If the text contains the quote several times, `text_before` (the text before the quote) selects one of the
+    occurrences. If several are left, the one nearest to `start` is used.
     """
 
     model_config = ConfigDict(extra="forbid")

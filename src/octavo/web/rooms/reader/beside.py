@@ -1,4 +1,4 @@
-"""The split view: two documents next to each other, each at its passage."""
+"""The split view: two documents side by side, each opened at a passage."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ SIDES = ("left", "right")
 class SplitQuery(BaseModel):
     """Query parameters of the split view. `left` and `right` are chunks of the two documents.
 
-    `connection` is a connection between them, whose quotes are marked. `from_left` and `from_right` are characters at
-    which the shown parts of the texts begin; without them, the parts with the two chunks are shown.
+    `connection` is a connection between them, whose quotes are marked. `from_left` and `from_right` are character
+    positions: the windows of the two texts that contain them are shown. Without them, the windows with the two chunks
+    are shown.
     """
 
     left: Short = ""
@@ -42,7 +43,7 @@ class SplitQuery(BaseModel):
     from_right: Short = ""
 
     def address(self, one: UUID, other: UUID, **changed: object) -> str:
-        """Return the address of this view with some parameters changed."""
+        """Return the path of this view with some query parameters changed."""
         query = {name: value for name, value in (self.model_dump() | changed).items() if value not in {None, ""}}
         return f"/documents/{one}/beside/{other}" + (f"?{urlencode(query)}" if query else "")
 
@@ -58,7 +59,9 @@ class SplitQuery(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One of the two documents. `cited` is the chunk that is shown first, and `quote` the marked words in it."""
+    """One of the two documents. `cited` is the chunk at which it is opened, and `quote` the words to mark in this
+    chunk.
+    """
 
     side: str
     document: Document
@@ -79,7 +82,7 @@ class Pane:
 
     @property
     def address(self) -> str:
-        """The address that opens the document alone."""
+        """The path of the normal reading page for this document, opened at the same chunk."""
         place = f"?c={self.cited.id}#c-{self.cited.id}" if self.cited else ""
         return f"/documents/{self.document.id}{place}"
 
@@ -93,7 +96,7 @@ async def split_view(
     other: UUID,
     asked: Annotated[SplitQuery, Query()],
 ) -> Response:
-    """Show two documents next to each other, each at its passage. The address contains both positions."""
+    """Show two documents side by side, each opened at a passage. The URL contains both positions."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         joined = await _connection(connection, owner, asked.connection, document, other)
@@ -119,7 +122,10 @@ async def split_view(
 async def _connection(
     connection: Connection, owner: UUID, ident: UUID | None, document: UUID, other: UUID
 ) -> ConnectionView | None:
-    """Return the connection between the two documents, seen from the left one; None if it no longer exists."""
+    """Return the connection between the two documents, with the left document as its source.
+
+    Returns None if the connection no longer exists or connects other documents.
+    """
     try:
         found = await show_connection(connection, owner, ident) if ident else None
     except NotFound:

@@ -33,7 +33,7 @@ router = APIRouter(include_in_schema=False)
 HighlightsFrame = Annotated[Frame, Depends(FrameFor("highlights"))]
 COLOURS: tuple[HighlightColour, ...] = get_args(HighlightColour)
 COLOUR_NAMES = (mark("Yellow"), mark("Green"), mark("Blue"), mark("Pink"))
-# The reader marks at most this many, and a page of the list shows at most this many.
+# The most highlights that the reader marks in a text, and the most on one page of the list.
 MOST_MARKED, MOST_LISTED = 500, 50
 
 
@@ -46,7 +46,7 @@ async def list_marked(connection: Connection, owner: UUID, document: UUID) -> li
 
 @dataclass(frozen=True, slots=True)
 class MarkedDocument:
-    """A document with its highlights. Documents with new highlights come first."""
+    """A document with those of its highlights that are on one page of the list."""
 
     document_id: UUID
     title: str
@@ -146,5 +146,5 @@ async def change_highlight(
 
 
 def _clean(note: str) -> str:
-    """Clean a note from a form: browsers send line ends as CR LF."""
+    """Normalise a note from a form: browsers send line breaks as CR LF."""
     return note.replace("\0", "").replace("\r\n", "\n").strip()

@@ -22,7 +22,7 @@ QUERIES = load_queries("reader")
 MOST_RELATED, MOST_TAGS, MOST_SIMILAR = 5, 5, 6
 # A weaker polarity is called neutral.
 CLEAR_POLARITY = 0.15
-# The least importance of each label, from 0 to 1.
+# The lowest importance of each label, from 0 to 1.
 IMPORTANCE = ((0.66, mark("High")), (0.33, mark("Medium")), (0.0, mark("Low")))
 
 
@@ -60,7 +60,7 @@ async def find_skipped_analysis(connection: Connection, owner: UUID, document: U
 
 
 async def find_insight(connection: Connection, owner: UUID, document: UUID, chunk: UUID) -> ChunkInsight | None:
-    """Return the details of a chunk of the current text; None if they have not been generated yet."""
+    """Return the details of a chunk of the current text. Returns None if they have not been generated yet."""
     values = {"owner": owner, "document": document, "passage": chunk}
     rows = await fetch_rows(connection, QUERIES.insight, values)
     if not rows:
@@ -106,7 +106,7 @@ def describe_importance(importance: float | None) -> str | None:
 
 
 async def find_neighbours(database: Database, settings: Settings, owner: UUID, document: Document) -> Neighbours:
-    """Find related documents and similar tags. There are none for a document in the trash."""
+    """Find related documents and similar tags. Returns none for a document in the trash."""
     if document.deleted_at:
         return Neighbours([], [])
     model = embedding_model(settings)
@@ -160,8 +160,7 @@ _SURE, _PROBABLE = 0.95, REVIEW
 class ShownFact:
     """A fact as shown in the panel.
 
-    `entered` is its value in the edit form; `picture` is the address of a page picture in which the fact is
-    highlighted.
+    `entered` is its value in the edit form; `picture` is the path of a page picture in which the fact is highlighted.
     """
 
     name: str
@@ -198,7 +197,7 @@ def fact_label(name: str) -> str:
 
 
 def _shown_value(fact: FactView, document: Document) -> str:
-    """Format the value of a fact for people: 19 April 2014, € 717.97, Invoice."""
+    """Format the value of a fact for people, for example 19 April 2014, € 717.97 or Invoice."""
     if fact.name in {"date", "due_date"} and len(fact.normalized or "") == len("2014-04-19"):
         return format_full_date(date.fromisoformat(fact.normalized or ""))
     if fact.name == "amount" and fact.normalized:

@@ -96,7 +96,7 @@ class Position:
 
 
 async def find_row(connection: Connection, frame: LibraryFrame, document: UUID) -> Row:
-    """Return the document with its status texts. It may be in the trash."""
+    """Return a document with its status texts. It can also be in the trash."""
     owner = frame.caller.owner_id
     found = await find_documents(connection, owner, [document])
     one = found[0] if found else await show_document(connection, owner, document, trashed=True)
@@ -124,7 +124,8 @@ async def reader(  # noqa: PLR0917 - query parameters
     """Show the reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
 
     Without them, it opens where the person stopped reading. `of` is a chunk whose connections are shown instead of
-    those of the whole document. `find` are words to find in the text; an empty string opens the field for them.
+    those of the whole document. `find` contains words to find in the text; if it is empty, only the search field is
+    opened.
     """
     ident, owner = read_id(document), frame.caller.owner_id
     if (page := read_number(go)) is not None:
@@ -207,7 +208,7 @@ class Resume:
 
 
 def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
-    """Return the position at which to continue; None if the person stopped at the beginning of the text."""
+    """Return the position at which to continue. Returns None if the person stopped at the beginning of the text."""
     chunks = [chunk.place for leaf in text.leaves for chunk in leaf.chunks if chunk.begins] if text else []
     before = [place for place in chunks if place and stopped and place.start <= stopped]
     if text is None or not before or (text.earlier is None and before[-1] is chunks[0]):
@@ -216,7 +217,7 @@ def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
 
 
 def _page(text: OpenText | None, wanted: Position) -> int | None:
-    """Return the number of the page to show first; None if the text has no pages."""
+    """Return the number of the page to show first. Returns None if the text has no pages."""
     if text is None or not text.plan.sheets:
         return None
     numbers = [sheet.number for _, sheet in text.plan.breaks_in(text.window)]
@@ -226,7 +227,7 @@ def _page(text: OpenText | None, wanted: Position) -> int | None:
 
 
 def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
-    """Return values for the page template: the view settings of this browser, addresses, and formatting functions."""
+    """Return values for the page template: the view settings of this browser, paths, and formatting functions."""
     size = request.cookies.get(SIZE_COOKIE, DEFAULT_SIZE)
     closed = panel == "closed" or (not panel and request.cookies.get(PANEL_COOKIE) == "closed")
     query = {name: value for name, value in request.query_params.items() if name in {"p", "at", "c"}}
@@ -252,7 +253,8 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """Return where the document comes from, as a person entered it, and the same as an address if it is a URL.
+    """Return the origin of the document as a person entered it. `origin_address` is the same text if it is a URL, else
+    None.
 
     `origin` is None if it is a URL and the document was added from a link, because the page shows that link instead.
     """
@@ -269,13 +271,16 @@ def language_tag(language: str | None) -> str | None:
 
 
 async def _parent(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """Return the archive or email that contains this document; None if there is none, or if it is in the trash."""
+    """Return the archive or email that contains this document.
+
+    Returns None if there is none, or if it is in the trash.
+    """
     found = await find_documents(connection, owner, [document.parent_id]) if document.parent_id else []
     return found[0] if found else None
 
 
 async def _twin(connection: Connection, owner: UUID, document: Document) -> Document | None:
-    """Return the other document with the same file if this document is a duplicate, or else None."""
+    """Return the other document with the same file. Returns None if this document is not a duplicate."""
     found = await find_documents(connection, owner, [document.duplicate_of]) if document.duplicate_of else []
     return found[0] if found else None
 
@@ -366,7 +371,7 @@ async def window(
 async def open_document(
     services: Services, owner: UUID, document: UUID, wanted: Position
 ) -> tuple[Document, OpenText | None]:
-    """Return a document with the part of its text at a position; the text is None if it cannot be shown."""
+    """Return a document with the window of its text at a position. The text is None if it cannot be shown."""
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
         stored = await find_text(connection, owner, document)

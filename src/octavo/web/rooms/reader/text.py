@@ -101,7 +101,7 @@ class StoredText:
 
 
 async def find_text(connection: Connection, owner: UUID, document: UUID) -> StoredText | None:
-    """Return the stored text of a document; None if there is none."""
+    """Return the stored text of a document. Returns None if it has no text yet."""
     values = {"owner": owner, "document": document}
     rows = await fetch_rows(connection, QUERIES.text, values)
     if not rows:
@@ -158,7 +158,7 @@ def lay_out(
 
 
 async def find_place(connection: Connection, owner: UUID, document: UUID, chunk: str) -> ChunkPosition | None:
-    """Return the position of a chunk, if it belongs to the current text."""
+    """Return the position of a chunk. Returns None if the chunk does not belong to the current text."""
     if not _ID.fullmatch(chunk):
         return None
     values = {"owner": owner, "document": document, "passage": chunk}
@@ -238,7 +238,10 @@ def _to_word(text: str) -> str:
 
 
 def moment_address(document: Document, seconds: float | None) -> str | None:
-    """Return the address that plays the recording from this second; None if the recording is not an online video."""
+    """Return the URL that plays the recording from this second.
+
+    Returns None if the recording is not an online video.
+    """
     is_video = document.source_type == "youtube" or moment_url(document.source_url, seconds)
     if seconds is None or not is_video or not document.source_url:
         return None
@@ -332,7 +335,7 @@ def arrange(
 
 
 def _lead(position: int, text: str) -> int:
-    """Return the start of the line that contains `position` if only markup is before it, otherwise `position`."""
+    """Move `position` back to the start of its line if there is only markup before it on the line."""
     line = text.rfind("\n", 0, max(position, 0)) + 1
     return line if position > 0 and not _WORD.search(text, line, position) else position
 

@@ -1,6 +1,6 @@
 """The search page: matching passages grouped by document, with highlighted words.
 
-Two passages can be opened next to each other: the first one is chosen with `beside`, then a hit opens both.
+Two passages can be opened side by side: the first one is chosen with `beside`, and the link of a hit then opens both.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SearchQuery(BaseModel):
         return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
 
     def address(self, **changed: str) -> str:
-        """Return the address of this search with some parameters changed, such as the page or a corrected query."""
+        """Return the path of this search with some query parameters changed, such as the page or a corrected query."""
         return "/search?" + urlencode({name: value for name, value in (self.model_dump() | changed).items() if value})
 
     def filters(self) -> Filters:
@@ -99,7 +99,7 @@ class SnippetPart:
 
 @dataclass(frozen=True, slots=True)
 class HitPlace:
-    """A matching chunk and the address that opens it. `matched` is the tag or file name that matched, if any."""
+    """A matching chunk and the path that opens it. `matched` is the tag or file name that matched, if any."""
 
     address: str
     page: int | None
@@ -127,7 +127,7 @@ class ChosenPassage:
     chunk_id: str
 
     def address(self, place: HitPlace) -> str:
-        """Return the address of the split view with this passage and a hit."""
+        """Return the path of the split view with this passage and a hit."""
         return f"/documents/{self.document.id}/beside/{place.document_id}?left={self.chunk_id}&right={place.chunk_id}"
 
 
@@ -174,7 +174,7 @@ async def search_page(
 
 
 async def _chosen(connection: Connection, owner: UUID, key: str) -> ChosenPassage | None:
-    """Return the passage that was chosen for the split view; None if there is no such passage."""
+    """Return the passage that was chosen for the split view. Returns None if there is no such passage."""
     parts = _CHOSEN.fullmatch(key)
     try:
         return ChosenPassage(key, await show_document(connection, owner, UUID(parts[1])), parts[2]) if parts else None
@@ -183,7 +183,7 @@ async def _chosen(connection: Connection, owner: UUID, key: str) -> ChosenPassag
 
 
 async def _find(services: Services, owner: UUID, asked: SearchQuery) -> tuple[SearchPage | None, str | None]:
-    """Return the results, or a message that explains why the search failed."""
+    """Return the results and None. If the search failed, return None and a message that explains why."""
     try:
         mode = asked.mode or "hybrid"
         return await find_page(

@@ -1,7 +1,4 @@
-"""The API for shares.
-
-The settings page that lists, creates and revokes links to documents and collections.
-"""
+"""The API for shares, and the settings page that lists, creates and revokes links to documents and collections."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from octavo.web.shell.frame import back_to, render
 
 
 async def _show_to_everybody(caller: OptionalCaller) -> None:
-    """A link shows the same to everybody, also to limited members of an account."""
+    """Lift the restrictions of limited members for this request, so that a link shows the same to everybody."""
     del caller
     see_everything()
 
@@ -56,7 +56,7 @@ class SignInFirst(OctavoError):
 
 
 async def _open(connection: Connection, caller: Caller | None, token: str) -> OpenShare:
-    """Return the share that a link opens, if this caller may open it."""
+    """Return the share that a link opens. Raises `SignInFirst` if the caller must sign in to open it."""
     opened = await open_share(connection, token)
     if opened.sign_in and (caller is None or caller.is_anonymous):
         raise SignInFirst
@@ -67,7 +67,7 @@ async def _open(connection: Connection, caller: Caller | None, token: str) -> Op
 async def first_page(
     request: Request, services: ServicesOf, caller: OptionalCaller, token: Token, cursor: Cursor = None
 ) -> Response:
-    """Show the documents of a collection, or open the document."""
+    """Show the documents of a shared collection, or redirect to the shared document."""
     try:
         async with services.database.connection() as connection:
             opened = await _open(connection, caller, token)
@@ -85,7 +85,7 @@ async def first_page(
 async def document_page(
     request: Request, services: ServicesOf, caller: OptionalCaller, token: Token, document: UUID, part: Part = 1
 ) -> Response:
-    """Show a part of the text of a document."""
+    """Show one window (section) of the text of a shared document."""
     async with services.database.connection() as connection:
         opened = await _open(connection, caller, token)
         found = await shared_document(connection, opened, document)
@@ -101,7 +101,7 @@ async def document_page(
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """One part of a text, as HTML."""
+    """One window (section) of a text, as HTML."""
 
     number: int
     parts: int
@@ -111,7 +111,10 @@ class TextPart:
 async def _open_part(
     services: Services, opened: OpenShare, document: UUID, markdown: str, part: int, here: str
 ) -> TextPart:
-    """Render one part of the text as HTML. The addresses of its pictures begin with the address of the link."""
+    """Render one window (section) of the text as HTML.
+
+    `here` is the path with which the paths of its pictures begin.
+    """
     plan = await asyncio.to_thread(make_plan, markdown, [])
     window = plan.windows[min(part, len(plan.windows)) - 1]
     start = max(window.start, plan.front_end)
@@ -128,7 +131,7 @@ async def _open_part(
 
 
 def _render(request: Request, template: str, **values: object) -> Response:
-    """Render a page of a link. The page tells search engines not to list it."""
+    """Render a page that a link opens. A response header tells search engines not to list the page."""
     answer = render(request, template, None, 200, **values)
     answer.headers["x-robots-tag"] = "noindex"
     return answer

@@ -85,7 +85,9 @@ def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - the nam
 
 
 def read_header(last_event_id: str | None) -> Cursor | None:
-    """Return the cursor in the Last-Event-ID header, which browsers send when they reconnect; None if it is invalid."""
+    """Return the cursor in the Last-Event-ID header, which browsers send when they reconnect. Returns None if it is
+    invalid.
+    """
     try:
         return parse_cursor(last_event_id) if last_event_id else None
     except BadCursor:

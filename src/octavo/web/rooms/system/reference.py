@@ -256,7 +256,7 @@ def _limits(schema: Schema) -> Iterable[str]:
 
 
 def example_of(schema: Schema, types: Mapping[str, Schema], depth: int = 0) -> Any:  # noqa: ANN401 - any JSON
-    """Make an example of a value: its own example, or one made from the examples of its fields."""
+    """Return an example of a value: the example in its schema, or one made from the examples of its fields."""
     found = schema if schema.get("examples") else _resolve(schema, types)
     values = [*found.get("examples", ()), *found.get("enum", ()), *([found["const"]] if "const" in found else [])]
     if values:
@@ -286,7 +286,7 @@ def _name(schema: Schema) -> str | None:
 
 
 def _curl(method: str, path: str, bodies: list[Body]) -> str:
-    """Write the command that sends this request."""
+    """Return the curl command that sends this request."""
     lines = [f'curl -X {method} -H "Authorization: Bearer $OCTAVO_KEY"']
     body = next((one for one in bodies if one.example), None)
     if body:
