@@ -179,7 +179,7 @@ class Channel(Protocol):
         ...
 
     async def send(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status code of the receiver."""
+        """Send a delivery and return the status code of the recipient."""
         ...
 
 
@@ -278,7 +278,7 @@ def signed_headers(
 ) -> dict[str, str]:
     """Return the headers of a signed webhook.
 
-    `message_id` is the same for every attempt, so that receivers can drop duplicates; `timestamp` is the time of this
+    `message_id` is the same for every attempt, so that recipients can drop duplicates; `timestamp` is the time of this
     attempt. While an old secret is still valid, there is a signature for each secret, as Standard Webhooks defines it.
     """
     signatures = [sign(one, message_id, timestamp, body) for one in (secret, old_secret) if one]
@@ -379,7 +379,7 @@ async def post(client: GuardedClient, address: str, body: bytes, headers: Mappin
     sent = {"content-type": "application/json", **headers}
     try:
         answer = await client.post(address, body, sent, limits)
-    except (NameUnknown, CertificateRefused) as error:  # the receiver can fix both, so the delivery is retried
+    except (NameUnknown, CertificateRefused) as error:  # the recipient can fix both, so the delivery is retried
         raise ReceiverFailed(error.line) from None
     raise_for_status(answer.status, answer.headers)
     return answer.status
@@ -465,7 +465,7 @@ async def send_mail(server: MailServer, mail: EmailMessage, sender: str, recipie
 
 def check_mail_address(address: str) -> str:
     if len(address) > ADDRESS_CHARACTERS or not _MAIL_ADDRESS.fullmatch(address):
-        raise BadAddress("A mail address looks like name@example.org.")
+        raise BadAddress("An email address looks like name@example.org.")
     return address
 
 

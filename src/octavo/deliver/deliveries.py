@@ -146,7 +146,7 @@ class Sender:
 async def record_success(connection: Connection, delivery: Delivery, job: ClaimedJob, made: JSON) -> None:
     """Record a successful attempt, in the transaction that completes the job of the delivery."""
     if not isinstance(made, dict):
-        raise TypeError("sending returns the status of the receiver")
+        raise TypeError("sending returns the status of the recipient")
     await write_attempt(connection, delivery, job, {**made, "error_code": None, "status": "delivered"})
 
 

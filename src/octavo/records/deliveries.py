@@ -98,7 +98,7 @@ class NewSubscriber(Subscriber):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAttempt:
-    """One attempt to send a delivery. `answer` is the status code of the receiver, if it responded."""
+    """One attempt to send a delivery. `answer` is the status code of the recipient, if it responded."""
 
     id: UUID
     at: datetime
