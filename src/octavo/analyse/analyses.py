@@ -135,7 +135,7 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
     """Lock the rows of an analysis and its jobs.
 
-    With `planned`, raises `NotPlanned` if the analysis has not been planned yet.
+    If `planned` is true, raises `NotPlanned` if the analysis has not been planned yet.
     """
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)

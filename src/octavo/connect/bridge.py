@@ -38,7 +38,7 @@ Candidate: TypeAlias = tuple[ChunkPair, float]
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]:
     """Find pairs of important chunks on different subjects that share some concepts.
 
-    Returns each pair with a score for the overlap of their concepts.
+    Returns each pair with a score for the overlap of the chunks' concepts.
     """
     return [
         (pair, overlap)

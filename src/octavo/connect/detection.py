@@ -195,8 +195,8 @@ async def compare(
 ) -> None:
     """Compare one batch of chunks with all other documents of the account.
 
-    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch. `for_model`: whether
-    to look for candidates that only a configured model can confirm.
+    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch. If `for_model` is
+    true, also looks for candidates that only a configured model can confirm.
     """
     began, limits = time.monotonic(), thresholds_of(scope.model.name)
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
@@ -345,7 +345,9 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 
 
 def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find pairs of chunks with a shared concept and opposite tones, in any language. A model must then judge them."""
+    """Find pairs of chunks with a shared concept and opposite tones, in any language. A model must judge these pairs
+    later.
+    """
     return [
         _connect(pair, concept, sentences)
         for pair in pairs

@@ -323,8 +323,9 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Queue a new comparison with other documents when both this stage and the stage `missing` have finished,
-        because the comparison needs the results of both.
+        """Queue a new comparison with other documents once both this stage and the stage `missing` have finished.
+
+        The comparison needs the results of both stages.
         """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")

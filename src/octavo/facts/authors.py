@@ -104,7 +104,7 @@ def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_met
 
 
 def claimed_author(text: str | None) -> str | None:
-    """Return the author in the file's metadata, if it is a person or organisation. Returns None if it is not."""
+    """Return the author named in the file's metadata. Returns None if it is neither a person nor an organisation."""
     text = " ".join((text or "").split()).strip(" ,;")
     folded = fold(text)
     if not text or _USER.fullmatch(folded) or _SOFTWARE.search(folded):

@@ -141,7 +141,7 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    If several columns may contain the amounts, the column is chosen by how many amounts equal quantity times price.
+    If several columns may contain the amounts, the column is chosen in which most amounts equal quantity times price.
     """
     best = _read(page, head)
     for variant in head.variants():

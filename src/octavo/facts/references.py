@@ -316,5 +316,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether a date in the document shows clearly whether the day or the month comes first, as 31/12/2024 does."""
+    """Whether the document has a date that shows if the day or the month comes first, such as 31/12/2024."""
     return writes_month_first(page.texts) is not None

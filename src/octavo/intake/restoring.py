@@ -133,7 +133,10 @@ class Restoring:
         return derived_id(self.owner, self.record.id)
 
     async def find(self) -> UUID | None:
-        """Lock the content by its checksum. Returns the id of the document. Returns None if it must be created."""
+        """Return the id of the document in this account. Returns None if it does not exist yet.
+
+        Also locks the content by its checksum until the transaction ends.
+        """
         record = self.record
         await self.connection.execute(QUERIES.lock_content, {"owner": self.owner, "sha256": record.sha256})
         origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)

@@ -160,7 +160,7 @@ async def release_workers(connection: Connection, workers: Sequence[UUID], *, ki
     """Requeue the jobs of workers that have ended.
 
     `killed` is true if the workers were killed from outside. If it is false, one of the jobs may have crashed its
-    worker, and each job records this suspicion.
+    worker, so each job is recorded as suspicious.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}

@@ -106,7 +106,7 @@ async def lock_documents(
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
 ) -> list[LockedDocument]:
-    """Lock the account's `documents`, and also the documents in `beside`. Returns only `documents`.
+    """Lock the account's `documents` and the documents in `beside`. Returns only the former.
 
     Raises `NotFound` if one of `documents` is missing.
     """

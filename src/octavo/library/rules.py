@@ -228,7 +228,7 @@ class PlannedChange:
     """The changes that a rule makes to one document. `targets` are the values that it sets, such as `collection`.
 
     `blocked` are values that an earlier rule has set. `left_out` are tags beyond the maximum number of tags. `undated`
-    says that the document has no date from which its retention could be counted. `recipients` get a message about the
+    is true if the document has no date from which its retention can be counted. `recipients` get a message about the
     document.
     """
 
@@ -298,9 +298,9 @@ def _missing_tags(document: Row, then: RuleThen) -> list[str]:
 
 
 def settled_values(document: Row) -> frozenset[str]:
-    """Return the names of the values of a new version that rules do not change.
+    """Return the names of the values that rules do not change in a new version of a document.
 
-    They were set by a person or in the previous version.
+    These values were set by a person or in the previous version. For other documents, the result is empty.
     """
     if not document["is_version"]:
         return frozenset()

@@ -109,7 +109,10 @@ async def grant(
     user_id: UUID | None = None,
     group: UUID | None = None,
 ) -> Grant:
-    """Let a member or a group read or change the documents of a collection. Replaces an earlier grant for it."""
+    """Let a member or a group read or change the documents of a collection.
+
+    Replaces an earlier grant of this collection to the same member or group.
+    """
     if (user_id is None) == (group is None):
         raise BadInput("Send either `user_id` or `group_id`.")
     await lock_members(connection, caller)
@@ -149,7 +152,10 @@ async def require_writable(connection: Connection, caller: Caller, documents: It
 
 
 async def require_changeable(connection: Connection, caller: Caller, thing: str, ident: UUID) -> None:
-    """Raise `NotFound` if a limited member may not change this document, highlight, upload or earlier change."""
+    """Raise `NotFound` if a limited member may not change an object. `thing` is document, highlight, upload or change.
+
+    A change is an edit that was made to documents earlier.
+    """
     if thing == "upload":
         values = {"owner": caller.owner_id, "user": caller.user_id, "upload": ident}
         if not (await fetch_rows(connection, QUERIES.is_own_upload, values))[0]["own"]:

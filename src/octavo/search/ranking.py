@@ -189,10 +189,10 @@ def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[Weighte
 
 
 def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) -> dict[Key, float]:
-    """Merge several rankings into one.
+    """Merge several rankings, each with a weight, into one.
 
-    Keys that rank very high in one ranking, or well in several, come first. Each ranking has a weight. In a sequence,
-    each key gets the whole weight. In a mapping, each key gets the given fraction of it. Scores are between 0 and 1. A
+    Keys that rank very high in one ranking, or well in several, come first. In a ranking that is a sequence, each key
+    gets the whole weight. In a mapping, each key gets the given fraction of the weight. Scores are between 0 and 1. A
     score of 1 means first in every ranking.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]

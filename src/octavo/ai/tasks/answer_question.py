@@ -108,8 +108,9 @@ class OfflineAnswer(CitedAnswer):
 def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
     """Answer with sentences quoted from the chunks.
 
-    The built-in model octavo-small finds the answers in English chunks. If it finds none, the sentences in the other
-    chunks that are most similar to the question are quoted.
+    If the question asks for a summary, the most important sentences are quoted. Otherwise, the built-in model
+    octavo-small finds the answers in English chunks. If it finds none, the sentences in the other chunks that are most
+    similar to the question are quoted.
     """
     from octavo.language import asks_summary, summarise_in_quotes
     from octavo.language.languages import is_english
