@@ -64,8 +64,8 @@ class Consequence:
     """The job that follows an event.
 
     `sources` lists everything that can trigger the event: kinds of jobs, a person, the event relay, or the watcher of
-    sources. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. Without
-    a `lane`, the job gets the lane of the newest job of its document.
+    sources. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. If
+    `lane` is None, the job gets the lane of the newest job of its document.
     """
 
     kind: str

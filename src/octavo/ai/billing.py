@@ -54,7 +54,7 @@ class CallResult(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class BilledCall(Generic[OutputT]):
-    """A model call and its time limits, before it is billed.
+    """A model call that is to be billed, with its time limits.
 
     `seconds` limits one attempt. `deadline`, a `time.monotonic()` value, limits all attempts together. `files_seconds`
     is extra time for uploading files. `restore` converts a stored response back into the output.

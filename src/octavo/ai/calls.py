@@ -246,9 +246,10 @@ class Caller:
 class OfflineUse:
     """When to run a task offline, without a model.
 
-    `if_configured`: if True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
-    also run offline if all models failed and at least one provider is only temporarily unavailable. `decide`: a
-    function that receives the error of the failed models and returns whether to run offline.
+    If `if_configured` is true, the task can run offline if `local` is one of its models. If it is false, `local` must
+    be its only model. If `if_away` is true, the task also runs offline if all models failed and at least one provider
+    is only temporarily unavailable. Before `local` replaces failed models, the function `decide` receives their error
+    and returns whether to run offline.
     """
 
     if_configured: bool = True

@@ -1,7 +1,7 @@
 """Detects the connections of one document: loads pairs of similar chunks, looks for each type of connection, and saves
 the results.
 
-Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
+In any language, pairs of chunks that share a concept but have opposite tones are sent to a model. Concepts and tones
 only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 
 Extensions can also find connections. Their entry point is a function that takes pairs of chunks and returns the
@@ -73,7 +73,8 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find connections with each extension. If one fails, the error is logged, and the others continue.
+    """Find connections with each extension. If an extension fails, its error is logged, and the other extensions
+    continue.
 
     Invalid connections are left out.
     """

@@ -47,7 +47,10 @@ class EmbeddingModel:
 
     @property
     def index(self) -> str:
-        """The name of the index. It stores vectors in half precision: half the size, with the same neighbours."""
+        """The name of the index.
+
+        The index stores vectors in half precision. This halves its size and finds the same neighbours.
+        """
         return f"chunk_embeddings_half_{self.id}"
 
     @property

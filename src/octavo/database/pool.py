@@ -305,7 +305,7 @@ def _has_input(connection: Connection) -> bool:
 def connection_options(*, prepared: bool) -> dict[str, Any]:
     """Return psycopg's options for all connections.
 
-    `prepared=False` disables prepared statements, which connection poolers may not support.
+    `prepared=False` disables prepared statements, because some connection poolers do not support them.
     """
     options = {"autocommit": True, "connect_timeout": CONNECT_SECONDS}
     return options if prepared else {**options, "prepare_threshold": None}

@@ -180,9 +180,9 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
 
 
 async def warn_of_failing(database: Database) -> int:
-    """Notify accounts about recipients to which deliveries have been failing for a week.
+    """Notify accounts about recipients whose deliveries have been failing for a week.
 
-    Each recipient is reported once, until a delivery succeeds again. Returns the number of reported recipients.
+    A recipient is not reported again until a delivery to it has succeeded. Returns the number of reported recipients.
     """
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
@@ -256,7 +256,7 @@ async def show_notification(connection: Connection, owner_id: UUID, notification
 
 
 async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
-    """Mark a notification as read. If it has already been read, the time at which it was first read is kept."""
+    """Mark a notification as read. A notification that was read before keeps the time when it was first read."""
     await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
     return await show_notification(connection, owner_id, notification)
 

@@ -71,7 +71,7 @@ class DescribeTools(EmbeddingTools, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """The revision of a document for which to generate title, summary and tags.
+    """The revision of a document whose title, summary and tags are generated.
 
     `picture` is the storage key of the image if the document is a picture. If `generation` is increased, models are
     called again instead of reusing stored answers.
@@ -373,7 +373,7 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """Select chunks that represent a document: the first ones, and some of the others at equal distances."""
+    """Select chunks that represent a document: the first ones, and evenly spaced ones from the rest."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]

@@ -88,7 +88,8 @@ class Author:
 
 
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
-    """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
+    """Find the author in the publisher's metadata, the printed text or the file's metadata, in this order of
+    preference.
 
     An author in the metadata must look like a name, except that the name of a video channel can be any text.
     """

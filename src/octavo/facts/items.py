@@ -141,7 +141,7 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    If several columns may contain the amounts, the column is chosen in which most amounts equal quantity times price.
+    If several columns may contain the amounts, prefers the column in which more amounts equal quantity times price.
     """
     best = _read(page, head)
     for variant in head.variants():
@@ -414,7 +414,7 @@ def _distance(box: Box, head: Box) -> float:
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
     """Map each amount outside the table to the meaning of its label, such as total.
 
-    The meaning is empty if the label is not that of a sum.
+    The meaning is empty if the label is not the label of a sum.
     """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):

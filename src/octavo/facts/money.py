@@ -433,7 +433,10 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """Return the document's currency: the labelled currency, or else that of the total, or else the most common one."""
+    """Return the document's currency.
+
+    A labelled currency has priority over the currency of the total, which has priority over the most common currency.
+    """
     found = page.every("currency")
     if not found:
         return None
@@ -456,8 +459,8 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
 def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
     """Return the currency that "$" means.
 
-    It is the only dollar currency that the document names, or else the currency of the only country that it mentions.
-    If neither is clear, it is the US dollar.
+    It is the only dollar currency that the document names. If this is not clear, it is the currency of the only country
+    that the document mentions. If neither is clear, it is the US dollar.
     """
     if len(named) == 1:
         return Choice(next(iter(named)), sign, frozenset({name, "only"}))
@@ -475,7 +478,7 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
     """Return the currencies on the line of the total, nearest first.
 
-    If there are none, return those in the header of its column.
+    If there are none, return the currencies in the header of the total's column.
     """
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:

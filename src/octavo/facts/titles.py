@@ -1,4 +1,4 @@
-"""Chooses the title of a document: a printed title, or else the title in the metadata, or else the file name."""
+"""Chooses the title of a document from the printed text, the metadata or the file name, in this order of preference."""
 
 from __future__ import annotations
 

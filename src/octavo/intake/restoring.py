@@ -207,7 +207,10 @@ class Restoring:
             )
 
     async def _family(self) -> UUID:
-        """Return the document's family id: that of its first version if this account has it, otherwise a derived id."""
+        """Return the document's family id.
+
+        This is the family of its first version if the account has that version. Otherwise, it is a derived id.
+        """
         origin = self.record.family_id
         for one in (derived_id(self.owner, origin), origin):
             if family := await self._id(QUERIES.family_of, document=one):

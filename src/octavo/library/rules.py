@@ -1,4 +1,4 @@
-"""Rules: if a document matches conditions, a rule adds tags, sets values, and sends the document to recipients.
+"""Rules change documents that match conditions: they add tags, set values and send the documents to recipients.
 
 Trying a rule changes nothing. Applying it changes documents in batches, like an action on many documents, and can be
 undone for a week. Enabled rules run on each new document, one after the other; the first rule that sets a value wins. A
@@ -448,7 +448,9 @@ def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
 async def _conflicts(
     connection: Connection, owner: UUID, rule: RuleView, planned: Sequence[PlannedChange]
 ) -> dict[UUID, list[str]]:
-    """Find the other enabled rules that set a value of the same documents differently."""
+    """Find other enabled rules that set a value in one of these documents to something else. Returns messages by
+    document.
+    """
     found: dict[UUID, list[str]] = defaultdict(list)
     mine = {one.document["id"]: one for one in planned}
     for other in await list_rules(connection, owner):

@@ -1,7 +1,7 @@
 """Permissions per collection: groups of members, and the collections that limited members can read or change.
 
-Reading needs no code here: the database connections of a limited member show only what was granted (`database.Viewer`).
-Changes use unrestricted connections, after `require_writable` has checked the documents.
+Reading needs no code here: the database connections of a limited member show only documents in collections that were
+granted (`database.Viewer`). Changes use unrestricted connections, after `require_writable` has checked the documents.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ async def writable_collections(connection: Connection, caller: Caller) -> dict[s
 
 
 async def require_writable(connection: Connection, caller: Caller, documents: Iterable[UUID]) -> None:
-    """Raise `NotFound` if a limited member may not change one of these documents."""
+    """Raise `NotFound` unless a limited member is allowed to change all of these documents."""
     wanted = set(documents)
     values = {"owner": caller.owner_id, "user": caller.user_id, "documents": list(wanted)}
     if len(await fetch_rows(connection, QUERIES.writable_documents, values)) < len(wanted):
@@ -152,9 +152,9 @@ async def require_writable(connection: Connection, caller: Caller, documents: It
 
 
 async def require_changeable(connection: Connection, caller: Caller, thing: str, ident: UUID) -> None:
-    """Raise `NotFound` if a limited member may not change an object. `thing` is document, highlight, upload or change.
+    """Raise `NotFound` unless a limited member is allowed to change this object.
 
-    A change is an edit that was made to documents earlier.
+    `thing` is the type of the object: document, highlight, upload, or change (an earlier edit of documents).
     """
     if thing == "upload":
         values = {"owner": caller.owner_id, "user": caller.user_id, "upload": ident}

@@ -258,7 +258,7 @@ async def begin(connection: Connection, user_id: UUID, sealed: str) -> None:
 
 
 async def confirm(connection: Connection, user_id: UUID, owner_id: UUID, code: str, reveal: Reveal) -> list[str]:
-    """Require the second factor from now on. Returns the recovery codes, of which only hashes are stored."""
+    """Require the second factor from now on. Returns the recovery codes. Only their hashes are stored."""
     await _use_code(connection, user_id, code, reveal)
     await connection.execute(FACTOR_QUERIES.confirm_second_factor, {"user": user_id})
     await record(connection, owner_id, "account.second_factor", user_id, change="enabled")

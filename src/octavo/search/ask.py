@@ -76,7 +76,7 @@ class Understood:
     """A question after the missing words were added. `asked` is the original question.
 
     `preferred` are documents that the question is probably about, and `only` is a document that it is certainly about.
-    Preferred documents are also searched for the words of `asked`, because its subject is known there.
+    Preferred documents are also searched for the words of `asked`, because they are known to cover its subject.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Builds search hits: details of the chosen chunks, why each was found, and a snippet with the matched words."""
+"""Builds search hits: the details of a chunk, the reason why it was found, and a snippet with the matched words."""
 
 from __future__ import annotations
 
@@ -307,7 +307,8 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Return the start of the snippet: the start of the sentence if it is near enough, or else the start of a word."""
+    """Return the start of the snippet: the start of the sentence if it is near enough. Otherwise, the start of a word.
+    """
     if found <= LEAD:
         return 0
     opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]

@@ -171,7 +171,7 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 
 
 def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[WeightedTerm]:
-    """Return the smallest set of terms of which a matching text must contain at least one.
+    """Return the smallest set of terms such that every matching text contains at least one of them.
 
     A text with none of them matches less than `share` of each language's weight. Words that occur in many chunks are
     usually not in the set.

@@ -48,8 +48,8 @@ _HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
 class ServerAddress:
     """The server to connect to.
 
-    `addresses` are the IP addresses of the host that passed the check for private addresses. If `tls` is None, the
-    connection is not encrypted.
+    `addresses` are the IP addresses of the host, which have been checked. If `tls` is None, the connection is not
+    encrypted.
     """
 
     host: str

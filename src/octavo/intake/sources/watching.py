@@ -46,7 +46,7 @@ class SourceWatch:
     open_reader: OpenReader
 
     async def __call__(self, database: Database) -> float:
-        """Check the next source that is due. Returns the number of seconds until another one is due."""
+        """Check the next source that is due. Returns the number of seconds until another source is due."""
         values = {"kinds": list(self.kinds)}
         async with database.transaction() as connection:
             rows = await fetch_rows(connection, QUERIES.next_due, values)
