@@ -1,5 +1,4 @@
-"""Checks models before they are used: makes test calls, finds model servers on this machine, and refuses private URLs.
-"""
+"""Checks models before they are used: makes test calls, finds local model servers, and refuses private URLs."""
 
 from __future__ import annotations
 

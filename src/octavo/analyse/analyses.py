@@ -54,7 +54,9 @@ async def start_analyses(
     mode: Mode = "parallel",
     at_once: int = AT_ONCE,
 ) -> list[UUID]:
-    """Run prompts on many documents. If `prompts` is None, runs all active prompts. Documents without text are skipped.
+    """Run prompts on many documents. If `prompts` is None, runs all active prompts.
+
+    Documents without text are skipped.
     """
     chosen = await _choose(connection, owner, prompts)
     values = {"owner": owner, "documents": list(documents)}

@@ -307,7 +307,8 @@ async def failed_comparisons(connection: DatabaseConnection, owner: UUID) -> lis
 async def rebuild(connection: DatabaseConnection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
     """Queue a comparison job for each document that has vectors, unless one is already queued.
 
-    Returns the ids of the new and of the already queued jobs.
+    Returns the ids of the new jobs and of the jobs that were already queued. Raises `NotFound` if one of `documents`
+    cannot be compared.
     """
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()

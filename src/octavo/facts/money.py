@@ -126,9 +126,10 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
-    """Collect all amounts in the document by value, with the roles that their labels suggest, such as total.
+    """Collect the amounts in the document by value, with the roles that their labels suggest, such as total.
 
-    Amounts in item rows only get the role `item`.
+    Amounts in item rows only get the role `item`. If there are very many amounts, only the best labelled ones are
+    returned.
     """
     found: dict[Decimal, Amount] = {}
     for mention in page.every("amount"):
@@ -459,8 +460,8 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
 def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
     """Return the currency that "$" means.
 
-    It is the only dollar currency that the document names. If this is not clear, it is the currency of the only country
-    that the document mentions. If neither is clear, it is the US dollar.
+    If the document names exactly one dollar currency, such as AUD, it is that currency. Otherwise, if the document
+    mentions exactly one country, it is the currency of that country. Otherwise, it is the US dollar.
     """
     if len(named) == 1:
         return Choice(next(iter(named)), sign, frozenset({name, "only"}))

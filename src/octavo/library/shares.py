@@ -51,7 +51,9 @@ async def share(
     days: int = DEFAULT_DAYS,
     sign_in: bool = False,
 ) -> tuple[Share, str]:
-    """Create a link to a document or a collection. Returns the link and its token. Only a hash of the token is stored.
+    """Create a link to a document or a collection.
+
+    Returns the link and its token. Only a hash of the token is stored.
     """
     _require_member(caller)
     if (document is None) == (collection is None):

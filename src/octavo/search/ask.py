@@ -133,7 +133,7 @@ async def resolve_scope(
 
 
 async def _limit_to_query(database: Database, gateway: Gateway, owner: UUID, query: str) -> Filters:
-    """Return filters for the documents that match a query.
+    """Return filters for the documents that match a query. Raises `BadInput` if there are none.
 
     Operators such as `type:invoice` become filters. Other words select the documents that match best.
     """

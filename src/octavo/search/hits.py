@@ -244,7 +244,7 @@ def _fits(marks: Sequence[tuple[int, int]], left: int, right: int, length: int) 
 
 
 def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
-    """Return the index of the first matched word at or after this position."""
+    """Return the index of the first matched word at or after this position. Returns 0 if there is none."""
     return next((place for place, mark in enumerate(marks) if mark[0] >= start), 0)
 
 
@@ -307,7 +307,7 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Return the start of the snippet: the start of the sentence if it is near enough. Otherwise, the start of a word.
+    """Return the start of the snippet: the start of the sentence if it is near enough, otherwise the start of a word.
     """
     if found <= LEAD:
         return 0

@@ -173,8 +173,8 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[WeightedTerm]:
     """Return the smallest set of terms such that every matching text contains at least one of them.
 
-    A text with none of them matches less than `share` of each language's weight. Words that occur in many chunks are
-    usually not in the set.
+    A text matches if its terms have at least `share` of the total weight of the terms in one language. Words that occur
+    in many chunks are usually not in the set.
     """
     chosen: list[WeightedTerm] = []
     for config in dict.fromkeys(term.config for term in terms):

@@ -335,8 +335,7 @@ def _in_place(thing: str, before: EarlierTurn) -> str:
 
 
 def _at_same_time(text: str, before: EarlierTurn) -> str:
-    """Add the time that the previous question names to the new question, unless the new question already names a time.
-    """
+    """Add the time that the previous question names to the new question, unless it already names a time."""
     time = _AT_TIME.search(_plain(before.question))
     return text if not time or _compile(rf"\b(?:{_TIME})").search(text) else f"{text}{time[0]}"
 
