@@ -48,7 +48,7 @@ class SegmentLimits:
     """The maximum size of a segment.
 
     Sizes are counted in units (pages or chunks) and tokens. `own`: units that belong to the segment. `context`: units
-    before it that are shown as context. `shown`: both together. `tokens`: tokens of both together.
+    before the segment that are shown as context. `shown`: units of both kinds. `tokens`: tokens in units of both kinds.
     """
 
     own: int

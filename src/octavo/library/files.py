@@ -327,7 +327,7 @@ async def store_figure(
 ) -> None:
     """Store the picture of a figure with its document.
 
-    Its file is named after its checksum, so that identical figures share a file.
+    The file is named after the checksum of the picture, so that identical pictures share a file.
     """
     digest = sha256(drawn).hexdigest()
     key = f"figures/{document}/{revision}/{digest}.png"

@@ -93,7 +93,7 @@ async def understand(
 ) -> Understood:
     """Add the words that a follow-up question leaves out. `sources` are the documents cited by the last answer.
 
-    If there is no model, or if the model fails, rules do this.
+    Without a model, or if the model fails, rules add the words.
     """
     if not earlier:
         return Understood(question)

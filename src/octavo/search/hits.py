@@ -81,7 +81,7 @@ class HitDraft:
 async def read_details(
     connection: Connection, owner: UUID, keys: Sequence[UUID], marked: str | None
 ) -> dict[UUID, dict[str, Any]]:
-    """Load the details of hits. The keys are ids of chunks, or of documents without text."""
+    """Load the details of hits. `keys` are ids of chunks, or of documents without text."""
     values = {"owner": owner, "marked": marked, "begin": BEGIN, "end": END}
     chunks = await fetch_rows(connection, QUERIES.details, {**values, "chunks": list(keys)}, prepare=False)
     found: dict[UUID, dict[str, Any]] = {row["chunk_id"]: dict(row) for row in chunks}
@@ -307,7 +307,8 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Return the start of the snippet: the start of the sentence if it is near enough, otherwise the start of a word.
+    """Return the offset at which the snippet starts: its sentence's start if that is near enough, otherwise a word's
+    start.
     """
     if found <= LEAD:
         return 0

@@ -102,7 +102,7 @@ async def record_look(database: Database, source: Source, look: Look, settle: fl
 
 
 def _recordable(files: Sequence[SeenFile]) -> Iterable[SeenFile]:
-    """Return the files that can be recorded, without duplicate paths and paths that are too long."""
+    """Return the files that can be recorded. Duplicate paths, and paths that are too long, are left out."""
     return {one.path: one for one in files if len(one.path.encode()) <= MOST_PATH_BYTES}.values()
 
 
