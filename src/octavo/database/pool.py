@@ -267,8 +267,8 @@ class Database:
     def seconds_exhausted(self) -> float:
         """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
 
-        The time counts from the moment when the last free connection was taken, or when the caller that has waited
-        longest began to wait, whichever was earlier.
+        The time counts from the moment when the last free connection was taken. If the caller that has waited longest
+        began to wait even earlier, it counts from then.
         """
         if self._taken < self._pool.max_size:
             return 0.0
