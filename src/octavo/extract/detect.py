@@ -163,9 +163,7 @@ _CONTAINER_LABELS = {
 
 
 def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Detect the type of an OLE container, the format of Office files before 2007.
-
-    Encrypted newer office files also use it.
+    """Detect the type of an OLE container, the format of Office files before 2007 and of encrypted newer Office files.
     """
     if _LOCKED in head:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
@@ -334,9 +332,9 @@ class Hints:
 class Processor:
     """Reads files of the types in `source_types`.
 
-    `extract` depends only on the file: it uses no database, network or clock. It raises errors from
+    The result of `extract` depends only on the file: it uses no database, network or clock. It raises errors from
     `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` returns the bytes of a
-    picture inside the file, named by `Figure.member`.
+    picture inside the file. The picture is named by a `Figure.member`.
     """
 
     source_types: tuple[SourceType, ...]
@@ -345,10 +343,10 @@ class Processor:
 
 
 class Processors:
-    """Finds the processor for a file type.
+    """Finds the processor for a file type. Each type has at most one processor.
 
-    There is at most one processor for each type. The error for an unsupported type lists the supported types. `paged`
-    lists types that are read page by page, without a processor.
+    `paged` lists the types that are read page by page, without a processor. They are included in the list of supported
+    types in the error for an unsupported type.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:
