@@ -163,8 +163,7 @@ _CONTAINER_LABELS = {
 
 
 def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Detect the type of an OLE container, the format of Office files before 2007 and of encrypted newer Office files.
-    """
+    """Detect the type of an OLE container, the format of Office files before 2007 and of encrypted newer ones."""
     if _LOCKED in head:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
     label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)
