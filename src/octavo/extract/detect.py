@@ -68,8 +68,8 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file.
 
-    If the bytes show only a general type, such as text, and an installed extension reads files with the suffix of
-    `filename`, returns `EXTENSION`.
+    Returns `EXTENSION` if the bytes show only a general type, such as text, and an installed extension reads files with
+    the suffix of `filename`.
     """
     suffix = _suffix(filename)
     found = _built_in_type(head, suffix, _media_type(content_type))
@@ -277,7 +277,10 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """Yield the files in a zip archive whose headers are among the first bytes (`head`). Nothing is unpacked."""
+    """Yield the files in a zip archive, as far as their headers are in `head`, the first bytes of the archive.
+
+    Nothing is unpacked.
+    """
     start = 0
     while 0 <= start <= len(head) - _HEADER.size:
         signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)
@@ -332,8 +335,8 @@ class Processor:
     """Reads files of the types in `source_types`.
 
     The result of `extract` depends only on the file: it uses no database, network or clock. It raises errors from
-    `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` returns the bytes of a
-    picture inside the file. The picture is named by a `Figure.member`.
+    `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` takes a path and a
+    `Figure.member`, and returns the bytes of this picture inside the file.
     """
 
     source_types: tuple[SourceType, ...]
@@ -344,8 +347,8 @@ class Processor:
 class Processors:
     """Finds the processor for a file type. Each type has at most one processor.
 
-    `paged` lists the types that are read page by page, without a processor. They are included in the list of supported
-    types in the error for an unsupported type.
+    `paged` lists the types that are read page by page, without a processor. The error for an unsupported type lists all
+    supported types, including these.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:

@@ -290,7 +290,10 @@ def _is_fragment(form: str, chunks: Sequence[ParsedChunk]) -> bool:
 
 
 def _has_verb(phrase: Stems, source: TagSource) -> bool:
-    """Whether the text uses the first or last word of an English phrase as a verb, such as "attach" in "attached"."""
+    """Whether the text uses the first or last word of an English phrase as a verb.
+
+    For example, "attached" in the text shows that "attach" is a verb.
+    """
     if source.language != "en":
         return False
     least = {phrase[0]: 1.0, phrase[-1]: _VERB}

@@ -121,7 +121,7 @@ class QuoteFinder:
 
 
 class SqueezedText:
-    """The characters of a text that match a pattern, joined without the rest, with their positions in the text."""
+    """The characters of a text that match a pattern, joined into one string, and their positions in the text."""
 
     def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
         self._pattern = pattern

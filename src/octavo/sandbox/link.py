@@ -66,7 +66,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
-    """What is known about a task that has ended. The input of `judge`."""
+    """The data about a finished task from which `judge` determines the outcome."""
 
     exit: Exit
     limits: Limits

@@ -208,7 +208,7 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
     """Choose where to join two texts, preferably at the start of a block.
 
-    Inside a block, a join can damage it, because models often format the same table differently.
+    A join inside a block can damage it, for example because models often format the same table differently.
     """
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]

@@ -67,9 +67,9 @@ def _checked_container(path: Path) -> Metadata:
 
 
 def _check_records(stream: bytes) -> None:
-    """Reject a workbook that has a password, or whose cells are very far apart.
+    """Reject a workbook if it has a password, or if its cells are very far apart.
 
-    Otherwise, the library calamine would allocate memory for all empty cells between them.
+    The library calamine would allocate memory for all empty cells between such cells.
     """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):

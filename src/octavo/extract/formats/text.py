@@ -1,8 +1,7 @@
-"""Reads files that contain plain text: text, source code, logs, Markdown, and captions of videos (VTT, SRT).
+"""Reads plain text, source code, logs, Markdown, pasted text, video transcripts and captions (VTT, SRT).
 
-Also reads pasted text, video transcripts, and files in formats that extensions add. The entry point of an extension is
-named after a file suffix, such as `.ics`. It is a function that takes the path of a file and returns Markdown. It runs
-in the sandbox.
+Also reads files in formats that extensions add. The entry point of an extension is named after a file suffix, such as
+`.ics`. It is a function that takes the path of a file and returns Markdown. It runs in the sandbox.
 """
 
 from __future__ import annotations

@@ -402,10 +402,10 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def without_additions(markdown: str, words: str) -> str:
-    """Remove text that is not part of the article.
+    """Remove short paragraphs, such as keywords and "Read more", and lists of headings, because they do not belong to
+    the article.
 
-    This is short paragraphs, such as keywords and "Read more", and lists whose items are all headings. `words` is the
-    same article, extracted without links and bold type. Short paragraphs that occur in `words` are kept.
+    `words` is the same article, extracted without links and bold type. Short paragraphs that occur in `words` are kept.
     """
     known = _letters(words)
     parts = [part for part in _EMPTY_LINES.split(markdown) if not _BOX_NAMES.fullmatch(part)]

@@ -209,7 +209,7 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the index of the first line of a table below a page title, or `start` if there is no page title.
+    """Return the index of the first line of a table, without the page title. Returns `start` if there is no page title.
 
     The title can have a page number beside it and continue with centred lines. It has fewer columns than the table.
     """
@@ -305,9 +305,7 @@ def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """Return the vertical positions of the drawn lines that are as wide as the box, even if interrupted between
-    columns.
-    """
+    """Return the vertical positions of the drawn lines that are as wide as the box, apart from gaps between columns."""
     slack = 0.2 * (box.right - box.left)
     rules: dict[float, tuple[float, float, float]] = {}
     for rule in rulings.horizontal:

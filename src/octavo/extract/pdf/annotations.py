@@ -207,7 +207,10 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
 
 
 def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
-    """Whether two highlighted areas touch on the same line, because some programs highlight every letter separately."""
+    """Whether two highlighted areas touch on the same line.
+
+    Their texts are then joined without a space, because some programs highlight every letter separately.
+    """
     (_, _, end, high), (start, low, _, top) = _bounds(before), _bounds(quad)
     return max(abs(start - end), abs(top - high)) < _TOUCHING * (top - low)
 
@@ -235,9 +238,9 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add the check boxes and radio buttons with a label to their right to the text of a page.
+    """Add check boxes and radio buttons to the text of a page, if they have a label to their right.
 
-    Those that the text already contains are skipped.
+    Check boxes and radio buttons that the text already contains are skipped.
     """
     ticks = [one for one in annotations if one.kind == "tick" and not _is_shown(one, page.runs)]
     shown = [_tick_run(one) for one in ticks if any(_is_label(run.box, one.box) for run in page.runs)]

@@ -356,10 +356,7 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Yield the indexes of the lines below large vertical gaps that divide columns of short lines, such as addresses.
-
-    Without such a gap, two addresses that are one below the other would be read as one column.
-    """
+    """Yield the indexes of lines at which a large vertical gap divides columns of short lines, such as addresses."""
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return

@@ -273,7 +273,8 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     """Return the rotation of a text run.
 
-    liteparse also reports italic letters as rotated. Their boxes have only a small height, and 0 is returned for them.
+    liteparse also reports italic letters as rotated. They are recognised by the small height of their box, and the
+    result is 0.
     """
     rotation = item.rotation or 0.0
     # A short symbol with its exponent is higher.
@@ -283,8 +284,9 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether the box of a text run is many times as high as its letters are wide, because the font declares a wrong
-    height.
+    """Whether the box of a text run is many times as high as its letters are wide.
+
+    This happens if the font declares a wrong height.
     """
     wide = max(item.width / len(text), size)
     return not item.rotation and len(text) > 1 and item.height > _TOO_HIGH * wide

@@ -148,9 +148,9 @@ def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _has_code_beside_labels(blocks: Sequence[PageBlock]) -> bool:
-    """Whether short texts that are beside code, as in a table with examples, were read as separate blocks.
+    """Whether short texts that are printed beside code were read before or after the whole code.
 
-    They were then read before or after the whole block of code.
+    This happens in tables with examples.
     """
     code = [block.box for block in blocks if block.kind is BlockKind.CODE and block.box]
     texts = (block for block in blocks if block.kind is BlockKind.PARAGRAPH and block.region in _TEXT) if code else ()
@@ -166,8 +166,8 @@ def _is_beside(label: Box, code: Box) -> bool:
 def _is_read_across(text: str) -> bool:
     """Whether a paragraph was probably read across two columns.
 
-    It was if it contains the same heading twice, or if one of its lines contains two consecutive line numbers of a
-    program.
+    This is assumed if it consists of the same heading twice, or if one of its lines contains two consecutive line
+    numbers of a program.
     """
     if _TWICE.fullmatch(text):
         return True
@@ -235,7 +235,7 @@ def _has_cut_cells(table: Table) -> bool:
 def _has_stacked_rows(table: Table) -> bool:
     """Whether several rows of a table were probably read as one.
 
-    For example, a cell contains several labels or several amounts with labels.
+    A sign of this is a cell that contains several labels or several amounts with labels.
     """
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (

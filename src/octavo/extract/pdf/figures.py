@@ -342,7 +342,7 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
     """Whether a rectangle is a table cell or a background, and not part of a drawing.
 
-    It is if its upper edge is also drawn as a line, or if it has no outline and is very wide or white.
+    This is assumed if its upper edge is also drawn as a line, or if it has no outline and is very wide or white.
     """
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
@@ -521,7 +521,7 @@ def _drawing(
 
 
 def _are_sides(group: Sequence[Box], box: Box) -> bool:
-    """Whether shapes are only the thick sides of frames around text. All frames have the same left and right edges."""
+    """Whether shapes are only the thick sides of equally wide frames around text."""
     return _width(box) > _LEAST_FRAME and all(_is_side(one, box) for one in group)
 
 

@@ -228,9 +228,9 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 
 
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
-    """Return how many words, starting at index `at`, form a single word.
+    """Return how many words, starting at index `at`, are really a single word.
 
-    They do if PDFium's text contains them as one word, or if their letters touch. Only letters are joined.
+    Words are joined if PDFium's text contains them as one word, or if their letters touch. Only letters are joined.
     """
     if not words[at].text.isalpha():
         return 1
@@ -301,7 +301,7 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether to treat a character as missing: a letter, a digit or a bracket.
+    """Whether a character is treated as missing: it must be a letter, a digit or a bracket.
 
     A punctuation mark is treated as missing only if liteparse left out many of the same mark.
     """

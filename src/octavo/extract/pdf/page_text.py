@@ -311,7 +311,7 @@ def _has_unread_letters(content: PageContent, own: str) -> bool:
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
-    """Whether a font maps glyphs to wrong characters, because its letters are implausible.
+    """Whether a font probably maps glyphs to wrong characters, judging by its letters.
 
     Monospaced fonts and fonts with few letters, such as symbol fonts, are ignored.
     """

@@ -166,7 +166,7 @@ def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Make one block from all line numbers, watermarks or tiny letters of a page, which is left out of the Markdown."""
+    """Combine the line numbers, watermarks or tiny letters of a page into one block. It is left out of the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 

@@ -227,8 +227,8 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
     """Merge and drop columns that are not real columns of the table.
 
-    Two neighbouring columns are merged if lines with text across both are more frequent than lines with separate text
-    in each, or if no line has separate text in each. In the latter case, a column with text in only a few lines is
+    Two neighbouring columns are merged if lines with text across both are more frequent than lines with separate texts
+    in both, or if no line has separate texts in both. In the second case, a column with text in only a few lines is
     dropped instead.
     """
     for _ in range(_MOST_MERGES):
@@ -354,8 +354,8 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Index the edges of shapes, so that `_is_known` can recognise them in the page's list of lines, which contains
-    them, too.
+    """Index the edges of shapes. A page's list of lines also contains these edges, and `_is_known` recognises them
+    there.
 
     A key is the direction of an edge (true for a horizontal edge) and its position, rounded to a point. The value is
     where the edge starts and ends.

@@ -210,9 +210,10 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
-    """Whether a table is really code, because letters in a monospaced font are aligned even outside tables.
+    """Whether a table is really code.
 
-    A table with a drawn grid is treated as code only if its first column contains line numbers.
+    In a monospaced font, letters are aligned even outside tables. A table with a drawn grid is treated as code only if
+    its first column contains line numbers.
     """
     inside = [run for run in runs if is_inside(run.box, table.box)]
     letters = sum(len(run.text) for run in inside)
