@@ -1,8 +1,8 @@
 """Reads the annotations of a PDF page, which PDF files store separately from the text of the page.
 
 Check boxes become characters at their position on the page. Form values are added to the line of their label. Text that
-was typed onto the page becomes a paragraph. Comments and highlights become quotes after the paragraph to which they
-refer.
+was typed onto the page becomes a paragraph. Comments and highlights become quotes after the paragraph that they refer
+to.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class ContentError(Exception):
 
 
 def read_contents(file: bytes) -> Iterator[PageContent]:
-    """Yield the contents of all readable pages, in order. Raises `ContentError` if the whole file cannot be read."""
+    """Yield the contents of all readable pages, in order. Raises `ContentError` if the file cannot be opened."""
     for page in _parse(file).pages:
         graphics = page.vector_graphics
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()

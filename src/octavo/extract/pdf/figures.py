@@ -227,7 +227,7 @@ def _reaches_sideways(box: Box, other: Box) -> bool:
 
 
 def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
-    """Quickly check whether the page may contain figures. Most pages have no image, few shapes and no mathematics."""
+    """Quickly check whether the page may contain figures: it has an image, several shapes or a mathematical font."""
     if images or len(page.shapes) >= _FEWEST_SHAPES:
         return True
     return any(map(_is_math_font, {run.font for run in page.runs}))

@@ -473,7 +473,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """Return the index of the nearest character in the same word that liteparse found.
+    """Return the index of the nearest character that liteparse found in the same word.
 
     Returns None if it found no character of the word.
     """

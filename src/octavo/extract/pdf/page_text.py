@@ -103,9 +103,9 @@ def _pages_per_copy(path: Path, document: Document) -> int:
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
     """Yield the number and the contents of each page, read with the library liteparse.
 
-    PDFium first copies the pages to a new file, because liteparse cannot read every file directly. It rejects files
-    without the right extension, keeps the whole file in memory, crashes on bookmarks that form a cycle, and cannot open
-    some damaged files that PDFium repairs.
+    PDFium first copies the pages to a new file, because liteparse cannot read every file directly. liteparse rejects
+    files without the right extension, keeps the whole file in memory, crashes on bookmarks that form a cycle, and
+    cannot open some damaged files that PDFium repairs.
     """
     for start in range(first, last + 1, pages_per_copy):
         end = min(start + pages_per_copy - 1, last)
@@ -235,7 +235,7 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_even_letters(content: PageContent) -> PageContent:
-    """Remove the fonts of recognised text, which are meaningless, and small differences in its letter sizes."""
+    """In text from OCR, remove the fonts, which are meaningless, and small differences in letter size."""
     usual = median(run.size for run in content.runs)
     return replace(
         content,

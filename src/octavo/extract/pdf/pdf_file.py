@@ -66,7 +66,7 @@ class PdfInSandbox(PagesInSandbox):
         return (await self.run(call, last - first + 1)).output
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """Run all steps and return the document."""
+        """Read the metadata and all pages, run OCR where it is needed, and return the document."""
         facts = await self.open()
 
         async def report(pages: int) -> None:

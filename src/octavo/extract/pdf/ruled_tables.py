@@ -126,7 +126,7 @@ def _touching(rulings: Rulings) -> list[Rulings]:
 
 
 def _root(parents: list[int], index: int) -> int:
-    """Return the representative of a set in a union-find forest."""
+    """Return the representative of the set that contains `index` in a union-find forest."""
     while parents[index] != index:
         parents[index] = parents[parents[index]]
         index = parents[index]
