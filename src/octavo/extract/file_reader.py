@@ -30,10 +30,6 @@ from octavo.extract.pdf.pdf_file import PdfInSandbox
 from octavo.sandbox import Limits, Task, sandboxed
 
 if TYPE_CHECKING:
-    from octavo.sandbox import Sandbox
-
-
-if TYPE_CHECKING:
     from octavo.extract.chunks.chunking import Chunk
     from octavo.facts.finding import Fact
     from octavo.sandbox import Sandbox

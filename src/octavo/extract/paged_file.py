@@ -216,11 +216,7 @@ def _words(text: str) -> set[str]:
 
 
 # Imported by the preloaded parent of a sandbox, so that its children do not import these for every file.
-PRELOAD = (
-    "octavo.extract.paged_file",
-    "octavo.extract.pictures.image_files",
-    "octavo.extract.pictures.image_files",
-)
+PRELOAD = ("octavo.extract.paged_file", "octavo.extract.pictures.image_files")
 
 
 @dataclass(frozen=True, slots=True)

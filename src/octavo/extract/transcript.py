@@ -251,7 +251,6 @@ def read_raw_transcript(document: bytes) -> RawTranscript:
 _WORDS_PER_END = 60
 _FEWEST_WORDS = 30
 _ANY_MARK = re.compile(r"[.!?…。！？,;:]['\"”’»)\]]*$")  # noqa: RUF001 - full-width marks end sentences too
-_END = re.compile(r"[.!?…。！？]['\"”’»)\]]*$")  # noqa: RUF001
 # Speaking a word takes about this long. Any further time of a snippet is a pause.
 _SECONDS_PER_WORD = 0.38
 _PAUSE_SECONDS = 0.8
@@ -301,7 +300,7 @@ def _lacks_punctuation(snippets: Sequence[Snippet]) -> bool:
     # Texts in scripts without spaces have far more words than spaces.
     if len(words) < _FEWEST_WORDS or count_words(" ".join(words)) > 2 * len(words):
         return False
-    return sum(_END.search(word) is not None for word in words) * _WORDS_PER_END < len(words)
+    return sum(_SENTENCE_END.search(word) is not None for word in words) * _WORDS_PER_END < len(words)
 
 
 def _write(snippet: Snippet, after: Snippet | None, sentence: _Sentence) -> Iterator[str]:

@@ -82,11 +82,6 @@ class Filters:
     versions: bool = False
     facts: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether any filter is set."""
-        return bool(self.as_json())
-
     def as_json(self) -> dict[str, JSON]:
         """Return the filters that are set, in the format that the database expects."""
         given: dict[str, JSON] = {

@@ -23,10 +23,10 @@ from octavo.storage.writing import BadKey, Body, ObjectDamaged, ObjectMissing
 
 READ_LIMIT = 16 << 20
 
-# Names that begin with a dot are reserved for use by the buckets.
 MOST_CHARACTERS = 512
 
-# The folder for unfinished writes and for claims (locks on keys). Old entries were left by processes that died.
+# Names that begin with a dot are reserved for the buckets. This is the folder for unfinished writes and for claims
+# (locks on keys). Old entries were left by processes that died.
 UNFINISHED = ".unfinished"
 
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")

@@ -15,7 +15,7 @@ from octavo.extract.formats import odt, xlsx
 from octavo.extract.markdown.block_writer import DocumentBlock, Heading, Item, Paragraph, Quote, Table, write_blocks
 from octavo.extract.markdown.escape import escape, escape_inside
 from octavo.extract.office.assemble import Figures, join_pages, to_extracted
-from octavo.extract.office.ooxml import Package, number
+from octavo.extract.office.ooxml import Package, number, reject_encrypted
 from octavo.extract.office.xml import Element, attribute, child, children, descendants, name_of, parse
 from octavo.extract.zips import Archive, open_container, read_picture, reject_deep_nesting
 
@@ -93,7 +93,7 @@ def _checked(archive: Archive) -> Metadata:
 
     Returns the metadata.
     """
-    _reject_encrypted(archive)
+    reject_encrypted(archive)
     for name in archive:
         if name.endswith(".xml"):
             for _ in archive.steps(name, xlsx.MOST_PART):
@@ -130,18 +130,12 @@ def _displayed_row(row: Element) -> Iterator[tuple[int, str]]:
             column += copies
 
 
-def _reject_encrypted(archive: Archive) -> None:
-    manifest = archive.find("META-INF/manifest.xml")
-    if manifest and any(True for _ in descendants(parse(manifest), "manifest:encryption-data")):
-        raise Encrypted("Octavo cannot open encrypted OpenDocument files yet. Save the file without a password.")
-
-
 # Presentations ------------------------------------------------------------------------------------------------------
 
 
 def extract_slides(path: Path, _hints: Hints) -> Extracted:
     with Archive(path) as archive, reject_deep_nesting():
-        _reject_encrypted(archive)
+        reject_encrypted(archive)
         root = parse(archive.read("content.xml"))
         metadata = odt.read_metadata(archive)
         figures = Figures()

@@ -6,7 +6,6 @@ elements of a known vocabulary are renamed to HTML elements. The result is conve
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,15 +19,13 @@ from octavo.extract.markdown.block_writer import Item, write_blocks
 from octavo.extract.markdown.escape import escape_inside, fence
 from octavo.extract.office.assemble import clean_date, clean_language, clean_line, non_empty, to_extracted
 from octavo.extract.office.html import to_markdown
-from octavo.extract.office.xml import Element, attribute, etree, local_name, parse
+from octavo.extract.office.xml import Element, attribute, etree, local_name, parse, without_html_entities
 from octavo.extract.zips import MEBIBYTE, reject_deep_nesting
 
 MOST_BYTES = 64 * MEBIBYTE
 MOST_ITEMS = 50_000
 _DEEPEST_ITEM = 8
 _MOST_ATTRIBUTES = 20
-_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
-_OF_XML = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 
 _BEFORE_COMMA = re.compile(r" ([,;.])")
 # Parts of an article that journals print with a heading, even if the file contains no heading.
@@ -133,7 +130,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
     data = path.read_bytes()
     try:
         with reject_deep_nesting():
-            root = parse(_without_entities(data)) if len(data) <= MOST_BYTES else None
+            root = parse(without_html_entities(data)) if len(data) <= MOST_BYTES else None
             found = _read(root, hints.source_type) if root is not None else None
     except BadInput as error:
         if isinstance(error, Empty):
@@ -157,19 +154,6 @@ def _read(root: Element, source_type: SourceType) -> Extracted | None:
 def _as_code(data: bytes, source_type: SourceType) -> Extracted:
     text = decode(data).strip("\n")
     return to_extracted(source_type, fence(text.split("\n"), "xml"), Metadata(), has_title=False)
-
-
-def _without_entities(data: bytes) -> bytes:
-    """Replace named HTML entities, which XML does not define, with their characters."""
-    if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
-        return data
-    return _ENTITY.sub(_character, data)
-
-
-def _character(found: re.Match[bytes]) -> bytes:
-    text = html.unescape(found.group().decode())
-    known = found[1] not in _OF_XML and not text.endswith(";")
-    return text.encode("ascii", "xmlcharrefreplace") if known else found.group()
 
 
 # Known vocabularies -------------------------------------------------------------------------------------------------

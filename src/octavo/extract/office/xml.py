@@ -69,8 +69,8 @@ BLOCK_TAGS = re.compile(
     r"p|pre|section|table|tr|ul"
 )
 _UNSHOWN = frozenset({"script", "style", "title"})
-_ENTITY = re.compile(rb"&[A-Za-z][A-Za-z0-9]{1,31};")
-_OF_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_OF_XML = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 _NAME = re.compile(r"[a-z_][\w.:-]*", re.ASCII)
 _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
@@ -185,13 +185,13 @@ def read_page(data: bytes) -> Element:
     """
     if not _DECLARES_ENTITY.search(data):
         try:
-            return without_namespaces(etree.fromstring(_without_entities(data), secure_parser()))
+            return without_namespaces(etree.fromstring(without_html_entities(data), secure_parser()))
         except (etree.XMLSyntaxError, ValueError):
             pass
     return read_html(decode(data))
 
 
-def _without_entities(data: bytes) -> bytes:
+def without_html_entities(data: bytes) -> bytes:
     """Replace named HTML entities, which XML does not define, with their characters."""
     if data[:2] in {b"\xff\xfe", b"\xfe\xff"} or b"&" not in data:
         return data
@@ -199,9 +199,9 @@ def _without_entities(data: bytes) -> bytes:
 
 
 def _character(found: re.Match[bytes]) -> bytes:
-    name = found.group().decode()
-    text = name if name[1:-1] in _OF_XML else html.unescape(name)
-    return text.encode("ascii", "xmlcharrefreplace") if text != name else found.group()
+    text = html.unescape(found.group().decode())
+    is_known = found[1] not in _OF_XML and not text.endswith(";")
+    return text.encode("ascii", "xmlcharrefreplace") if is_known else found.group()
 
 
 def read_html(text: str) -> Element:

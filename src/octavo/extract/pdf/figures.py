@@ -756,9 +756,7 @@ def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> lis
     for area in areas:
         before = joined.get(area.caption_box) if area.caption_box else None
         both = replace(area, box=_union([area.box, before.box])) if before else area
-        has_caption = (
-            any(_centre_in(one.box, both.box) and is_caption(one.text) for one in segments) if before else False
-        )
+        has_caption = before is not None and _has_caption(both.box, segments)
         if area.caption_box and not has_caption and not _is_backdrop(both.box, segments):
             joined[area.caption_box] = both
         else:

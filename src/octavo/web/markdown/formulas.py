@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape, unescape
 
@@ -27,12 +28,12 @@ _MOST_TOKENS = 4000
 
 
 def to_mathml(line: str, *, is_block: bool = False) -> str:
-    """Convert a formula to MathML. A formula that is nested too deeply is shown as text."""
+    """Convert a formula to MathML. A formula that is nested too deeply or too long is shown as text."""
     tokens = [found.group() for found in _TOKEN.finditer(_BRACKET.sub(_OPEN, unescape(line)))]
-    try:
-        content = _Parser(tokens[:_MOST_TOKENS]).row()
-    except RecursionError:
-        content = f"<mtext>{escape(unescape(line))}</mtext>"
+    content = f"<mtext>{escape(unescape(line))}</mtext>"
+    if len(tokens) <= _MOST_TOKENS:
+        with suppress(RecursionError):
+            content = _Parser(tokens).row()
     return f'<math display="block">{content}</math>' if is_block else f"<math>{content}</math>"
 
 

@@ -254,8 +254,13 @@ async def _render(
 
 
 def is_offline(services: Services, frame: Frame) -> bool:
-    """Whether questions are answered without a model: for visitors, and if no provider is configured."""
-    return frame.caller.is_anonymous or all(one == "local" for one in services.settings.providers)
+    """Whether questions are answered without a model.
+
+    This is so for visitors, unless they are allowed to use models, and if no provider is configured.
+    """
+    settings = services.settings
+    is_refused = frame.caller.is_anonymous and not settings.anonymous_models
+    return is_refused or all(one == "local" for one in settings.providers)
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
