@@ -1,4 +1,4 @@
-"""Connects the tools to the MCP SDK. Each caller has a separate server, over standard input and output or over HTTP."""
+"""Serves the tools and the resources with the MCP SDK. Each caller gets a separate server."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Box = tuple[Real, Real, Real, Real]
 
 
 class Exported(BaseModel):
-    """A record, or a part of one."""
+    """The base class of all records in an export, and of their parts."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -91,7 +91,7 @@ class HighlightRecord(Exported):
 
 
 class DocumentRecord(Exported):
-    """A document. `id`, `duplicate_of` and `family_id` are ids of the installation from which it was exported."""
+    """A document. `id`, `duplicate_of` and `family_id` are ids in the installation from which it was exported."""
 
     id: UUID
     title: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
@@ -201,7 +201,7 @@ class VectorsRecord(Exported):
 
 
 class LayoutRecord(Exported):
-    """How the text of a document is divided: pages, figures and chunks, with positions in characters."""
+    """The pages, figures and chunks of a document's text, with their positions in characters."""
 
     pages: Annotated[list[PageRecord], Field(max_length=MOST_ROWS)] = []
     figures: Annotated[list[FigureRecord], Field(max_length=MOST_ROWS)] = []
@@ -235,7 +235,7 @@ class CollectionRecord(Exported):
 
 
 class FieldRecord(Exported):
-    """A custom field of documents."""
+    """A custom field."""
 
     id: UUID
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -490,7 +490,10 @@ class RecordsImport(Exported):
 
 
 class Origin(Exported):
-    """A document in an export: its id there, and the SHA-256 of its source."""
+    """The origin of an exported document: its id in the exporting installation, and the SHA-256 of its source.
+
+    `copy_of` is set if the document is a duplicate. It is the id of the document with the same content.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
