@@ -23,8 +23,7 @@ HINT = "Is the server running, and is the address right?"
 
 
 class AllCalls(UploadCalls, DocumentCalls, SearchCalls, JobCalls, AccountCalls, DeliveryCalls):
-    """All API calls that are methods of the client itself. Analyses, conversions and automation have their own classes.
-    """
+    """The calls that are methods of the client itself. Analyses, conversions and automation have separate objects."""
 
 
 class Client(AllCalls):

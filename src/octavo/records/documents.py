@@ -148,8 +148,7 @@ class SavedView:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection. Its documents move to the trash `keep_days` days after their last change. Null keeps them forever.
-    """
+    """A collection. Its documents move to the trash `keep_days` days after their last change. Null means never."""
 
     id: UUID
     name: str

@@ -201,7 +201,7 @@ class VectorsRecord(Exported):
 
 
 class LayoutRecord(Exported):
-    """The pages, figures and chunks of a document's text, with their positions in characters."""
+    """The pages, figures, chunks and vectors of a document's text. Positions are in characters."""
 
     pages: Annotated[list[PageRecord], Field(max_length=MOST_ROWS)] = []
     figures: Annotated[list[FigureRecord], Field(max_length=MOST_ROWS)] = []
@@ -212,8 +212,8 @@ class LayoutRecord(Exported):
 class DocumentImport(Exported):
     """A document to restore: its record, its layout, and its texts by kind and revision, such as `markdown-2`.
 
-    `uploads` contains the id of the upload with the bytes of each other file, by kind: `source`, `unlocked`,
-    `page_raw`, `transcript_raw`, `image_jpeg`.
+    `uploads` maps the kind of each other file to the id of the upload with its bytes. These kinds are `source`,
+    `unlocked`, `page_raw`, `transcript_raw` and `image_jpeg`.
     """
 
     model_config = ConfigDict(extra="forbid")
