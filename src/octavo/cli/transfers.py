@@ -367,7 +367,7 @@ def check_batch(folder: Path, batch: Path) -> None:
 async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
     records = [one for one in map(json.loads, read_lines(batch)) if not one.get("duplicate_of")]
     new = await find_new(client, records, done)
-    # One after the other where the order matters: versions of a document.
+    # Versions of a document are sent one after the other, because their order matters.
     ordered = [one for one in new if one.get("version", 1) > 1]
     alone = [one for one in new if one not in ordered]
     for group in (alone[at : at + AT_ONCE] for at in range(0, len(alone), AT_ONCE)):

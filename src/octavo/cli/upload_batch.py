@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SHOWN_CHARACTERS = 60
-# More files than this are an import: they are processed after documents that somebody adds by hand.
+# More files than this form an import, which is processed after documents that are added by hand.
 BY_HAND = 5
 SCHEMES = ("http://", "https://")
 

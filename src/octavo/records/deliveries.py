@@ -64,7 +64,7 @@ EventType = Literal[
     "analysis.stalled",
     "import.completed",
 ]
-# Two of them are shown in the application only.
+# The two additional types are shown only in the application.
 NoticeType = EventType | Literal["webhook.failing", "import.progress"]
 
 

@@ -97,9 +97,9 @@ class Subscription:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether the queue contains all events that the stream has not read yet.
+        """Whether the queue contains all events that the stream has not read yet. Called after reading missed events.
 
-        If not, the stream must read the database again.
+        If false, the stream must read the database again.
         """
         self._is_behind, self._has_dropped = self._has_dropped, False
         return not self._is_behind

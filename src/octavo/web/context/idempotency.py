@@ -196,7 +196,7 @@ class Idempotency:
     async def repeat(self, stored: Row) -> NoReturn:
         """Raise `Repeated` with the stored response, or `KeyReused` if this request differs from the earlier one.
 
-        A body that is longer than the earlier one is not read to its end.
+        If the body is longer than the earlier one, the rest of it is not read.
         """
         body = self._body or Fingerprint([])
         async for _ in self.stream():
@@ -243,7 +243,7 @@ async def idempotency_of(
     While the route runs, other requests with the same key are refused. Callers without write access never get a stored
     response, because the route refuses them.
     """
-    # The second case is a visitor whose session was opened by this request.
+    # If this request opened a session for a visitor, the caller is in `request.state`.
     known: Caller | None = caller or getattr(request.state, "caller", None)
     if idempotency_key is None or known is None or not known.may_edit:
         yield Idempotency(request, known, None)

@@ -62,7 +62,7 @@ class Heading:
 class Window:
     """A section of the text that is loaded in one request.
 
-    `plain`: whether the Markdown source is shown instead of rendered Markdown.
+    If `plain` is true, the Markdown source is shown instead of rendered Markdown.
     """
 
     number: int

@@ -92,8 +92,9 @@ class Answer:
 
     @property
     def answered_by(self) -> str:
-        """A sentence that names the models that answered, and the model that combined the answers if it is a different
-        one.
+        """A sentence that names the models that answered.
+
+        If a different model combined the answers, the sentence names this model, too.
         """
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
@@ -296,8 +297,9 @@ async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFra
 
 
 def has_model(services: Services, frame: Frame) -> bool:
-    """Whether a remote model answers the prompts of this caller. Visitors without an account can use one only if the
-    settings allow it.
+    """Whether a remote model answers the prompts of this caller.
+
+    Visitors without an account can use a remote model only if the settings allow it.
     """
     is_offline = frame.caller.is_anonymous and not services.settings.anonymous_models
     return not is_offline and uses_remote_model(services.settings, "answer_segment")
@@ -444,7 +446,7 @@ class SideQuery:
 
 @dataclass(frozen=True, slots=True)
 class SidePanel:
-    """The panel next to the answers. `found` is the position of the quote on the page, or None if it is unknown."""
+    """The panel next to the answers. `found` is the position of the quote on the page. It is None if unknown."""
 
     item: ItemView | None
     page: int | None
@@ -462,7 +464,7 @@ class SidePanel:
 
     @property
     def words(self) -> str | None:
-        """The message to show if the quote cannot be marked on the page. None if it can."""
+        """The message to show if the quote cannot be marked on the page. None if it can be marked."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:

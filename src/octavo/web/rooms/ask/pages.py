@@ -58,8 +58,8 @@ WRONG_SCOPE = mark("Choose a collection, a search or documents, but only one of 
 class AskForm:
     """The content of the form: the question, the documents to ask, and the error message.
 
-    `ask_now`: whether the script asks the question as soon as the page is opened. `wrong_question`: whether the error
-    message is about the question.
+    If `ask_now` is true, the script asks the question as soon as the page is opened. `wrong_question` is true if the
+    error message is about the question.
     """
 
     question: str = ""
@@ -254,7 +254,9 @@ async def _render(
 
 
 def is_offline(services: Services, frame: Frame) -> bool:
-    """Whether questions are answered without a model: for visitors, and if no provider is configured."""
+    """Whether questions are answered without a model: for visitors without an account, and if no provider is
+    configured.
+    """
     return frame.caller.is_anonymous or all(one == "local" for one in services.settings.providers)
 
 
@@ -286,8 +288,9 @@ def around_answer(cited: Citation) -> tuple[str, str, str]:
 
 
 def own_statements(turn: Turn) -> list[Statement]:
-    """Return the statements that are not just a quote or the title of a source, because these are already shown with
-    the sources.
+    """Return the statements that are not just a quote or the title of a source.
+
+    The other statements are left out, because quotes and titles are already shown with the sources.
     """
     shown = {" ".join(text.split()) for one in turn.citations for text in (one.quote, one.title)}
     return [one for one in turn.statements if " ".join(one.text.split()) not in shown]

@@ -38,7 +38,10 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A question, the turns before it, and the documents to ask. A new `generation` makes a model answer again."""
+    """A question, the turns before it, and the documents to ask.
+
+    If `generation` is increased, the model answers the same question again instead of reusing its stored answer.
+    """
 
     owner: UUID
     question: str

@@ -49,7 +49,10 @@ MOST_PER_OWNER = 8
 
 
 def take_slot(services: Services, caller: Caller) -> AbstractAsyncContextManager[None]:
-    """Count a request of this account while its file is received and read. Raises `TooFast` if there are too many."""
+    """Count a request of this account while its file is being received and read.
+
+    Raises `TooFast` if the account has too many such requests.
+    """
     return services.limits.slots.hold(f"extractions {caller.owner_id}", MOST_PER_OWNER, TooFast(BUSY_SECONDS))
 
 

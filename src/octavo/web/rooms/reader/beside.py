@@ -32,8 +32,8 @@ class SplitQuery(BaseModel):
     """Query parameters of the split view. `left` and `right` are chunks of the two documents.
 
     `connection` is a connection between them, whose quotes are marked. `from_left` and `from_right` are character
-    positions: the windows of the two texts that contain them are shown. Without them, the windows with the two chunks
-    are shown.
+    positions in the two texts, which select the windows to show. Without them, the windows with the two chunks are
+    shown.
     """
 
     left: Short = ""
