@@ -191,7 +191,7 @@ class AccountCalls(Calls):
 
     @Call
     async def list_sessions(self) -> list[SessionView]:
-        """List the browsers in which you are signed in."""
+        """List the browsers that you are signed in with."""
         return (await self._list(SessionView, "/sessions")).items
 
     @Call

@@ -48,7 +48,7 @@ AfterDiscard = Literal["nothing", "restart", "fail_parent"]
 
 @dataclass(frozen=True, slots=True)
 class Event(LiveEvent):
-    """One server-sent event. `cursor` is the position from which to resume after this event."""
+    """One server-sent event. To get the events that follow it, pass its `cursor`."""
 
     cursor: str
 

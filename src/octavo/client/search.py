@@ -191,9 +191,9 @@ class SearchCalls(Calls):
 
     @Call
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Queue jobs that compare these documents, or all documents, again with the account's other documents.
+        """Queue jobs that compare documents again with the account's other documents. Returns the ids of the jobs.
 
-        Returns the ids of the jobs.
+        If `documents` is None, all documents are compared again.
         """
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         return (await self._post(dict[str, list[UUID]], "/connections/rebuild", wanted))["jobs"]

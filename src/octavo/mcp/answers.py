@@ -151,7 +151,7 @@ async def find_pages(client: Client, document: UUID, first: int, last: int) -> T
 
 
 async def find_chunks(client: Client, document: UUID, wanted: UUID | range) -> TextRange:
-    """Return the range of text that chunks cover.
+    """Return the range of text that one or more chunks cover.
 
     `wanted` is the id of one chunk, or a range of chunk numbers from 0.
     """

@@ -28,7 +28,7 @@ class Limits:
 class Published:
     """Limits and options that apply to you.
 
-    `sign_up`: whether anybody can create an account. `extraction`: the extraction modes that you can use.
+    `sign_up` is true if anybody can create an account. `extraction` lists the extraction modes that you can use.
     """
 
     version: str
@@ -105,7 +105,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members of the account to whom collections are granted together."""
+    """A group of members of the account. Collections can be granted to the whole group."""
 
     id: UUID
     name: str
@@ -221,7 +221,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An account (owner) that a person can act for. `email` is the address of the person for whom it was created."""
+    """An account (owner) that a person can act for. `email` is the address of the person it was created for."""
 
     owner_id: UUID
     kind: str

@@ -119,7 +119,7 @@ class CitationView:
 class ItemView:
     """One prompt on one segment of a document, with its answer. The segment contains the pages from `first` to `last`.
 
-    `status`: planned, running, retrying, paused, done, split or failed.
+    `status` is planned, running, retrying, paused, done, split or failed.
     """
 
     id: UUID

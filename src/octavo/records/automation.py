@@ -154,7 +154,7 @@ class RuleRun:
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """The number of files: added as documents, already known by their content, waiting, and failed."""
+    """The numbers of files that were added as documents, have known content, are waiting, or failed."""
 
     added: int = 0
     known: int = 0

@@ -68,7 +68,7 @@ class ModelCall(BaseModel):
 class ConversionView(BaseModel):
     """A conversion of a document.
 
-    `status`: queued, processing, complete, needs_review, failed, dead_letter, or another state of the job, such as
+    `status` is queued, processing, complete, needs_review, failed, dead_letter, or another state of the job, such as
     cancelled. If the same content was converted before, `duplicate_of` is the id of the earlier conversion.
     `source_expires_at` is null if the file belongs to a document in the library.
     """

@@ -262,8 +262,9 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
-    """The position where you stopped reading, as a character position in the document's Markdown, and its page if there
-    are pages.
+    """The position where you stopped reading, as a character position in the document's Markdown.
+
+    `page` is the page at this position. It is null if the text has no pages.
     """
 
     start: int
@@ -302,7 +303,8 @@ class TextMatches:
 class PageView:
     """A page. `start` and `end` are character positions of its text in the document's Markdown; sizes are in points.
 
-    `unsure` is a sentence that says why the text of the page may be incomplete or wrong; null if there is no doubt.
+    `unsure` is a sentence that says why the text of the page may be incomplete or wrong. It is null if there is no
+    doubt.
     """
 
     number: int
@@ -318,8 +320,8 @@ class PageView:
 class RegionView:
     """An area of a page with one kind of content. `order` is its position in the reading order.
 
-    `kind`: `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`, `box`, `header`, `footer`, `footnote` or
-    `field`. `confidence` is between 0 and 1.
+    `kind` is `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`, `box`, `header`, `footer`, `footnote`
+    or `field`. `confidence` is between 0 and 1.
     """
 
     page: int
@@ -334,7 +336,7 @@ class RegionView:
 class FigureView:
     """A figure of a document. `url` is the path of its picture.
 
-    `kind`: `figure`, `chart`, `formula`, `photo` or `cover`. At `start`, the Markdown contains
+    `kind` is `figure`, `chart`, `formula`, `photo` or `cover`. At `start`, the Markdown contains
     `![alternative](figures/<number>.png)`.
     """
 
@@ -362,7 +364,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The address to which the bytes of an upload must be sent. `put_url` is a path on this server or a full URL."""
+    """Says where to send the bytes of an upload. `put_url` is a path on this server or a full URL."""
 
     upload_id: UUID
     document_id: UUID

@@ -91,7 +91,7 @@ class HighlightRecord(Exported):
 
 
 class DocumentRecord(Exported):
-    """A document. `id`, `duplicate_of` and `family_id` are ids in the installation from which it was exported."""
+    """A document. `id`, `duplicate_of` and `family_id` are ids in the exporting installation."""
 
     id: UUID
     title: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
@@ -349,7 +349,7 @@ class ThreadScope(Exported):
 
 
 class ThreadRecord(Exported):
-    """A thread. `documents` maps the id of each document that it refers to, to the document's SHA-256."""
+    """A thread. `documents` contains the SHA-256 of each document that the thread refers to, by document id."""
 
     id: UUID
     title: Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]

@@ -284,8 +284,8 @@ def finished_words(kind: str, stage: str) -> str:
 class KindActivity:
     """The jobs of one kind.
 
-    `delayed` jobs wait for a time, for example for their next attempt. `failed` jobs failed for good or with an error
-    that a retry would not solve.
+    `delayed` jobs wait until a certain time, for example until their next attempt. `failed` jobs failed for good or
+    with an error that a retry would not solve.
     """
 
     kind: str

@@ -22,8 +22,8 @@ class Engine(StrEnum):
 class Status(StrEnum):
     """The status of a connection.
 
-    `POSSIBLE`: found without a configured model. Tests have not shown that at least 80 % of these connections are
-    right, so a person or a model should confirm them. `DISMISSED`: rejected by a person.
+    `POSSIBLE` means that it was found without a configured model. No test has shown that at least 80 % of these
+    connections are right, so a person or a model should confirm them. `DISMISSED` means that a person rejected it.
     """
 
     FOUND = "found"
@@ -117,7 +117,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class SourceSnippet:
-    """A chunk on which the answer is based.
+    """A chunk that the answer is based on.
 
     It is sent before the answer. `snippet` is the part of the chunk that matches best.
     """
@@ -309,8 +309,8 @@ class Connection:
 class ComparisonState(StrEnum):
     """The state of a comparison.
 
-    `not_indexed`: the text is still being indexed. `no_text`: there is nothing to compare. `never`: no comparison has
-    been requested yet.
+    `not_indexed` means that the text is still being indexed. `no_text` means that there is nothing to compare. `never`
+    means that no comparison has been requested yet.
     """
 
     NOT_INDEXED = "not_indexed"

@@ -2,8 +2,7 @@
 
 Routes declare the access that they require with a parameter such as `ReadCaller`, `EditCaller`, `WriteCaller` or
 `AdminCaller`. A request without that access is refused before the route runs. If visitors are allowed, the first
-request without credentials opens an anonymous session and creates an owner: the account to which the visitor's
-documents belong.
+request without credentials opens an anonymous session and creates an account (owner) for the visitor's documents.
 """
 
 from __future__ import annotations

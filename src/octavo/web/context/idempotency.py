@@ -7,8 +7,8 @@ gets the stored response. So nothing is created twice.
 Only successful responses are stored. After an error nothing was created, and the client can use the key again.
 
 Bodies are compared by their checksum, which is computed while the body is read, so that large files are never held in
-memory. Responses can contain secrets, such as a new API key. They are therefore encrypted with the value of the header,
-of which the database stores only a hash.
+memory. Responses can contain secrets, such as a new API key. They are therefore encrypted with the header's value. The
+database stores only a hash of this value.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Fingerprint:
         self._count(text[:cut])
 
     def digest(self) -> bytes:
-        """Return the checksum of the whole request. After this, nothing more can be added to it."""
+        """Return the checksum of the whole request. Afterwards, nothing can be added to the request any more."""
         self._count(self._rest)
         self._rest = b""
         return self._digest.digest()

@@ -93,8 +93,8 @@ class Quota:
 class Lease:
     """Calls that a process has taken from a token bucket in advance and not used yet.
 
-    If the bucket was empty, `empty_until` is the time at which to try again. `left` is the number of calls that were
-    left in the bucket at `seen_at`.
+    If the bucket was empty, the process tries again at `empty_until`. `left` is the number of calls that were left in
+    the bucket at `seen_at`.
     """
 
     calls: int = 0

@@ -63,7 +63,7 @@ class PatientTransport:
 
 
 class Phase(Enum):
-    """The data for which the server is waiting on a connection, such as headers or a body."""
+    """The data that the server expects next on a connection, such as headers or a body."""
 
     HEADERS = "headers"
     BODY = "body"

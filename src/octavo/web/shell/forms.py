@@ -1,4 +1,4 @@
-"""Parts that forms share: validation with the models of the API, selected documents, confirmations and redirects."""
+"""Code that forms share: validation with the models of the API, selected documents, confirmations and redirects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings pages for invitations, sessions and the second factor, and the pages behind one-time links.
+"""Settings pages for invitations, sessions and the second factor, and the pages that one-time links open.
 
 One-time links are for invitations and new passwords. Opening a link does not use it up.
 """

@@ -31,7 +31,7 @@ ONLY_THIS_BROWSER = mark(
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Create an account, and move the documents that were added anonymously in this browser to it."""
+    """Create an account. Documents that were added anonymously in this browser are moved to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
     await services.limits.admit_sign_up(address_of(request))
@@ -52,7 +52,7 @@ async def sign_in(
     password: SecretStr,
     code: str | None = None,
 ) -> Me:
-    """Sign in, and move the documents that were added anonymously in this browser to the account.
+    """Sign in. Documents that were added anonymously in this browser are moved to the account.
 
     Raises `CodeRequired` if the person has a second factor and no code was given.
     """
@@ -163,7 +163,7 @@ async def check_password(request: Request, services: Services, person: UUID, pas
 
 
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
-    """Switch this browser to another account (owner) of which the person is a member."""
+    """Switch this browser to another account (owner) that the person is a member of."""
     secret = session_secret(request) or ""
     async with services.database.transaction() as connection:
         await switch_owner(connection, person, secret, owner_id)

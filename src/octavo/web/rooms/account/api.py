@@ -55,13 +55,13 @@ class OwnerRequest(BaseModel):
 
 @router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NO_SIGN_IN)
 async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Create an account, and move the documents that were added anonymously in this browser to it."""
+    """Create an account. Documents that were added anonymously in this browser are moved to it."""
     return await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
 
 
 @router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NO_SIGN_IN)
 async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: SignInRequest) -> Me:
-    """Sign in, and move the documents that were added anonymously in this browser to the account.
+    """Sign in. Documents that were added anonymously in this browser are moved to the account.
 
     If the account has a second factor, `code` is required: a code of the authenticator app, or a recovery code.
     """

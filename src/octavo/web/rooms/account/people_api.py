@@ -184,7 +184,7 @@ async def withdraw_invitation(services: ServicesOf, caller: KnownCaller, invitat
 
 @sessions_router.get("", responses=problems(401, 403))
 async def list_sessions(request: Request, services: ServicesOf, caller: KnownCaller) -> Page[SessionView]:
-    """List the browsers in which you are signed in, starting with this one."""
+    """List the browsers that you are signed in with, starting with this one."""
     async with services.database.connection() as connection:
         return Page(await sessions.list_sessions(connection, caller, session_secret(request) or ""), None)
 

@@ -112,7 +112,7 @@ class Provider:
         return _with_query((await self.configuration()).authorization, query)
 
     async def sign_out_url(self, back: str) -> str | None:
-        """Return the URL at which people sign out of the provider. The provider then sends them back to `back`.
+        """Return the provider's sign-out URL. After signing out, people are sent back to `back`.
 
         Returns None if the provider has no such URL.
         """

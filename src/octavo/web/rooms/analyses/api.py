@@ -61,8 +61,10 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """The answers to discard and request again: those of one item (a prompt on one segment), of one prompt or, if both
-    are null, all answers.
+    """The answers to discard and request again.
+
+    If `item_id` is given, this is the answer of one item (a prompt on one segment). If `prompt_id` is given, these are
+    all answers to one prompt. If both are null, all answers are requested again.
     """
 
     model_config = ConfigDict(extra="forbid")

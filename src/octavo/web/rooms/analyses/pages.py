@@ -182,7 +182,7 @@ async def new_page(
 
 @router.post("/new")
 async def choose_prompts(request: Request, services: ServicesOf, frame: AnalysesFrame) -> Response:
-    """Show the page on which a person chooses prompts for the documents that were selected in the library."""
+    """Show the page for choosing the prompts to run on the documents that were selected in the library."""
     return await _choose_for_many(request, services, frame, read_selected(await _sent(request)))
 
 
@@ -339,7 +339,7 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
 async def prompts_page(
     request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID, wrong: str = ""
 ) -> Response:
-    """Show the page on which a person adds prompts to an analysis or removes them."""
+    """Show the page for adding prompts to an analysis or removing them."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, owner, analysis)

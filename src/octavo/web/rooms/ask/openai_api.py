@@ -235,7 +235,7 @@ def write_source(cited: Citation) -> str:
 
 
 def about(answer: Answer) -> dict[str, Any]:
-    """Return the values for which OpenAI's format has no field.
+    """Return the values that have no field in OpenAI's format.
 
     They have the same format as the event `citations` of `/api/v1/ask`.
     """

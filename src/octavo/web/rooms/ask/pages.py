@@ -261,8 +261,9 @@ def is_offline(services: Services, frame: Frame) -> bool:
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
-    """Return the documents from which a user can choose: first the selected ones, then the newest ones whose text is
-    ready.
+    """Return the documents that a user can choose from.
+
+    The selected ones come first. The newest ones whose text is ready follow.
     """
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]

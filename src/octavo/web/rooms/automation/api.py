@@ -181,7 +181,7 @@ class RuleRequest(BaseModel):
 
 
 class RuleEdit(BaseModel):
-    """Changes to a rule. Fields that are not sent stay unchanged. `position` 1 is the rule that runs first."""
+    """Changes to a rule. Fields that are not sent stay unchanged. The rule with `position` 1 runs first."""
 
     model_config = ConfigDict(extra="forbid")
 

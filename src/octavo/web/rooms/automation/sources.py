@@ -126,7 +126,7 @@ async def add_source(
 ) -> SourceView:
     """Add a source of documents: a folder, a mailbox, S3, WebDAV or a feed.
 
-    Requires an administrator, because a source reads files and servers that other people cannot read.
+    Requires an administrator, because a source can read files and servers that other users cannot read.
     """
     async with services.database.transaction() as connection:
         added = await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
@@ -348,7 +348,7 @@ Text = Annotated[str, Query(max_length=4000)]
 
 @dataclass(frozen=True, slots=True)
 class MailProvider:
-    """The OAuth URLs and the scope with which people connect their account at a large mail provider."""
+    """The OAuth URLs and the OAuth scope for connecting accounts at a large mail provider."""
 
     name: str
     authorize_url: str

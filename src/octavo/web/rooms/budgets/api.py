@@ -232,7 +232,7 @@ class ProviderRequest(BaseModel):
 
 
 class ModelsRequest(BaseModel):
-    """The order of the providers, and the models of tasks and vectors. Values that are not sent stay unchanged.
+    """The order of the providers, and the models for tasks and embeddings. Values that are not sent stay unchanged.
 
     A task that is set to null uses the first provider that can do it.
     """

@@ -149,7 +149,10 @@ async def connections_map(
     engine: Engine | None = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
 ) -> ConnectionMap:
-    """Return the map: the sixty documents with the strongest connections as nodes, and the connections between them."""
+    """Return the map as a graph.
+
+    The nodes are the sixty documents with the strongest connections, and the edges are the connections between them.
+    """
     async with services.database.connection() as connection:
         if focus is not None:
             await show_document(connection, caller.owner_id, focus)

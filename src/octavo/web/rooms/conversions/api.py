@@ -313,7 +313,7 @@ async def conversions(
 ) -> Page[ConversionView]:
     """List your conversions, newest first, without their values.
 
-    `batch` and `document_id` list only the conversions of one batch or document.
+    If `batch` or `document_id` is given, only the conversions of this batch or document are listed.
     """
     async with services.database.connection() as connection:
         found = await library.list_conversions(
@@ -415,7 +415,7 @@ def corrections_of(services: Services) -> Corrections:
 
 
 def person_without_account(caller: Caller) -> str:
-    """Return the name under which a correction is recorded if the caller has no account.
+    """Return the name to record for a correction by a caller who has no account.
 
     The correction of a caller with an account is recorded with their email address.
     """

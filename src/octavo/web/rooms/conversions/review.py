@@ -253,7 +253,7 @@ async def restore(services: ServicesOf, caller: WriteCaller, conversion: UUID, n
 
 @router.get("/{conversion}/again")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID) -> Response:
-    """Show the page for choosing a mapping, with which the file is then converted again."""
+    """Show the page for choosing a mapping and converting the file again with it."""
     return await _show_again(request, services, frame, conversion)
 
 

@@ -393,7 +393,10 @@ async def markdown(
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """Return which stored file contains the text extracted without a model: `plain_markdown` or `markdown`."""
+    """Return the kind of stored file that contains the text as extracted without a model.
+
+    This is `plain_markdown` or, if no model changed the text, `markdown`.
+    """
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"

@@ -1,7 +1,6 @@
 """The API for adding files, either in three requests (create an upload, send the bytes, finalize) or in one.
 
-Also adds web pages from the browser: with a bookmarklet, or from the share menu of devices on which Octavo is installed
-as an app.
+Also adds web pages from the browser: with a bookmarklet or, if Octavo is installed as an app, from the share menu.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ async def uploads(
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request) -> Received:
-    """Upload the content of the file for which this upload was created, as the raw request body."""
+    """Upload the content of a file as the raw request body. The upload must have been created before."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
 

@@ -160,7 +160,7 @@ _SURE, _PROBABLE = 0.95, REVIEW
 class ShownFact:
     """A fact as shown in the panel.
 
-    `entered` is its value in the edit form. `picture` is the path of a page picture in which the fact is highlighted.
+    `entered` is its value in the edit form. `picture` is the path of a page picture that highlights the fact.
     """
 
     name: str

@@ -208,7 +208,7 @@ class Resume:
 
 
 def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
-    """Return the position at which to continue. Returns None if the person stopped at the beginning of the text."""
+    """Return the position where reading continues. Returns None if the person stopped at the beginning of the text."""
     chunks = [chunk.place for leaf in text.leaves for chunk in leaf.chunks if chunk.begins] if text else []
     before = [place for place in chunks if place and stopped and place.start <= stopped]
     if text is None or not before or (text.earlier is None and before[-1] is chunks[0]):
@@ -273,7 +273,7 @@ def language_tag(language: str | None) -> str | None:
 async def _parent(connection: Connection, owner: UUID, document: Document) -> Document | None:
     """Return the archive or email that contains this document.
 
-    Returns None if there is none, or if it is in the trash.
+    Returns None if the document is not a part of one, or if the archive or email is in the trash.
     """
     found = await find_documents(connection, owner, [document.parent_id]) if document.parent_id else []
     return found[0] if found else None

@@ -115,7 +115,7 @@ async def _open_part(
 ) -> TextPart:
     """Render one window (section) of the text as HTML.
 
-    `here` is the path with which the paths of its pictures begin.
+    The paths of its pictures begin with `here`.
     """
     plan = await asyncio.to_thread(make_plan, markdown, [])
     window = plan.windows[min(part, len(plan.windows)) - 1]
