@@ -14,7 +14,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
-    """Run a command. An expected error prints one line on standard error and exits with code 1."""
+    """Run a command. If an expected error occurs, print it as one line on standard error and exit with code 1."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     enable_completion()
     try:

@@ -201,7 +201,7 @@ def count_results(batch: UploadBatch) -> str:
 
 
 def summarise(found: FileSelection, batch: UploadBatch) -> str:
-    """Return a summary of the command: how many items were added and refused, and which files were skipped."""
+    """Return a summary: how many items were added or refused, and which files were skipped."""
     nothing = not (batch.added or batch.left or batch.refused)
     lines = ["Nothing to add." if nothing else count_results(batch)]
     counts = {noun: sum(one.reason == reason for one in found.skipped) for reason, noun in SKIPPED.items()}

@@ -122,9 +122,9 @@ def everything(
 
 
 def begin(process: str, parent: int | None = None) -> Settings:
-    """Prepare a long-running process: load the settings and set up logging.
+    """Prepare a long-running process: load the settings, and set up logging and tracing.
 
-    The process stops when the process `parent` ends.
+    If `parent` is given, this process stops when the process with that id ends.
     """
     from octavo.ops.logs import configure_logs
     from octavo.ops.processes import end_with_parent
@@ -192,7 +192,7 @@ def sign_in(as_json: AsJson = False) -> None:
     """Print a new link that signs in one browser. Octavo must be running on this machine or at OCTAVO_PUBLIC_URL.
 
     Only the link is written to standard output. It works once, within 15 minutes, and signs in to the same account as
-    the link of `octavo up`.
+    the link that `octavo up` prints.
     """
     from octavo.cli.remote import act, running_address
     from octavo.core.http import shown_address
@@ -334,7 +334,7 @@ def mcp(
 def migrate(as_json: AsJson = False) -> None:
     """Migrate the database to the schema of this version.
 
-    This is safe at any time, even if run several times in parallel.
+    It is safe to run this at any time, even several times in parallel.
     """
     from octavo.ops.instance import migrate_database
 
@@ -387,7 +387,7 @@ def backup(
     """Back up the database and all files to a folder. Octavo can be running.
 
     A second backup to the same folder replaces the first one and copies only new files. `octavo restore PATH` restores
-    it into an empty installation.
+    a backup into an empty installation.
     """
     from octavo.cli.remote import run_backup
 
@@ -401,7 +401,7 @@ def archives(
 ) -> None:
     """List the files with old events and jobs that were moved out of the database, or print one of them.
 
-    An archive has one JSON object per line. OCTAVO_HISTORY_DAYS decides when events and jobs are moved.
+    The files contain one JSON object per line. OCTAVO_HISTORY_DAYS decides when events and jobs are moved.
     """
     from octavo.ops.activity import show_archive, stored_archives
 
@@ -457,7 +457,7 @@ STARTUP_FILES = {Shell.BASH: "~/.bashrc", Shell.ZSH: "~/.zshrc"}
 
 
 def enable_completion() -> None:
-    """Enable completion for each shell. Does nothing unless a completion script started this process."""
+    """Enable completion for all shells, but only if a completion script started this process."""
     if VARIABLE in os.environ:
         from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] - no public name
 

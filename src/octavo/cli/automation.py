@@ -1,4 +1,4 @@
-"""`octavo fields` and `octavo rules`: custom fields of documents, and rules that sort documents."""
+"""`octavo fields` and `octavo rules`: custom fields of documents, and rules that change documents automatically."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def try_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJs
 
 @rules_app.command("apply")
 def apply_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Apply a rule to all documents that match now. This can be undone for a week, except for sent messages."""
+    """Apply a rule to all documents that match now. Changes can be undone for a week, but sent messages cannot."""
 
     async def run(client: Client) -> RuleRun:
         return await client.automation.apply_rule(await _find_rule(client, rule))
@@ -237,7 +237,7 @@ def apply_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: As
 
 @rules_app.command("undo")
 def undo_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Undo the last run of a rule that changed documents. Messages that were sent cannot be undone."""
+    """Undo the rule's last run that changed documents and has not been undone. Sent messages cannot be undone."""
 
     async def run(client: Client) -> RuleRun:
         return await client.automation.undo_rule(await _find_rule(client, rule))
@@ -269,7 +269,7 @@ def _switch(rule: str, target: Target, *, enabled: bool, as_json: bool) -> None:
 
 @rules_app.command("rm")
 def remove_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Delete a rule. Documents that it changed stay as they are."""
+    """Delete a rule. The changes that it made to documents are kept."""
 
     async def run(client: Client) -> UUID:
         wanted = await _find_rule(client, rule)

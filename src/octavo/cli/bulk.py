@@ -102,9 +102,10 @@ def load(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Load the results of a run into the database, one transaction per shard. Loading again changes nothing.
+    """Load the results of a run into the database, one transaction per shard.
 
-    Octavo can be running. Archives, emails and unreadable files are processed by its workers.
+    Content that the account already has is skipped. Octavo can be running. Its workers process archives, emails and
+    unreadable files.
     """
     from octavo.bulk.manifest import as_url, require_packages
 
@@ -131,7 +132,7 @@ def load(
 
 @app.command()
 def status(out: Out, as_json: AsJson = False) -> None:
-    """Show how many files of a run have been read, and why other files could not be read."""
+    """Show how many files of a run have been read, and the reasons why other files could not be read."""
     from octavo.bulk.manifest import open_results, require_packages
 
     require_packages()

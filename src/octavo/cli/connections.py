@@ -115,7 +115,10 @@ def place_of(side: ConnectionSide) -> str:
 
 
 def rebuild_connections(target: Target, document: str | None, as_json: bool) -> None:
-    """Compare documents again and wait. Progress goes to standard error, so that programs can parse standard output."""
+    """Compare documents again, and wait until this is done.
+
+    Progress goes to standard error, so that programs can parse standard output.
+    """
 
     async def run(client: Client) -> dict[str, int]:
         chosen = await find_ids(client, [document]) if document else None

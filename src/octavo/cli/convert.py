@@ -105,7 +105,7 @@ class NotConverted(BadInput):
 class StoredDocument:
     """A document in the library that is to be converted.
 
-    `shown` and `name` are both its file name; `LocalFile` has the same two fields.
+    `shown` and `name` both contain its file name, so that it can be used like a `LocalFile`.
     """
 
     id: UUID
@@ -126,7 +126,7 @@ async def _check_mapping(client: Client, name: str) -> None:
 
 
 def _is_id(typed: str) -> bool:
-    """Whether an argument is a document id, or part of one, and not an existing file."""
+    """Whether an argument is a full or partial document id. False if a file with this name exists."""
     return ID.fullmatch(typed) is not None and not Path(typed).exists()
 
 

@@ -117,7 +117,7 @@ def show(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the budgets and the cost of this month, or the budget of one document."""
+    """Show the budgets and this month's cost, or the budget of one document."""
 
     async def run(client: Client) -> BudgetsInForce | DocumentBudget:
         if document is None:
@@ -340,7 +340,7 @@ Name = Annotated[Provider, typer.Argument(help="Provider. compatible: Ollama, vL
 
 @models_app.command("show")
 def show_models(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Show the providers, the model of each task, and the cost of this month."""
+    """Show the providers, the model of each task, and this month's cost."""
 
     async def run(client: Client) -> ModelsInForce:
         return await client.read_models()
@@ -404,7 +404,7 @@ def choose(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the order of the providers, and which model does which task (administrators only)."""
+    """Choose the order of the providers and the model for each task (administrators only)."""
     changes: dict[str, Any] = {"tasks": dict(map(read_task, task))} if task else {}
     if order:
         changes["order"] = [one.strip() for one in order.split(",")]
@@ -434,7 +434,7 @@ def call_model(provider: Name, server: Server = None, key: Key = None, as_json: 
 
 @models_app.command()
 def servers(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Look for model servers such as Ollama on the machine on which Octavo runs (administrators only)."""
+    """Look for model servers such as Ollama on the machine that runs Octavo (administrators only)."""
 
     async def run(client: Client) -> Page[ModelServer]:
         return await client.find_model_servers()

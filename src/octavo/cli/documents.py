@@ -191,7 +191,7 @@ def facts(
 ) -> None:
     """Show or correct the facts of a document: kind, sender, number, date, amount.
 
-    Corrections are never overwritten.
+    Octavo never overwrites corrections.
     """
     corrected = dict(map(read_fact, values or ()))
 
@@ -284,7 +284,7 @@ def reembed(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create missing embeddings, for example for another model. Files are not read again."""
+    """Create missing embeddings, for example after the model was changed. Files are not read again."""
 
     async def run(client: Client) -> int:
         return await client.reembed(model)

@@ -111,7 +111,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
 ) -> None:
     """Edit the title, author, date, kind, tags, collection or day of expiry of documents.
 
-    Edited facts and tags are never overwritten.
+    Octavo never overwrites edited facts and tags.
     """
     target = Target(server, key)
     if undo is not None:
@@ -262,7 +262,7 @@ def add_collection(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a collection, unless it exists. `octavo edit --collection` moves documents to it."""
+    """Create a collection, unless it exists. `octavo edit --collection` moves documents to a collection."""
 
     async def run(client: Client) -> DocumentCollection:
         return await client.add_collection(name)

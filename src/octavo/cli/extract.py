@@ -271,7 +271,7 @@ class Output:
 
 
 def json_line(shown: str, extracted: Extracted) -> Iterator[bytes]:
-    """Yield the document as one line of JSON, piece by piece, because a document can be long."""
+    """Yield the document as one line of JSON, in several parts, because a document can be long."""
     from octavo.extract.extracted import json_pieces
 
     yield f'{{"path":{json.dumps(shown, ensure_ascii=False)},'.encode(errors="replace")
@@ -381,7 +381,10 @@ def print_file(path: Path) -> None:
 
 
 async def save(client: Client, document: Document, content: Content, out: Path) -> Path:
-    """Download to a file, or into a folder under the name of the document. Returns the path of the file."""
+    """Download to the file `out`, and return its path.
+
+    If `out` is a folder, the file is created in it and named after the document.
+    """
     path = out / file_name(document, content) if out.is_dir() else out  # noqa: ASYNC240 - quicker than a thread call
     match content:
         case Content.MARKDOWN:

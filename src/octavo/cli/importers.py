@@ -48,7 +48,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document to import: its file, and its record. A temporary file is removed afterwards."""
+    """A document to import: its file and its record. If the file is `temporary`, it is removed after the import."""
 
     path: Path
     record: dict[str, Any]
@@ -138,7 +138,7 @@ def read_folder(folder: Path, folders: str) -> Iterator[NewDocument]:
 
 
 def read_mbox(path: Path) -> Iterator[NewDocument]:
-    """Yield the emails of an mbox file, each as one file."""
+    """Yield the emails of an mbox file. Each one is written to a temporary file."""
     if not path.is_file():
         raise NotAnExport(f"{path} is not a file.")
     box = mailbox.mbox(path, create=False)

@@ -171,7 +171,7 @@ def cancel(jobs: Ids, as_json: AsJson = False) -> None:
 
 @app.command()
 def prioritise(jobs: Ids, as_json: AsJson = False) -> None:
-    """Move unfinished jobs up: they run before the imports of their owner."""
+    """Move unfinished jobs ahead of their owner's imports."""
 
     async def run(connection: Connection) -> int:
         from octavo.jobs.queue import prioritise_jobs
@@ -227,7 +227,7 @@ def dead_letters(
     cursor: Cursor = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the jobs that failed for good, in all accounts. Queue them again, or discard them permanently."""
+    """List the jobs that failed for good, in all accounts. Can also queue them again or discard them permanently."""
     if requeue and discard:
         raise BadInput("--requeue and --discard cannot be combined.")
     if requeue or discard:
@@ -291,7 +291,7 @@ def check_input(kind: str, given: dict[str, JSON]) -> None:
 async def sync_kinds(connection: Connection) -> None:
     """Store the known job kinds in the database.
 
-    Workers also do this when they start, but no worker may have started yet.
+    Workers do this when they start, but perhaps none has started yet.
     """
     from octavo.jobs import kinds
     from octavo.pipeline import known_kinds
@@ -402,7 +402,7 @@ def print_job(job: JobView, events: Sequence[EventView]) -> None:
 
 
 def stage_of(job: JobView) -> str:
-    """Describe the current stage of a job or, if the job has ended successfully, its last stage."""
+    """Describe the current stage of a job. If the job has ended successfully, describe its last stage."""
     from octavo.records.jobs import finished_words, stage_words
 
     if job.stage is None and job.status != JobStatus.PROCESSING:
@@ -469,7 +469,7 @@ def list_schedules(as_json: AsJson = False) -> None:
 
 @schedules_app.command("run")
 def run_now(name: Name, as_json: AsJson = False) -> None:
-    """Run a schedule now, regardless of its next due time."""
+    """Run a schedule now, without waiting for its next due time."""
     from octavo.jobs.kinds import run_now as start_now
 
     job = act(lambda connection: start_now(connection, name))

@@ -138,10 +138,10 @@ def login(
     profile: ProfileName = DEFAULT_PROFILE,
     as_json: AsJson = False,
 ) -> None:
-    """Save a server and an API key as a profile. Commands use it until you log out or log in elsewhere.
+    """Save a server and an API key as a profile. Commands use it until you log out or log in to another server.
 
-    The key is stored in your configuration folder, where only you can read it. Create it on the server, in the settings
-    or with `octavo keys add`.
+    The key is stored in your configuration folder, where only you can read it. Create the key on the server, in the
+    settings or with `octavo keys add`.
     """
     from octavo.client.transport import read_address, read_key
 

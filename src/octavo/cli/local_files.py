@@ -68,7 +68,7 @@ class FileSelection:
 def find_files(named: Iterable[str]) -> FileSelection:
     """Return the files that the arguments name, without duplicates.
 
-    They are in the order of the arguments; the files of a folder are sorted by name.
+    They are in the order of the arguments. The files in a folder are sorted by name.
     """
     found = FileSelection()
     seen: set[str] = set()

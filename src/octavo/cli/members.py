@@ -1,6 +1,6 @@
 """`octavo members`, `octavo groups` and `octavo grants`: the members of an account, and the collections they see.
 
-`octavo users`: the people who use an installation, invitations, and links with which people set a new password.
+`octavo users`: the people who use an installation, invitations, and password reset links.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ def remove_group(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a group and its grants, or remove members from it. They stay members of your account."""
+    """Delete a group and its grants, or remove members from it. The people in it stay members of your account."""
 
     async def run(client: Client) -> int:
         wanted = find_group(await client.list_groups(), group)

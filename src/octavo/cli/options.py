@@ -63,7 +63,7 @@ Password = Annotated[
 def read_password(given: str | None, prompt: str = "Password: ") -> str | None:
     """Return the password. If it is `-`, prompt for it, or read it from standard input if that is not a terminal.
 
-    Other users of the machine can see passwords in command lines.
+    This is safer than a password in the command line, which other users of the machine can see.
     """
     if given != PROMPT_FOR_IT:
         return given

@@ -80,10 +80,9 @@ def make_table(
 
 
 def share(width: int, needs: Mapping[int, int]) -> dict[int, int]:
-    """Divide the available width among columns.
+    """Divide the available width among columns. `needs` contains the width that each column needs.
 
-    Narrow columns get all the width they need, and wide columns share the rest equally. `needs` contains the width that
-    each column needs.
+    Narrow columns get all the width they need, and wide columns share the rest equally.
     """
     shares: dict[int, int] = {}
     for number, need in sorted(needs.items(), key=lambda item: item[1]):

@@ -1,7 +1,7 @@
-"""Connects commands to the API: on this machine as the local account, on another server with an API key.
+"""Connects commands to the API, and backs up and restores the installation on this machine.
 
-A user who can open the database of the installation on this machine acts as its local account. Also makes and restores
-backups of this installation.
+On another server, commands use an API key. On this machine, a user who can open the installation's database acts as its
+local account.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def open_client(target: Target, connections: int) -> AsyncGenerator[Client
 def find_server(target: Target, settings: Settings) -> Target:
     """Return the URL and the key of the selected server. The URL is None for the installation on this machine.
 
-    If neither a server nor a key is given, the current profile is used.
+    If neither a server nor a key is selected, the current profile is used.
     """
     name = target.server or settings.server
     key = target.key or (settings.key.get_secret_value() if settings.key else None)
@@ -131,7 +131,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of this user. `current` is used by commands that name no server."""
+    """The profiles of this user. Commands that name no server use `current`."""
 
     current: str | None = None
     by_name: dict[str, Profile] = field(default_factory=dict[str, Profile])
@@ -212,7 +212,7 @@ def act(
 ) -> Answer:
     """Call `run` with a database connection, in a transaction, and return its result.
 
-    If `before` is given, it is called first in a separate transaction, so that its locks are released early.
+    If `before` is given, it is called first, in a separate transaction, so that `run` does not hold its locks.
     """
     from octavo.ops.instance import open_current_connection
 

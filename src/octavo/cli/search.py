@@ -136,7 +136,7 @@ def marked(hit: SearchHit) -> Text:
 
 
 def clean_inside(text: str) -> str:
-    """Put a text on one line, like `clean`, but keep the spaces at its start and end."""
+    """Put a text on one line and remove control characters, like `clean`, but keep a space at its start and end."""
     return clean(f"|{text}|")[1:-1]
 
 

@@ -61,7 +61,7 @@ def read_id(text: str) -> UUID:
 
 @app.command("ls")
 def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """List the links that work, newest first."""
+    """List the links that are valid, newest first."""
 
     async def run(client: Client) -> list[Share]:
         return await client.list_shares()

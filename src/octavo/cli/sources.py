@@ -113,9 +113,7 @@ def add_mailbox(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a mailbox. Each email becomes a document, and its attachments become documents below it. No email is
-    ever deleted.
-    """
+    """Watch a mailbox. Each email and each attachment becomes a document. No email is ever deleted."""
     options: dict[str, Any] = {"after": after.value, "attachments": attachments}
     options |= _given(move_to=move_to, sender=sender, subject=subject)
     more = {"options": options, "every_seconds": every, "name": name, "user": user, "token_url": token_url}
@@ -177,7 +175,7 @@ def add_feed(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a feed, and add the page of each new entry."""
+    """Watch a feed, and add the web page of each new entry."""
     _add("rss", address, {"every_seconds": every, "name": name}, Target(server, key), as_json=as_json)
 
 
@@ -210,9 +208,9 @@ def add_address(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a mail address. Each email that a mail server delivers to it by LMTP becomes a document.
+    """Add a mail address. Each email that a mail server delivers to this address by LMTP becomes a document.
 
-    `octavo up` receives emails if OCTAVO_LMTP_LISTEN is set; `octavo lmtp` receives them without `octavo up`.
+    `octavo up` receives emails if OCTAVO_LMTP_LISTEN is set. `octavo lmtp` receives them without `octavo up`.
     """
     _add("lmtp", name, {}, Target(server, key), as_json=as_json)
 
@@ -281,7 +279,7 @@ def run_source(source: SourceId, server: Server = None, key: Key = None, as_json
 
 @sources_app.command("pause")
 def pause_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Pause a source. Files that arrive meanwhile are added when it is resumed."""
+    """Pause a source. Files that arrive during the pause are added when the source is resumed."""
     _act_on_source(source, "pause", Target(server, key), as_json=as_json)
 
 
@@ -302,7 +300,7 @@ def _act_on_source(source: str, action: SourceAction, target: Target, *, as_json
 
 @sources_app.command("rm")
 def remove_source(source: SourceId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Stop watching a source. Its documents and its files stay."""
+    """Stop watching a source. Its files, and the documents made from them, are kept."""
 
     async def run(client: Client) -> UUID:
         known = {one.id: one.name for one in await client.automation.list_sources()}

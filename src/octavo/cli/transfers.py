@@ -102,7 +102,7 @@ def export(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export your library to a folder that can be read without Octavo. If it is interrupted, run it again."""
+    """Export your library to a folder that can be read without Octavo. If the export is interrupted, run it again."""
     wanted = dict(map(read_filter, where or ())) | ({"collection": collection} if collection else {})
     wanted |= {} if figures else {"figures": "false"}
     read_options(wanted)
@@ -151,7 +151,7 @@ def count_documents(folder: Path) -> int:
 
 
 def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
-    """Store the options of the export in the folder, so that an interrupted export is continued only with the same
+    """Store the options of the export in the folder. If it is interrupted, it can be continued only with the same
     options.
     """
     chosen = folder / SELECTION
@@ -165,8 +165,9 @@ def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
 
 
 def last_batch(folder: Path) -> str | None:
-    """Return the last complete batch, and remove files that were written after it. Returns None if no batch is
-    complete.
+    """Return the last complete batch, and remove files that were written after it.
+
+    Returns None if no batch is complete.
     """
     from octavo.records.exports import KINDS
 
@@ -366,7 +367,7 @@ def check_batch(folder: Path, batch: Path) -> None:
 async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
     records = [one for one in map(json.loads, read_lines(batch)) if not one.get("duplicate_of")]
     new = await find_new(client, records, done)
-    # One after the other where the order matters: versions of a document.
+    # Versions of a document are sent one after the other, because their order matters.
     ordered = [one for one in new if one.get("version", 1) > 1]
     alone = [one for one in new if one not in ordered]
     for group in (alone[at : at + AT_ONCE] for at in range(0, len(alone), AT_ONCE)):
@@ -376,7 +377,7 @@ async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUI
 
 
 async def import_copies(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
-    """Import the documents that have the same content as another document, after all others."""
+    """Import the duplicates in a batch: documents with the same content as another one, which is imported first."""
     copies = [one for one in map(json.loads, read_lines(batch)) if one.get("duplicate_of")]
     for one in await find_new(client, copies, done):
         await send_record(client, folder, one, import_id, done)
@@ -388,7 +389,9 @@ async def find_new(client: Client, records: Sequence[dict[str, Any]], done: Impo
 
 
 async def find_known(client: Client, records: Sequence[Mapping[str, Any]], done: Imported) -> set[UUID]:
-    """Return the documents that already exist, including those in the trash, and count them."""
+    """Return the ids of the documents that already exist, including those in the trash. Adds their number to the
+    results.
+    """
     known = await client.find_known([as_origin(record) for record in records]) if records else KnownDocuments({})
     done.counts["exists"] += len(known.items)
     done.counts["trashed"] += len(known.trashed)
@@ -442,7 +445,7 @@ async def send_document(
 
 
 async def send_file(client: Client, path: Path, about: Mapping[str, Any]) -> UUID:
-    """Upload a file of a document. Raises `DamagedExport` if its checksum differs from the one in the record."""
+    """Upload a file of a document. Raises `DamagedExport` if its checksum differs from the checksum in the record."""
     from octavo.client.uploads import File
 
     size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
@@ -478,7 +481,7 @@ async def import_records(client: Client, kind: str, batch: Path, done: Imported)
 
 
 def in_groups(lines: Iterator[bytes], most: int) -> Iterator[list[Any]]:
-    """Divide records into groups that are sent together."""
+    """Divide records into groups. Each group is sent in one request."""
     group: list[Any] = []
     size = 0
     for line in lines:
@@ -499,7 +502,7 @@ def import_id_of(path: Path) -> UUID:
 
 
 async def import_documents(client: Client, documents: AsyncIterator[NewDocument], path: Path) -> Imported:
-    """Import documents of another program. They are processed like other new documents."""
+    """Import documents from another program. They are processed like other new documents."""
     done, import_id = Imported(), import_id_of(path)
     group: list[NewDocument] = []
     async for one in documents:

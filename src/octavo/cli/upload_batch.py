@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SHOWN_CHARACTERS = 60
-# More files than this are an import: they are processed after documents that somebody adds by hand.
+# More files than this form an import, which is processed after documents that are added by hand.
 BY_HAND = 5
 SCHEMES = ("http://", "https://")
 
@@ -70,7 +70,7 @@ def is_link(named: str) -> bool:
 
 
 class ItemOptions(TypedDict):
-    """Options that apply to every file, link and text that is added."""
+    """The options for adding one file, link or text."""
 
     duplicates: Policy
     extraction: Extraction
@@ -81,7 +81,7 @@ class ItemOptions(TypedDict):
 async def send(
     client: Client, item: Item, options: ItemOptions, version_of: UUID | None, on_progress: Callable[[int], None]
 ) -> Outcome:
-    """Add one file, link or text. `version_of` makes a file the new version of that document."""
+    """Add one file, link or text. If `version_of` is given, a file becomes a new version of that document."""
     if isinstance(item, Link):
         return await client.add_link(item.url, **options)
     if isinstance(item, Text):
@@ -97,7 +97,7 @@ FATAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 class AddOptions:
     """How files are added, and the fields to set on their documents.
 
-    `version_of`: the document of which the file becomes a new version.
+    If `version_of` is given, the file becomes a new version of that document.
     """
 
     duplicates: Policy = "reuse"
@@ -116,7 +116,7 @@ class AddOptions:
 
 @dataclass(frozen=True, slots=True)
 class AddedItem:
-    """A file, link or text that was added. `error`: the reason why its title, collection or tags could not be set."""
+    """A file, link or text that was added. `error` is the reason why its title, collection or tags could not be set."""
 
     file: Item
     outcome: Outcome
@@ -124,7 +124,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress of `octavo add`. `sent` is the number of bytes of the file that have been sent so far."""
+    """Shows the progress of `octavo add`. `sent` is the number of the file's bytes that have been sent so far."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...
@@ -135,7 +135,7 @@ class Display(Protocol):
 class UploadBatch:
     """Sends a batch of files and collects the results.
 
-    `failure`: the reason why sending ended early. `left`: the number of files that were not sent.
+    `failure` is the reason why sending ended early. `left` is the number of files that were not sent.
     """
 
     options: AddOptions
@@ -154,7 +154,7 @@ class UploadBatch:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every file was added without an error."""
+        """Whether all files were added without an error."""
         return not (self.refused or self.left or self.failure or any(one.error for one in self.added))
 
     async def run(self, client: Client, files: Sequence[Item], at_once: int, display: Display) -> None:
@@ -197,7 +197,7 @@ class UploadBatch:
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
         """Set the title, collection and tags of an added document. Returns the error if this fails.
 
-        A document that already existed also keeps its earlier tags.
+        If the document already existed, the tags are added to its existing ones.
         """
         changes = self.options.changes
         try:

@@ -64,8 +64,8 @@ LINES_AROUND = 4
 class Watch:
     """The state of `octavo watch`.
 
-    `only`: the documents to follow, or None for all unfinished documents. `ended`: documents that are processed or have
-    failed.
+    `only` are the documents to follow. If it is None, all unfinished documents are followed. `ended` are the documents
+    that are processed or have failed.
     """
 
     only: Sequence[UUID] | None = None

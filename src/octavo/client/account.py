@@ -68,7 +68,7 @@ class AccountCalls(Calls):
 
     @Call
     async def show_me(self) -> Me:
-        """Return your identity, and the accounts for which you can act."""
+        """Return your identity, and the accounts that you can act for."""
         return await self._get(Me, "/session")
 
     @Call
@@ -78,13 +78,13 @@ class AccountCalls(Calls):
 
     @Call
     async def sign_in(self, email: str, password: str, code: str | None = None) -> Me:
-        """Sign in. This client then acts for the account. `code`: the second factor, if the account has one."""
+        """Sign in. This client then acts for the account. `code` is the second factor, if the account has one."""
         body = given(email=email, password=password, code=code)
         return await self._post(Me, "/session", body, repeat=Repeat.NEVER)
 
     @Call
     async def choose_language(self, language: str | None) -> Me:
-        """Choose the language of pages and emails, such as `de`. None selects the language of the browser."""
+        """Choose the language of pages and emails, such as `de`. If it is None, the browser's language is used."""
         return await self._patch(Me, "/session", {"language": language})
 
     @Call
@@ -100,7 +100,7 @@ class AccountCalls(Calls):
 
     @Call
     async def switch_owner(self, owner: UUID) -> Me:
-        """Act for another account to which you belong."""
+        """Act for another account that you belong to."""
         return await self._post(Me, "/session/owner", {"owner_id": str(owner)}, repeat=Repeat.SAFE)
 
     @Call
@@ -109,9 +109,9 @@ class AccountCalls(Calls):
 
     @Call
     async def add_member(self, email: str, role: Role = "member", *, limited: bool = False) -> Member:
-        """Let a person who has an account on this server act for your account.
+        """Make a person who already has an account on this server a member of your account.
 
-        `limited`: the member sees only the collections that you grant to them.
+        If `limited` is true, the member sees only the collections that you grant to them.
         """
         return await self._post(Member, "/members", {"email": email, "role": role, "limited": limited})
 
@@ -180,7 +180,7 @@ class AccountCalls(Calls):
     ) -> NewInvitation:
         """Invite a person to become a member. The link is returned only once.
 
-        `limited`: the member sees only the collections that you grant to them.
+        If `limited` is true, the member sees only the collections that you grant to them.
         """
         body = given(email=email, role=role, expires_in_days=expires_in_days, limited=limited or None)
         return await self._post(NewInvitation, "/invitations", body, repeat=Repeat.NEVER)
@@ -191,7 +191,7 @@ class AccountCalls(Calls):
 
     @Call
     async def list_sessions(self) -> list[SessionView]:
-        """List the browsers in which you are signed in."""
+        """List the browsers that you are signed in with."""
         return (await self._list(SessionView, "/sessions")).items
 
     @Call
@@ -211,7 +211,10 @@ class AccountCalls(Calls):
 
     @Call
     async def set_language_of(self, email: str, language: str | None) -> None:
-        """Set the language of a person's pages and emails (administrators only). None: the browser's language."""
+        """Set the language of a person's pages and emails (administrators only).
+
+        If `language` is None, the browser's language is used.
+        """
         body = {"email": email, "language": language}
         await self._transport.call(Request("PATCH", "/admin/users", Repeat.SAFE, json=body))
 
@@ -266,7 +269,7 @@ class AccountCalls(Calls):
         since: date | None = None,
         until: date | None = None,
     ) -> bytes:
-        """Return the actions as CSV, newest first."""
+        """Return the actions of people and programs in your account as CSV, newest first (owners only)."""
         return await self._read("/audit/csv", person=person, action=action, since=since, until=until)
 
     # Keys ----------------------------------------------------------------------------------------------------------
@@ -288,7 +291,7 @@ class AccountCalls(Calls):
 
     @Call
     async def read_usage(self, month: str | None = None) -> Usage:
-        """Return the cost of model calls in a month, such as `2026-11`; by default in the current month."""
+        """Return the cost of model calls in a month, such as `2026-11`. The default is the current month."""
         return await self._get(Usage, "/usage", month=month)
 
     @Call
@@ -297,10 +300,10 @@ class AccountCalls(Calls):
 
     @Call
     async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
-        """Set budgets in US dollars. Only administrators can do this.
+        """Set budgets in US dollars (administrators only).
 
-        `document`: per document. `owner`: per account and month. `month`: per month for all accounts together. None
-        restores the default, and budgets that are not passed stay unchanged.
+        `document` applies per document, `owner` per account and month, and `month` per month to all accounts together.
+        If a value is None, the default is restored. Budgets that are not passed stay unchanged.
         """
         return await self._put(BudgetsInForce, "/settings/budgets", changes)
 
@@ -310,7 +313,7 @@ class AccountCalls(Calls):
 
     @Call
     async def set_document_budget(self, document: UUID, usd: float | None) -> DocumentBudget:
-        """Set the budget of one document in US dollars; None restores the default."""
+        """Set the budget of one document in US dollars. If `usd` is None, the default is restored."""
         return await self._put(DocumentBudget, f"/documents/{document}/budget", {"usd": usd})
 
     @Call
@@ -339,7 +342,10 @@ class AccountCalls(Calls):
 
     @Call
     async def set_provider(self, provider: RemoteProvider, changes: Mapping[str, Any]) -> ModelsInForce:
-        """Set the `key`, `url`, `model` or `context` of a provider; None restores the default (administrators only)."""
+        """Set the `key`, `url`, `model`, `context` or `price` of a provider (administrators only).
+
+        If a value is None, the default is restored.
+        """
         return await self._put(ModelsInForce, f"/models/{provider}", changes)
 
     @Call
@@ -374,7 +380,7 @@ class DeliveryCalls(Calls):
     ) -> NewSubscriber:
         """Add a recipient: a URL or, for the channel `mail`, an email address. The secret is returned only once.
 
-        Without `events`, it gets a default selection of events.
+        If `events` is None, the recipient gets a default selection of events.
         """
         chosen = list(events) if events is not None else None
         return await self._post(NewSubscriber, "/webhooks", given(channel=channel, address=address, events=chosen))
@@ -420,12 +426,12 @@ class DeliveryCalls(Calls):
     async def list_notifications(
         self, *, unread: bool = False, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> NotificationPage:
-        """List notifications, newest first. `unread`: only unread ones."""
+        """List notifications, newest first. If `unread` is true, list only unread ones."""
         return await self._get(NotificationPage, "/notifications", unread=unread or None, cursor=cursor, limit=limit)
 
     @Call
     async def mark_all_read(self) -> int:
-        """Mark all notifications as read. Returns the number that were unread."""
+        """Mark all notifications as read. Returns how many were unread."""
         return (await self._post(ReadCount, "/notifications/read", repeat=Repeat.SAFE)).marked
 
     @Call

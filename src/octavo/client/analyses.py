@@ -53,7 +53,10 @@ class AnalysisCalls(Calls):
         mode: Mode = "parallel",
         at_once: int | None = None,
     ) -> Analysis:
-        """Run these prompts, or all active ones, on a document whose text is ready."""
+        """Run prompts on a document whose text is ready. If `prompts` is None, all active prompts are run.
+
+        `at_once` is the number of requests that are sent to the model in parallel.
+        """
         ids = [str(one) for one in prompts] if prompts is not None else None
         body = given(document_id=str(document), mode=mode, prompt_ids=ids, at_once=at_once)
         return await self._post(Analysis, "/analyses", body)
@@ -76,7 +79,7 @@ class AnalysisCalls(Calls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> Page[Analysis]:
-        """List analyses, newest first. `id_part`: the beginning or end of an id."""
+        """List analyses, newest first. `id_part` is the beginning or end of an id."""
         return await self._list(Analysis, "/analyses", id=id_part, document_id=document, cursor=cursor, limit=limit)
 
     @Call
@@ -104,13 +107,13 @@ class AnalysisCalls(Calls):
 
     @Call
     async def rerun(self, analysis: UUID, *, prompt: UUID | None = None, item: UUID | None = None) -> Analysis:
-        """Run one item (a prompt on one range of pages), all items of one prompt, or all items again."""
+        """Rerun one item (a prompt on one range of pages), all items of one prompt or, by default, all items."""
         body = {name: str(one) for name, one in (("prompt_id", prompt), ("item_id", item)) if one}
         return await self._post(Analysis, f"/analyses/{analysis}/rerun", body)
 
     @Call
     async def change_prompts(self, analysis: UUID, prompts: Sequence[UUID]) -> Analysis:
-        """Replace the prompts of an analysis. Only newly added prompts are run."""
+        """Replace the prompts of an analysis. Only prompts that were added or edited are run."""
         return await self._put(Analysis, f"/analyses/{analysis}/prompts", {"prompt_ids": [str(one) for one in prompts]})
 
     @Call
@@ -125,12 +128,12 @@ class AnalysisCalls(Calls):
 
     @Call
     async def cancel(self, analysis: UUID) -> Analysis:
-        """Stop an analysis. This is the same as `stop`, under the name that is used for jobs."""
+        """Stop an analysis. This is an alias of `stop`, because jobs are stopped with `cancel_job`."""
         return await self._post(Analysis, f"/analyses/{analysis}/cancel", repeat=Repeat.NEVER)
 
     @Call
     async def retry(self, analysis: UUID) -> Analysis:
-        """Continue with the items that failed or were stopped."""
+        """Run the items that failed or were stopped."""
         return await self._post(Analysis, f"/analyses/{analysis}/retry")
 
     @Call

@@ -98,7 +98,7 @@ class AutomationCalls(Calls):
 
     @Call
     async def undo_rule(self, rule: UUID, run: UUID | None = None) -> RuleRun:
-        """Undo a run of a rule. By default, undo the latest run that was not undone."""
+        """Undo a run of a rule: by default, the last one that changed documents and has not been undone."""
         return await self._post(RuleRun, f"/rules/{rule}/undo", {"run_id": str(run)} if run else {})
 
     @Call

@@ -91,7 +91,10 @@ def given(**fields: object) -> dict[str, object]:
 
 
 class LoopThread:
-    """An event loop in a separate thread, for programs without one, and for notebooks, which already run one."""
+    """An event loop in a separate thread, for programs without an event loop and for notebooks.
+
+    Notebooks need it because their own event loop is already running and cannot be blocked.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -99,7 +102,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine to its end. It is cancelled if the caller is interrupted."""
+        """Run a coroutine and return its result. The coroutine is cancelled if the caller is interrupted."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()

@@ -23,7 +23,7 @@ HINT = "Is the server running, and is the address right?"
 
 
 class AllCalls(UploadCalls, DocumentCalls, SearchCalls, JobCalls, AccountCalls, DeliveryCalls):
-    """All calls of the API, except those for analyses, conversions and automation."""
+    """The calls that are methods of the client itself. Analyses, conversions and automation have separate objects."""
 
 
 class Client(AllCalls):
@@ -127,7 +127,7 @@ class SyncClient(Blocking, AllCalls):
         return SyncConversionCalls(self._loop, self._client.conversions)
 
     def close(self) -> None:
-        """Close the connections. The client cannot be used any more."""
+        """Close the connections. Afterwards, the client cannot be used any more."""
         self._loop.run(self._client.__aexit__())
         self._loop.stop()
 

@@ -33,9 +33,9 @@ class ConversionCalls(Calls):
 
     @Call
     async def convert(self, path: Path, name: str, mapping: str | None = None) -> ConversionView:
-        """Send a PDF for conversion. A retry after a broken connection returns the conversion of the first attempt.
+        """Send a PDF for conversion. If `mapping` is None, the server uses its default mapping.
 
-        Without a mapping, the server uses its default.
+        If the connection breaks, a retry returns the conversion that the first attempt started.
         """
         size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
         headers = {
@@ -94,7 +94,7 @@ class ConversionCalls(Calls):
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[ConversionView]:
-        """List your conversions, newest first, without their values. `id_part`: the beginning or end of an id."""
+        """List your conversions, newest first, without their values. `id_part` is the beginning or end of an id."""
         return await self._list(
             ConversionView,
             "/conversions",
@@ -125,10 +125,10 @@ class ConversionCalls(Calls):
         accept: Sequence[str] = (),
         restore: Sequence[str] = (),
     ) -> ConversionView:
-        """Correct values by name; None clears a value.
+        """Correct values by name. None clears a value.
 
-        `rows` adds, removes or moves rows of tables, `accept` lists failed checks to ignore, and `restore` lists fields
-        to reset to their extracted value.
+        `rows` adds, removes or moves rows of tables. `accept` lists failed checks to ignore. `restore` lists fields to
+        reset to their extracted value.
         """
         body = {
             "values": [{"name": name, "value": value} for name, value in values.items()],

@@ -43,9 +43,10 @@ MOST_TEXT_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Filters(ContentFilters):
-    """Selects the documents to list. `id` is the start or the end of an id.
+    """Selects the documents to list. `id` is the beginning or end of an id.
 
-    `field` is a custom field, or a field and its value, as in `Project:Coast`. `versions` includes superseded versions.
+    `field` is a custom field, or a field and its value, as in `Project:Coast`. If `versions` is true, superseded
+    versions are included.
     """
 
     id: str | None = None
@@ -97,12 +98,12 @@ class DocumentCalls(Calls):
 
     @Call
     async def edit_document(self, document: UUID, changes: Mapping[str, object]) -> Document:
-        """Change the given fields of a document. All other fields stay unchanged."""
+        """Change these fields of a document. All other fields stay unchanged."""
         return await self._patch(Document, f"/documents/{document}", changes)
 
     @Call
     async def delete_document(self, document: UUID, *, purge: bool = False) -> None:
-        """Move a document to the trash. With `purge`, delete it permanently."""
+        """Move a document to the trash. If `purge` is true, delete it permanently."""
         await self._delete(f"/documents/{document}", purge=purge or None)
 
     @Call
@@ -212,7 +213,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def reembed(self, model: str | None = None) -> int:
-        """Create missing embeddings with this model, by default the server's model.
+        """Create the embeddings that are missing for this model, by default the server's model.
 
         Returns the number of queued documents.
         """
@@ -229,7 +230,7 @@ class DocumentCalls(Calls):
     async def read_markdown(self, document: UUID, *, most_bytes: int = MOST_TEXT_BYTES, plain: bool = False) -> str:
         """Return the text of a document as Markdown. At most the first `most_bytes` bytes are read.
 
-        `plain`: the text as it was extracted, without the changes of a model.
+        If `plain` is true, return the text as it was extracted, even if a model changed it later.
         """
         headers = {"range": f"bytes=0-{most_bytes - 1}"}
         query = {"plain": "true"} if plain else {}
@@ -257,7 +258,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def make_link(self, document: UUID, kind: Literal["source", "markdown"] = "source") -> SignedLink:
-        """Create a link that downloads a file without signing in. It expires soon."""
+        """Create a link that downloads a file without signing in. The link expires after five minutes."""
         return await self._post(SignedLink, f"/documents/{document}/link?kind={kind}", repeat=Repeat.SAFE)
 
     @Call
@@ -377,7 +378,9 @@ class DocumentCalls(Calls):
 
     @Call
     async def edit_collection(self, collection: UUID, changes: Mapping[str, object]) -> None:
-        """Change the `name` of a collection, or its `keep_days`; None keeps documents forever."""
+        """Change the `name` of a collection, or its `keep_days`. If `keep_days` is None, its documents are kept
+        forever.
+        """
         await self._transport.call(Request("PATCH", f"/collections/{collection}", json=changes))
 
     @Call

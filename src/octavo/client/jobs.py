@@ -1,6 +1,6 @@
-"""API calls for jobs and their events, and for the state of the installation, which only administrators see.
+"""API calls for jobs, imports and events. Administrators can also see the state of the installation.
 
-After a broken connection, the stream of events is resumed.
+If the connection breaks, the stream of events is resumed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ AfterDiscard = Literal["nothing", "restart", "fail_parent"]
 
 @dataclass(frozen=True, slots=True)
 class Event(LiveEvent):
-    """One server-sent event. `cursor` is the position from which to resume after this event."""
+    """One server-sent event. To get the events that follow it, pass its `cursor`."""
 
     cursor: str
 
@@ -89,12 +89,12 @@ class JobCalls(Calls):
 
     @Call
     async def retry_job(self, job: UUID, from_stage: str | None = None) -> JobView:
-        """Retry a failed or cancelled job. It continues where it stopped or, if given, from `from_stage`."""
+        """Retry a failed or cancelled job. It continues where it stopped, unless `from_stage` is another stage."""
         return await self._post(JobView, f"/jobs/{job}/retry", given(from_stage=from_stage))
 
     @Call
     async def prioritise_job(self, job: UUID) -> JobView:
-        """Move an unfinished job into the interactive lane, before imports."""
+        """Move an unfinished job into the interactive lane, so that it runs before imports."""
         return await self._post(JobView, f"/jobs/{job}/prioritise", repeat=Repeat.SAFE)
 
     @Call
@@ -125,11 +125,10 @@ class JobCalls(Calls):
 
     @Stream
     async def events(self, *, after: str | None = None) -> AsyncGenerator[Event]:
-        """Yield all events from now on, or after a cursor, until the generator is closed. Each event is yielded once,
-        in order.
+        """Yield all new events, or all events after a cursor, until the generator is closed.
 
-        After a broken connection, the stream resumes after the last event. Raises `RemoteProblem` with the code
-        TOO_FAR_BEHIND if too many events were missed.
+        Each event is yielded once, in order. If the connection breaks, the stream resumes after the last event. Raises
+        `RemoteProblem` with the code TOO_FAR_BEHIND if too many events were missed.
         """
         async with aclosing(follow(self._transport, self._transport.retry_policy, after)) as events:
             async for event in events:
@@ -145,7 +144,7 @@ class JobCalls(Calls):
 
     @Call
     async def requeue_dead_letter(self, job: UUID, from_stage: str | None = None) -> JobView:
-        """Requeue a job that failed for good. It continues where it stopped or, if given, from `from_stage`."""
+        """Requeue a job that failed for good. It continues where it stopped, unless `from_stage` is another stage."""
         return await self._post(JobView, f"/admin/dead-letters/{job}/requeue", given(from_stage=from_stage))
 
     @Call
@@ -156,7 +155,9 @@ class JobCalls(Calls):
 
     @Call
     async def discard_dead_letter(self, job: UUID, then: AfterDiscard = "nothing") -> JobView:
-        """Discard a job that failed for good. `then` can also restart it, or fail the analysis that it belongs to."""
+        """Discard a job that failed for good. `then` can also restart the job, or mark the analysis that it belongs to
+        as failed.
+        """
         path = f"/admin/dead-letters/{job}/discard"
         return await self._post(JobView, path, {"then": then}, repeat=Repeat.NEVER)
 
@@ -188,7 +189,7 @@ class JobCalls(Calls):
 
     @Call
     async def try_circuit(self, name: str) -> list[Circuit]:
-        """End the pause of a circuit breaker, so that the next call is sent."""
+        """Let the next call through as a test, although this circuit breaker is open."""
         request = Request("POST", f"/admin/circuits/{quote(name, safe='')}/try", Repeat.SAFE)
         return read_page(Circuit, await self._transport.call(request)).items
 

@@ -53,8 +53,8 @@ ANSWER_PARTS: dict[str, type[AnswerPart]] = {
 class SearchFilters:
     """Limits a search to the documents that match every filter.
 
-    `document`, `tag` and `kind` accept several values, one of which must match. `versions` includes superseded
-    versions.
+    `document`, `tag` and `kind` accept several values, of which a document must match at least one. If `versions` is
+    true, superseded versions are included.
     """
 
     document: Sequence[UUID] = ()
@@ -85,7 +85,7 @@ class SearchCalls(Calls):
         cursor: str | None = None,
         filters: SearchFilters | None = None,
     ) -> SearchPage:
-        """Find the chunks that match a query best, in all documents or in the documents that match the filters."""
+        """Find the chunks that match a query best. If `filters` is given, only matching documents are searched."""
         chosen = (filters or SearchFilters()).as_query()
         return await self._get(SearchPage, "/search", **chosen, q=query, mode=mode, limit=limit, cursor=cursor)
 
@@ -191,9 +191,9 @@ class SearchCalls(Calls):
 
     @Call
     async def rebuild_connections(self, documents: Sequence[UUID] | None = None) -> list[UUID]:
-        """Queue jobs that compare these documents, or all documents, again with the account's other documents.
+        """Queue jobs that compare documents again with the account's other documents. Returns the ids of the jobs.
 
-        Returns the ids of the jobs.
+        If `documents` is None, all documents are compared again.
         """
         wanted = {"document_ids": [str(one) for one in documents]} if documents is not None else {}
         return (await self._post(dict[str, list[UUID]], "/connections/rebuild", wanted))["jobs"]

@@ -303,9 +303,9 @@ async def write_pieces(response: httpx.Response, file: BinaryIO, on_progress: On
 
 
 async def may_retry(request: Request, response: httpx.Response, retries: Retries) -> bool:
-    """Wait before a retry, either as long as the server requests or with growing pauses.
+    """Decide whether to send a request again. If so, first wait as long as the server requests, or with growing pauses.
 
-    Returns False if a retry is not safe, would not help, or is not allowed any more.
+    Returns False without waiting if a retry is not safe, would not help, or exceeds the limits of the retry policy.
     """
     if not is_temporary(request, response):
         return False
@@ -315,7 +315,10 @@ async def may_retry(request: Request, response: httpx.Response, retries: Retries
 
 
 def is_temporary(request: Request, response: httpx.Response) -> bool:
-    """Whether a retry can succeed and is safe. A request that exceeded a rate limit was not executed."""
+    """Whether a retry can succeed and is safe.
+
+    The server does not execute a request that exceeds a rate limit, so such a request can always be retried.
+    """
     if response.status_code == HTTPStatus.CONFLICT and IDEMPOTENCY_KEY in request.headers:
         return getattr(read_problem(response), "code", None) == KEY_IN_USE
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
@@ -394,7 +397,9 @@ def read_address(text: str) -> str:
 
 
 def read_key(text: str) -> str:
-    """Validate an API key. The key is sent in a header, and headers do not allow every character."""
+    """Validate an API key. Because the key is sent in a header, it must not contain characters that headers do not
+    allow.
+    """
     key = text.strip()
     if not _KEY.fullmatch(key):
         raise BadKey
@@ -414,8 +419,8 @@ def is_loopback(address: str) -> bool:
 class RetryPolicy:
     """How often and when failed requests are retried.
 
-    `pauses`: the seconds to wait before each retry after a broken connection. Delays that the server requests are
-    limited separately: each one by `longest_wait`, their sum by `all_waits`.
+    `pauses` are the seconds to wait before each retry after a broken connection. If the server itself requests a delay,
+    `longest_wait` limits each such delay, and `all_waits` limits their sum.
     """
 
     pauses: Sequence[float] = PAUSES

@@ -72,7 +72,8 @@ class ContentFilters:
 class ExportOptions(ContentFilters):
     """The options of an export. Without filters, it contains all documents.
 
-    `resume` is the last complete batch of an interrupted export. Without `figures`, figures are not rendered.
+    `resume` is the last complete batch of an interrupted export. If `figures` is false, the pictures of figures are
+    left out.
     """
 
     resume: str | None = None
@@ -152,7 +153,9 @@ class UploadCalls(Calls):
 
     @Call
     async def join_import(self, import_id: UUID) -> None:
-        """Add all further documents to this import. They are processed after documents that are added by hand."""
+        """Add all further documents as part of this import. Documents added by hand are processed before those of an
+        import.
+        """
         self._import = {"import_id": str(import_id)}
 
     @Call
@@ -243,10 +246,10 @@ class UploadCalls(Calls):
     async def _add_fields(
         self, fields: Mapping[str, str | None], duplicates: Policy, extraction: Extraction
     ) -> Outcome:
-        """Add a link or text.
+        """Add a link or text. Fields that are None are left out.
 
-        Fields that are None are left out. With `reuse`, a retry finds the document of the first attempt; otherwise the
-        server recognises it by its Idempotency-Key.
+        A retry creates no second document: with `reuse`, the server returns the one that the first attempt created;
+        otherwise, it recognises the repeated request by its Idempotency-Key.
         """
         body = {**given(**fields), "duplicates": duplicates, **unless_plain(extraction)}
         repeat = Repeat.SAFE if duplicates == "reuse" else Repeat.KEY
@@ -346,7 +349,7 @@ class UploadCalls(Calls):
 
     @Call
     async def import_document(self, import_id: UUID, body: Mapping[str, object]) -> RestoredDocument:
-        """Restore one document of an export. Its files must have been uploaded."""
+        """Restore one document of an export. Its files must already have been uploaded."""
         path = f"/import/documents?import_id={import_id}"
         return await self._post(RestoredDocument, path, dict(body), repeat=Repeat.SAFE)
 
@@ -381,7 +384,8 @@ class UploadCalls(Calls):
 
 
 def unless_plain(extraction: Extraction) -> dict[str, str]:
-    """Return the `extraction` field of a request. For the default extraction, the result is empty, because older
-    servers do not know the field.
+    """Return the `extraction` field of a request.
+
+    The result is empty for the default extraction, because older servers do not know the field.
     """
     return {} if extraction is Extraction.PLAIN else {"extraction": extraction.value}

@@ -1,4 +1,4 @@
-"""Connects the tools to the MCP SDK. Each caller has a separate server, over standard input and output or over HTTP."""
+"""Serves the tools and the resources with the MCP SDK. Each caller gets a separate server."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ TEMPLATES = [
     types.ResourceTemplate(
         name="document",
         title="Document",
-        description="The text of a document. A long text comes in parts, and each part ends with the next cursor.",
+        description="The text of a document. A long text comes in parts, and each part includes the cursor of the next one.",
         uri_template=ONE_DOCUMENT,
         mime_type=MARKDOWN,
     ),

@@ -31,7 +31,9 @@ SOURCE = "MCP"
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 DocumentId = Annotated[UUID, Field(description="Document id, from `search` or `list_documents`.")]
 Position = Annotated[int, Field(ge=0, le=1_000_000_000)]
-Cursor = Annotated[str | None, Field(max_length=500, description="Cursor from the end of the previous answer.")]
+Cursor = Annotated[
+    str | None, Field(max_length=500, description="The cursor for the next part, from the previous answer.")
+]
 Limit = Annotated[int, Field(ge=1, le=MOST_HITS, description="Maximum number of items.")]
 
 
@@ -45,9 +47,9 @@ Run = Callable[[Client, Given], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `writes`: it changes data, so it is offered only to callers that may write.
+    """A tool. If `writes` is true, it changes data, and is offered only to callers with write permission.
 
-    `open_world`: it can make the server send requests to other servers.
+    If `open_world` is true, it can make the server send requests to other servers.
     """
 
     name: str
@@ -59,7 +61,9 @@ class Tool:
     open_world: bool = False
 
     def input_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the arguments. Titles are left out, because an agent has to read all schemas."""
+        """Return the JSON schema of the arguments. Titles are left out to keep it short, because agents read every
+        schema.
+        """
         schema = self.arguments.model_json_schema()
         properties = {name: _simplify(one) for name, one in schema.pop("properties", {}).items()}
         return {"type": schema["type"], "properties": properties, **_without(schema, "title", "type")}
@@ -87,7 +91,7 @@ TOOLS: dict[str, Tool] = {}
 def tool(
     title: str, arguments: type[Given], *, writes: bool = False, open_world: bool = False
 ) -> Callable[[Run[Given]], Run[Given]]:
-    """A decorator that adds a function to `TOOLS` under its own name.
+    """Return a decorator that adds a function to `TOOLS` under the function's name.
 
     The docstring of the function becomes the description of the tool for agents.
     """
@@ -105,7 +109,7 @@ def tool(
 
 
 def offered(*, may_write: bool) -> list[Tool]:
-    """Return the tools that are offered to a caller. Without write permission, these are the tools that only read."""
+    """Return the tools for a caller. Callers without write permission get only tools that do not change anything."""
     return [one for one in TOOLS.values() if may_write or not one.writes]
 
 
@@ -161,7 +165,7 @@ class ReadArguments(Arguments):
 async def read(client: Client, wanted: ReadArguments) -> str:
     """Read the text of a document as Markdown: all of it, some pages, or some chunks.
 
-    A long text comes in parts. Each part ends with the cursor of the next one. Comments such as <!-- page 3 --> mark
+    A long text comes in parts. Each part includes the cursor of the next one. Comments such as <!-- page 3 --> mark
     where a page begins.
     """
     return write_part(await read_part(client, wanted.document_id, await _find_range(client, wanted)))
@@ -257,10 +261,11 @@ class ConnectionArguments(OneDocument):
 
 @tool("List the connections of a document", ConnectionArguments)
 async def connections(client: Client, wanted: ConnectionArguments) -> str:
-    """List passages of other documents that agree with or contradict a document, most important first.
+    """List passages of other documents that are connected to a document, most important first.
 
-    A connection with the status `possible` was found without a model and can be wrong. Until `comparison` is `done`,
-    connections may be missing.
+    They are similar to a passage of the document, contradict it, or link it to a different subject. A connection with
+    the status `possible` was found without a model and can be wrong. Until `comparison` is `done`, connections may be
+    missing.
     """
     found = await client.list_connections(wanted.document_id, cursor=wanted.cursor, limit=wanted.limit)
     content = {"connections": found.items, "comparison": found.comparison.state}
@@ -275,7 +280,7 @@ class DiffArguments(OneDocument):
 
 @tool("Compare two versions", DiffArguments)
 async def diff(client: Client, wanted: DiffArguments) -> str:
-    """List what changed in a document since its previous version, or compared with another document."""
+    """List the changes in a document since its previous version, or compared with another document."""
     found = await client.compare(wanted.document_id, since=wanted.since)
     content = {"old": found.old, "new": found.new, "fields": found.fields, "changes": found.changes}
     return write_answer(content | {"text": found.text or []})
@@ -286,7 +291,7 @@ async def diff(client: Client, wanted: DiffArguments) -> str:
 
 @tool("List prompts", Arguments)
 async def list_prompts(client: Client, wanted: Arguments) -> str:
-    """List the saved prompts, which an analysis runs on a whole document."""
+    """List the saved prompts. An analysis runs prompts on a whole document."""
     del wanted
     fields = ("id", "title", "content", "active")
     return write_answer({"prompts": [_pick(one, fields) for one in await client.analyses.list_prompts()]})
@@ -298,7 +303,7 @@ class AnalysisArguments(Arguments):
 
 @tool("Read an analysis", AnalysisArguments)
 async def analysis(client: Client, wanted: AnalysisArguments) -> str:
-    """Return the progress and the results of an analysis, each result with citations of pages."""
+    """Return the progress and the results of an analysis. Each result has citations of pages."""
     found = await client.analyses.show(wanted.analysis_id)
     results = await client.analyses.list_results(wanted.analysis_id)
     return write_answer(_progress(found) | {"results": [_result(one) for one in results]})
@@ -361,7 +366,7 @@ class AddArguments(Arguments):
 async def add(client: Client, wanted: AddArguments) -> str:
     """Add a text or a web page to the user's documents. Only do this if the user asked for it.
 
-    Its text can be read after a few seconds. Content that is already stored is not added again.
+    The text of the new document can be read after a few seconds. Content that is already stored is not added again.
     """
     made = await _add(client, wanted)
     return f'{{"document_id": "{made.document_id}", "state": "{made.state}"}}'
@@ -388,7 +393,7 @@ class AnalyseArguments(OneDocument):
 async def analyse(client: Client, wanted: AnalyseArguments) -> str:
     """Run saved prompts on a whole document. Only do this if the user asked for it, because it can cost money.
 
-    It takes a while. Read the results with `analysis`.
+    The analysis takes a while. Read the results with `analysis`.
     """
     started = await client.analyses.start(wanted.document_id, wanted.prompt_ids or None)
     return write_answer(_progress(started))
@@ -402,7 +407,7 @@ class ConvertArguments(OneDocument):
 async def convert(client: Client, wanted: ConvertArguments) -> str:
     """Convert a PDF, such as an invoice, to checked values and XML. Only do this if the user asked for it.
 
-    It takes a while. Read the values with `conversion`.
+    The conversion takes a while. Read the values with `conversion`.
     """
     return write_answer(_conversion(await client.conversions.convert_document(wanted.document_id, wanted.mapping)))
 
@@ -411,7 +416,7 @@ async def convert(client: Client, wanted: ConvertArguments) -> str:
 
 
 def describe(document: Document) -> dict[str, object]:
-    """Return the fields of a document that help an agent to choose a document."""
+    """Return the fields of a document that help an agent to decide whether to read it."""
     fields = ("id", "title", "filename", "status", "text_ready", "kind", "sender", "document_date", "amount")
     more = ("currency", "author", "language", "page_count", "word_count", "tags", "collection", "summary", "created_at")
     return _pick(document, (*fields, *more, "error"))
@@ -433,6 +438,6 @@ def _conversion(found: ConversionView) -> dict[str, object]:
 
 
 def _pick(record: object, fields: Sequence[str]) -> dict[str, object]:
-    """Return some fields of a record, without those that are empty."""
+    """Return these fields of a record. Fields that are None or an empty list are left out."""
     values = {name: getattr(record, name) for name in fields}
     return {name: value for name, value in values.items() if value is not None and value != []}

@@ -28,7 +28,7 @@ class Limits:
 class Published:
     """Limits and options that apply to you.
 
-    `sign_up`: whether anybody can create an account. `extraction`: the extraction modes that you can use.
+    `sign_up` is true if anybody can create an account. `extraction` lists the extraction modes that you can use.
     """
 
     version: str
@@ -73,7 +73,9 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class UserAccount:
-    """An account with its members and its storage use, including the trash. `spent_usd` is this month's model cost."""
+    """An account with its members and its storage use, including the trash. `spent_usd` is its model cost of this
+    month.
+    """
 
     owner_id: UUID
     kind: Literal["local", "user"]
@@ -103,7 +105,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members of the account to whom collections are granted together."""
+    """A group of members of the account. Collections can be granted to the whole group."""
 
     id: UUID
     name: str
@@ -128,7 +130,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class ConnectedIdentity:
-    """An identity at an OpenID Connect provider with which a person signs in."""
+    """A person's identity at an OpenID Connect provider. The person can sign in with it."""
 
     issuer: str
     subject: str
@@ -149,7 +151,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """An invitation to become a member. It can be accepted once, until it expires."""
+    """An invitation to become a member. It can be accepted once, before it expires."""
 
     id: UUID
     email: str
@@ -161,7 +163,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation(Invitation):
-    """A new invitation. Only this response contains its link. `mailed`: whether the link was sent by mail."""
+    """A new invitation. Only this response contains its link. `mailed` is true if the link was sent by email."""
 
     link: str = field(repr=False)
     mailed: bool
@@ -177,7 +179,7 @@ class ResetLink:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A link that lets others read a document or a collection. `sign_in`: only people with an account can open it."""
+    """A link that lets others read a document or a collection. If `sign_in` is true, it requires an account."""
 
     id: UUID
     document_id: UUID | None
@@ -201,9 +203,9 @@ class NewShare(Share):
 class AuditEntry:
     """An action of a person or program.
 
-    `actor` is the person's address, `administrator` for this machine's administrator, and null for a visitor without
-    an account. `via`: with a session or an API key. `thing` is the current name of the changed person or object, if it
-    still exists.
+    `actor` is the person's email address, or `administrator` for this machine's administrator. It is null for a visitor
+    without an account. `via` says whether the caller used a session or an API key. `thing` is the current name of the
+    changed person or object, if it still exists.
     """
 
     id: int
@@ -219,7 +221,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class OwnerChoice:
-    """An account (owner) for which a person can act. `email` is the address of the person for whom it was created."""
+    """An account (owner) that a person can act for. `email` is the address of the person it was created for."""
 
     owner_id: UUID
     kind: str
@@ -229,9 +231,9 @@ class OwnerChoice:
 
 @dataclass(frozen=True, slots=True)
 class Me:
-    """The current user. `owners` are the accounts that they belong to; `note` is a hint for anonymous visitors.
+    """The current user. `owners` are the accounts that they belong to. `note` is a hint for anonymous visitors.
 
-    `limited`: whether they see only some collections of the account. `language`: the language that they have chosen for
+    If `limited` is true, they see only some collections of the account. `language` is the language that they chose for
     pages and emails.
     """
 
@@ -276,7 +278,7 @@ class BudgetsInForce:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """An estimated cost in US dollars; 0 if no provider is called.
+    """An estimated cost in US dollars. It is 0 if no provider is called.
 
     `models` are the models that are called first. Other models are called only if these fail.
     """
@@ -287,12 +289,12 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """The estimated cost of processing a document.
+    """The estimated cost of processing a document. Nothing has been spent yet.
 
-    Nothing has been spent yet. `describe`: generate title, summary, tags, chunk summaries and vectors. `clean`: clean
-    up the extracted text with a model. `pages`: read images of the pages with a model. `connections`: find connections;
-    this is the maximum, because the actual cost depends on the other documents. `analysis`: run the requested number of
-    prompts.
+    `describe` is the cost of generating title, summary, tags, chunk summaries and vectors. `clean` is the cost of
+    cleaning up the extracted text with a model, and `pages` of reading images of the pages with a model. `connections`
+    is the highest possible cost of finding connections: the actual cost depends on the other documents. `analysis` is
+    the cost of running the requested number of prompts.
     """
 
     describe: CostEstimate
@@ -390,7 +392,7 @@ KeyState = Literal["none", "set", "unreadable"]
 class ModelProvider:
     """A provider of models. Only administrators see `url`, `key_end` and `fixed_by`.
 
-    `price` is in US dollars per million input and output tokens, such as `1.25/10`, and null if it is unknown.
+    `price` is in US dollars per million input and output tokens, such as `1.25/10`. It is null if the price is unknown.
     `key_end` contains the last four characters of the API key. `fixed_by` maps each value that cannot be changed here
     to the setting that defines it.
     """
@@ -410,7 +412,7 @@ class ModelProvider:
 class TaskModels:
     """The models of a group of tasks, in the order in which they are tried.
 
-    `is_set` is false if the order of the providers applies.
+    If `is_set` is false, they follow from the order of the providers.
     """
 
     name: TaskGroup

@@ -65,10 +65,10 @@ class LoggedError:
 class Analysis:
     """An analysis of a document.
 
-    `title` is the document's title. `unit` is pages, or passages if the document has no pages, and `units` is their
-    number. A completed analysis has an `error` if some pages of the document have no answer. `last_heartbeat` is the
-    time at which a worker that runs one of its jobs last reported. `offline` is true if all answers were made without
-    a model: they are passages of the document, not written answers.
+    `title` is the document's title. `units` is the number of pages or, if the document has no pages, of passages;
+    `unit` says which. A completed analysis has an `error` if some pages of the document have no answer.
+    `last_heartbeat` is the last time at which a worker reported that it is running a job of the analysis. If `offline`
+    is true, all answers were made without a model: they are passages of the document, not written answers.
     """
 
     id: UUID
@@ -117,9 +117,9 @@ class CitationView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """The answer to one prompt for one segment of a document, which is the pages from `first` to `last`.
+    """One prompt on one segment of a document, with its answer. The segment contains the pages from `first` to `last`.
 
-    `status`: planned, running, retrying, paused, done, split or failed.
+    `status` is planned, running, retrying, paused, done, split or failed.
     """
 
     id: UUID

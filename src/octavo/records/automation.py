@@ -123,7 +123,7 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True)
 class RuleTrial:
-    """The documents that a rule would change or send: at most 1,000 of them. `total` counts all of them.
+    """The documents that a rule would change or send. At most 1,000 are listed; `total` counts all of them.
 
     `problems` lists actions that cannot be performed, for example because a recipient is paused.
     """
@@ -136,9 +136,10 @@ class RuleTrial:
 
 @dataclass(frozen=True, slots=True)
 class RuleRun:
-    """One run of a rule. It can be undone for a week. `conflicts` lists values that an earlier rule had set.
+    """One run of a rule. It can be undone for a week.
 
-    `documents` counts the changed documents, and `deliveries` the messages to recipients, which cannot be undone.
+    `conflicts` lists values that an earlier rule had already set. `documents` counts the changed documents.
+    `deliveries` counts the messages to recipients; they cannot be undone.
     """
 
     id: UUID
@@ -153,7 +154,7 @@ class RuleRun:
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """The number of files: added as documents, already known by their content, waiting, and failed."""
+    """The numbers of files that were added as documents, have known content, are waiting, or failed."""
 
     added: int = 0
     known: int = 0
@@ -165,14 +166,15 @@ class SourceCounts:
 class SourceOptions:
     """The files that a source adds, and how it handles added files. Which options apply depends on the kind of source.
 
-    Folders, S3 and WebDAV: `subfolders`: `ignore` skips sub-folders, `plain` adds their files, `collections` also uses
-    the first sub-folder as the collection, and `tags` uses all sub-folders as tags. `changed`: a changed file becomes a
-    new `version` of its document, or a `new` document. Folders: `after`: `keep` files where they are, or `move` them to
-    the sub-folder `added`.
+    Folders, S3 and WebDAV have the option `subfolders`: `ignore` skips sub-folders, `plain` adds their files,
+    `collections` also uses the first sub-folder as the collection, and `tags` uses all sub-folders as tags. If a file
+    changes, it becomes a new version of its document if `changed` is `version`, or a new document if it is `new`. For
+    folders, `after` says what happens to an added file: `keep` leaves it where it is, and `move` moves it to the
+    sub-folder `added`.
 
-    Mailboxes: `after`: `keep` emails as they are, mark them as `seen`, or `move` them to the mailbox `move_to`. Only
-    emails whose sender contains `sender` and whose subject contains `subject` are added, and with `attachments` only
-    emails that have attachments.
+    For mailboxes, `after` says what happens to an added email: `keep` leaves it unchanged, `seen` marks it as seen, and
+    `move` moves it to the mailbox `move_to`. Only emails whose sender contains `sender` and whose subject contains
+    `subject` are added. If `attachments` is true, emails without attachments are skipped.
     """
 
     subfolders: Subfolders = "plain"
@@ -188,8 +190,8 @@ class SourceOptions:
 class SourceAccess:
     """How Octavo connects to a server, without secrets.
 
-    `token_url` and `client_id` are for OAuth; with `authorize_url` and `scope`, a person can connect the account on the
-    provider's page. `endpoint` and `region` are for S3, whose access key is the `user`.
+    `token_url` and `client_id` are for OAuth. With `authorize_url` and `scope`, a person can connect the account on the
+    provider's page. `endpoint` and `region` are for S3; there, `user` is the access key.
     """
 
     user: str | None = None

@@ -15,10 +15,10 @@ ENDED = frozenset({"complete", NEEDS_REVIEW, "failed", "dead_letter", "cancelled
 class FoundValue(BaseModel):
     """A value of a conversion. `box` is left, top, right and bottom, in points from the upper left corner of the page.
 
-    `status` is `found` (in the document), `checked` (by a cross-check), `confirmed` (by a person) or `needs_review`.
-    `verified` is true for `checked` and `confirmed`. If `calibrated` is true, `confidence` was measured on labelled
-    documents; otherwise it is a rough estimate. `confirmed_by` is the person who entered or accepted the value, and
-    `confirmed_at` is when.
+    `status` is `found` (the value is in the document), `checked` (a cross-check passed as well), `confirmed` (by a
+    person) or `needs_review`. `verified` is true for `checked` and `confirmed`. If `calibrated` is true, `confidence`
+    was measured on labelled documents; otherwise it is a rough estimate. `confirmed_by` is the person who entered or
+    accepted the value, and `confirmed_at` is the time.
     """
 
     name: str
@@ -37,8 +37,8 @@ class FoundValue(BaseModel):
 class FoundCheck(BaseModel):
     """A cross-check of values, such as `net + tax = total`.
 
-    `holds` is true if it passed, and None if a value is missing. `accepted`: the check failed, but a person accepted
-    the values anyway.
+    `holds` is true if the check passed, and null if a value is missing. If `accepted` is true, the check failed, but a
+    person accepted the values anyway.
     """
 
     check: str
@@ -68,7 +68,7 @@ class ModelCall(BaseModel):
 class ConversionView(BaseModel):
     """A conversion of a document.
 
-    `status`: queued, processing, complete, needs_review, failed, dead_letter, or another state of the job, such as
+    `status` is queued, processing, complete, needs_review, failed, dead_letter, or another state of the job, such as
     cancelled. If the same content was converted before, `duplicate_of` is the id of the earlier conversion.
     `source_expires_at` is null if the file belongs to a document in the library.
     """
@@ -139,7 +139,7 @@ class MappingView(MappingSummary):
 
 
 class RevisionView(BaseModel):
-    """A revision of the values. `person` is who made the revision, and `changes` lists what they changed."""
+    """A revision of the values. `person` made the revision, and `changes` lists the changes."""
 
     number: int
     made_by: str

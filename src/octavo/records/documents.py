@@ -30,16 +30,16 @@ class Document:
     incomplete or wrong.
 
     The description consists of title, summary and tags. `described_by` is the model that wrote it, or `local`. If it
-    failed, `status` is still `completed`, `needs_classification` is true, and `error` contains the reason. `missing`
-    lists what failed: `text_by_model`, `description`, `chunk_descriptions`, `vectors` or `connections`.
-    `will_be_resumed`: these parts are retried automatically. `will_be_improved`: the description was written without a
-    model during an outage, and will be written again by a model.
+    could not be written, `status` is still `completed`, `needs_classification` is true, and `error` contains the
+    reason. `missing` lists the results that could not be made: `text_by_model`, `description`, `chunk_descriptions`,
+    `vectors` or `connections`. If `will_be_resumed` is true, they are retried automatically. If `will_be_improved` is
+    true, the description was written without a model during an outage, and a model will write it again.
 
-    `version` counts uploads of new bytes, and `revision` counts how often these bytes were processed. `superseded`: a
-    newer version exists. `also_named` lists other file names with which the same bytes were uploaded. If the document
-    is a file in an archive or an attachment of an email, `parent_id` is the archive or email, and `part_name` is the
-    name there, including folders. `fields` contains the values of custom fields by name. On the day `expires_on`, the
-    document is moved to the trash.
+    `version` counts uploads of new bytes, and `revision` counts how often these bytes were processed. If `superseded`
+    is true, a newer version exists. `also_named` lists other file names with which the same bytes were uploaded. If the
+    document is a file in an archive or an attachment of an email, `parent_id` is the archive or email, and `part_name`
+    is the name there, including folders. `fields` contains the values of custom fields by name. On the day
+    `expires_on`, the document is moved to the trash.
     """
 
     id: UUID
@@ -148,7 +148,7 @@ class SavedView:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection. Its documents move to the trash `keep_days` days after their last change. None keeps them."""
+    """A collection. Its documents move to the trash `keep_days` days after their last change. Null means never."""
 
     id: UUID
     name: str
@@ -235,10 +235,11 @@ HighlightColour = Literal["yellow", "green", "blue", "pink"]
 class Highlight:
     """A highlighted passage of a document, with an optional note.
 
-    `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
-    where the passage begins. They are found again when the document is processed again. If the text no longer contains
-    the quote, `lost` is true and the position is null. `text_before` and `text_after` are the text around the quote.
-    `title` is the title of the document; `user_id` is the person who made the highlight, and null for a visitor.
+    `start` and `end` are character positions in the document's Markdown. `chunk_id` and `page` are the chunk and the
+    page where the passage begins. The positions are updated when the document is processed again. If the text no longer
+    contains the quote, `lost` is true and the positions are null. `text_before` and `text_after` are the text around
+    the quote. `title` is the title of the document. `user_id` is the person who made the highlight; it is null for a
+    visitor.
     """
 
     id: UUID
@@ -261,8 +262,9 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
-    """The position where you stopped reading, as a character position in the document's Markdown, and its page if there
-    are pages.
+    """The position where you stopped reading, as a character position in the document's Markdown.
+
+    `page` is the page at this position. It is null if the text has no pages.
     """
 
     start: int
@@ -271,10 +273,10 @@ class ReadingPosition:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """Searched words in the text of a document.
+    """An occurrence of the searched words in the text of a document.
 
-    `start` and `end` are character positions in the document's Markdown, `chunk_id` is the chunk and `page` the page
-    where they begin. `snippet` is plain text; `marks` are the start and end of the words in it.
+    `start` and `end` are character positions in the document's Markdown. `chunk_id` and `page` are the chunk and the
+    page where the occurrence begins. `snippet` is plain text; `marks` are the positions of the words in the snippet.
     """
 
     start: int
@@ -301,7 +303,8 @@ class TextMatches:
 class PageView:
     """A page. `start` and `end` are character positions of its text in the document's Markdown; sizes are in points.
 
-    `unsure` is a sentence that says why the text of the page may be incomplete or wrong; null if there is no doubt.
+    `unsure` is a sentence that says why the text of the page may be incomplete or wrong. It is null if there is no
+    doubt.
     """
 
     number: int
@@ -317,8 +320,8 @@ class PageView:
 class RegionView:
     """An area of a page with one kind of content. `order` is its position in the reading order.
 
-    `kind`: `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`, `box`, `header`, `footer`, `footnote` or
-    `field`. `confidence` is between 0 and 1.
+    `kind` is `body`, `heading`, `list`, `table`, `figure`, `formula`, `caption`, `box`, `header`, `footer`, `footnote`
+    or `field`. `confidence` is between 0 and 1.
     """
 
     page: int
@@ -333,7 +336,7 @@ class RegionView:
 class FigureView:
     """A figure of a document. `url` is the path of its picture.
 
-    `kind`: `figure`, `chart`, `formula`, `photo` or `cover`. At `start`, the Markdown contains
+    `kind` is `figure`, `chart`, `formula`, `photo` or `cover`. At `start`, the Markdown contains
     `![alternative](figures/<number>.png)`.
     """
 
@@ -361,7 +364,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The address to which the bytes of an upload must be sent. `put_url` is a path on this server or a full URL."""
+    """Says where to send the bytes of an upload. `put_url` is a path on this server or a full URL."""
 
     upload_id: UUID
     document_id: UUID
@@ -515,7 +518,8 @@ class Restored:
 class PreparedExport:
     """An export that is stored on the server for a day. `documents` of `total` documents are exported so far.
 
-    `status` is that of its job; its file can be downloaded when it is `complete`. `bytes` is the size of the file.
+    `status` is the status of the job that writes it. The file can be downloaded when `status` is `complete`. `bytes` is
+    the size of the file.
     """
 
     id: UUID
@@ -536,7 +540,11 @@ class PreparedExports:
 
 @dataclass(frozen=True, slots=True)
 class RestoredDocument:
-    """The result of restoring a document. `state` is `exists` if the document already existed."""
+    """The result of restoring a document.
+
+    `state` is `restored` if it was restored with its results, `added` if it has none and will be processed, and
+    `exists` if it already existed.
+    """
 
     document_id: UUID
     state: Literal["restored", "added", "exists"]
@@ -544,7 +552,10 @@ class RestoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """The documents that already exist, by their id in the export. `trashed` lists the ids of those in the trash."""
+    """The documents that already exist. `items` maps their ids in the export to their ids here.
+
+    `trashed` lists the ids in the export of the documents that are in the trash.
+    """
 
     items: dict[UUID, UUID]
     trashed: list[UUID] = field(default_factory=list[UUID])

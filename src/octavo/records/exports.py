@@ -39,7 +39,7 @@ Box = tuple[Real, Real, Real, Real]
 
 
 class Exported(BaseModel):
-    """A record, or a part of one."""
+    """The base class of all records in an export, and of their parts."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -91,7 +91,7 @@ class HighlightRecord(Exported):
 
 
 class DocumentRecord(Exported):
-    """A document. `id`, `duplicate_of` and `family_id` are ids of the installation from which it was exported."""
+    """A document. `id`, `duplicate_of` and `family_id` are ids in the exporting installation."""
 
     id: UUID
     title: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")] | None = None
@@ -201,7 +201,7 @@ class VectorsRecord(Exported):
 
 
 class LayoutRecord(Exported):
-    """How the text of a document is divided: pages, figures and chunks, with positions in characters."""
+    """The pages, figures, chunks and vectors of a document's text. Positions are in characters."""
 
     pages: Annotated[list[PageRecord], Field(max_length=MOST_ROWS)] = []
     figures: Annotated[list[FigureRecord], Field(max_length=MOST_ROWS)] = []
@@ -212,8 +212,8 @@ class LayoutRecord(Exported):
 class DocumentImport(Exported):
     """A document to restore: its record, its layout, and its texts by kind and revision, such as `markdown-2`.
 
-    `uploads` contains the id of the upload with the bytes of each other file, by kind: `source`, `unlocked`,
-    `page_raw`, `transcript_raw`, `image_jpeg`.
+    `uploads` maps the kind of each other file to the id of the upload with its bytes. These kinds are `source`,
+    `unlocked`, `page_raw`, `transcript_raw` and `image_jpeg`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -235,7 +235,7 @@ class CollectionRecord(Exported):
 
 
 class FieldRecord(Exported):
-    """A custom field of documents."""
+    """A custom field."""
 
     id: UUID
     name: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -349,7 +349,7 @@ class ThreadScope(Exported):
 
 
 class ThreadRecord(Exported):
-    """A thread. `documents` maps the id of each document that it refers to, to the document's SHA-256."""
+    """A thread. `documents` contains the SHA-256 of each document that the thread refers to, by document id."""
 
     id: UUID
     title: Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"^[^\x00]*$")]
@@ -490,7 +490,10 @@ class RecordsImport(Exported):
 
 
 class Origin(Exported):
-    """A document in an export: its id there, and the SHA-256 of its source."""
+    """The origin of an exported document: its id in the exporting installation, and the SHA-256 of its source.
+
+    `copy_of` is set if the document is a duplicate. It is the id of the document with the same content.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,7 +1,6 @@
 """Record types for jobs, their stages and their events, and for the current activity of an installation.
 
-Activity consists of the queue, workers, stage times and costs. Also contains the words with which pages and the command
-line describe stages.
+Also contains the texts that pages and the command line show for stages.
 """
 
 from __future__ import annotations
@@ -98,7 +97,9 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class ImportState:
-    """Whether an owner's imports are paused, and how many bulk jobs are waiting, counted up to 1,000."""
+    """Whether an owner's imports are paused, and how many bulk jobs are waiting. The number is counted only up to
+    1,000.
+    """
 
     paused_at: datetime | None
     waiting: int
@@ -129,7 +130,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class WorkerView:
-    """A worker. `alive` is False if its last heartbeat is too old. Such workers are listed for an hour."""
+    """A worker. `alive` is false if its last heartbeat is too old. A worker that is not alive is listed for an hour."""
 
     id: UUID
     host: str
@@ -147,7 +148,7 @@ class WorkerView:
 class Circuit:
     """A circuit breaker. After `limit` failures in a row, no calls are sent until `open_until`.
 
-    Then one call is sent as a test. `policy` specifies what jobs do in the meantime: call the next model, wait or fail.
+    Then one test call is sent. `policy` specifies what jobs do in the meantime: call the next model, wait or fail.
     """
 
     name: str
@@ -283,8 +284,8 @@ def finished_words(kind: str, stage: str) -> str:
 class KindActivity:
     """The jobs of one kind.
 
-    `delayed` jobs wait for a time, for example for their next attempt. `failed` jobs failed for good or with an error
-    that a retry would not solve.
+    `delayed` jobs wait until a certain time, for example until their next attempt. `failed` jobs failed for good or
+    with an error that a retry would not solve.
     """
 
     kind: str
@@ -300,7 +301,7 @@ class KindActivity:
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """The duration of a stage, including all its parts, in the jobs of the last hour. `jobs` is the number of these
+    """The duration of a stage in the jobs of the last hour, including all its steps. `jobs` is the number of these
     jobs.
     """
 
@@ -322,7 +323,10 @@ class SourceCost:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The cost of models. `budget_usd` is the monthly budget for all owners; the answers are those of the last hour."""
+    """The cost of models. `month_usd` is the cost of this month, and `budget_usd` is the monthly budget for all owners.
+
+    The numbers of answers and the `sources` cover the last hour.
+    """
 
     month_usd: float
     budget_usd: float

@@ -22,8 +22,8 @@ class Engine(StrEnum):
 class Status(StrEnum):
     """The status of a connection.
 
-    `POSSIBLE`: found without a configured model. Tests have not shown that at least 80 % of these connections are
-    right, so a person or a model should confirm them. `DISMISSED`: rejected by a person.
+    `POSSIBLE` means that it was found without a configured model. No test has shown that at least 80 % of these
+    connections are right, so a person or a model should confirm them. `DISMISSED` means that a person rejected it.
     """
 
     FOUND = "found"
@@ -98,9 +98,9 @@ class SearchPage:
 class Citation:
     """A citation in an answer. Statements refer to it by its `number`.
 
-    `verified`: the chunk contains the quote, and `quote` is its exact text there. Otherwise, `quote` is the text that
-    the model claims to quote. `answer` contains the words of the quote that answer the question, if they are known.
-    `picture` is the address of a picture of the page. `gone`: the document was deleted.
+    If `verified` is true, the chunk contains the quote, and `quote` is its exact text there. Otherwise, `quote` is the
+    text that the model claims to quote. `answer` contains the words of the quote that answer the question, if they are
+    known. `picture` is the path of a picture of the page. If `gone` is true, the document was deleted.
     """
 
     number: int
@@ -117,7 +117,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class SourceSnippet:
-    """A chunk on which the answer is based.
+    """A chunk that the answer is based on.
 
     It is sent before the answer. `snippet` is the part of the chunk that matches best.
     """
@@ -133,7 +133,8 @@ class SourceSnippet:
 class Statement:
     """One statement of an answer.
 
-    `citations` contains the numbers of its citations. `verified`: at least one of these citations is verified.
+    `citations` contains the numbers of its citations. `verified` is true if at least one of these citations is
+    verified.
     """
 
     text: str
@@ -164,9 +165,9 @@ class FoundPassages:
 class AnswerSources:
     """The end of an answer, sent after its statements.
 
-    `found`: the documents answer the question. `made_by` is the name of a model, or `local`. `answer` is a short answer
-    of a few words, if there is one. `note` says which texts were not used, for example because their language is not
-    supported without a model.
+    `found` is true if the documents answer the question. `made_by` is the name of a model, or `local`. `answer` is a
+    short answer of a few words, if there is one. `note` says which texts were not used, for example because their
+    language is not supported without a model.
     """
 
     citations: list[Citation]
@@ -185,9 +186,9 @@ TurnStatus = Literal["unfinished", "answered", "failed", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class AskScope:
-    """The documents that a question is about: a collection, all that match a query, or selected ones. By default, all.
+    """The documents that a question is about: a collection, those that match a query, or selected ones.
 
-    `query` uses the syntax of the search box.
+    By default, the question is about all documents. `query` uses the syntax of the search box.
     """
 
     collection: str | None = None
@@ -197,7 +198,7 @@ class AskScope:
 
 @dataclass(frozen=True, slots=True)
 class TurnError:
-    """Why a question was not answered."""
+    """The reason why a question was not answered."""
 
     code: str
     message: str
@@ -231,7 +232,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """A thread in a list. `title` is its first question, and `turns` the number of its questions."""
+    """A thread in a list. `title` is its first question, and `turns` is the number of questions."""
 
     id: UUID
     title: str
@@ -308,8 +309,8 @@ class Connection:
 class ComparisonState(StrEnum):
     """The state of a comparison.
 
-    `not_indexed`: the text is still being indexed. `no_text`: there is nothing to compare. `never`: no comparison has
-    been requested yet.
+    `not_indexed` means that the text is still being indexed. `no_text` means that there is nothing to compare. `never`
+    means that no comparison has been requested yet.
     """
 
     NOT_INDEXED = "not_indexed"
@@ -327,7 +328,8 @@ class ComparisonState(StrEnum):
 class ComparisonStatus:
     """The status of comparing a document with all other documents. Until `state` is `done`, connections may be missing.
 
-    `detail` says why the comparison is waiting or has failed. `may_try_now`: users can start the next attempt now.
+    `detail` says why the comparison is waiting or has failed. If `may_try_now` is true, users can start the next
+    attempt now.
     """
 
     state: ComparisonState
@@ -341,9 +343,9 @@ class ComparisonStatus:
 class Coverage:
     """The types of connections that can be found for a document.
 
-    `contradictions`: contradictions can be found in the document's language. `contradiction_languages`: the languages
-    in which they can be found without a configured model. `bridges`: thematic bridges can be found; this requires a
-    configured model.
+    `contradictions` is true if contradictions can be found in the document's language. `contradiction_languages` are
+    the languages in which they can be found without a configured model. `bridges` is true if thematic bridges can be
+    found, which requires a configured model.
     """
 
     contradiction_languages: list[str]

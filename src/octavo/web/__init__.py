@@ -1,1 +1,1 @@
-"""The web server: pages for people and an API for programs, with one format for errors."""
+"""The web server, with pages for people and an API for programs."""

@@ -95,8 +95,7 @@ def create_app(
 ) -> FastAPI:
     """Create the web application for one process. Its services are opened when the application starts.
 
-    `is_supervised`: whether another process may still be migrating the database. If so, startup waits for the
-    migration.
+    If `is_supervised` is true, another process may still be migrating the database, and startup waits for it.
     """
 
     @asynccontextmanager

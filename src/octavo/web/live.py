@@ -1,7 +1,7 @@
 """Distributes live events. Each web process has one database reader, which serves any number of streams.
 
-All events are read from the database, so it does not matter which process wrote them. A stream first subscribes, then
-reads the events it missed from the database, and then continues with the events that the reader delivered in the
+All events are read from the database, so it does not matter which process wrote them. A stream first subscribes. Then
+it reads the database to get the events that it missed, and continues with the events that the reader delivered in the
 meantime. It ends when the caller disconnects or loses access.
 """
 
@@ -97,9 +97,9 @@ class Subscription:
             self.ended.set()
 
     def catch_up(self) -> bool:
-        """Whether the queue contains all events that the stream has not read yet.
+        """Whether the queue contains all events that the stream has not read yet. Called after reading missed events.
 
-        If not, the stream must read the database again.
+        If false, the stream must read the database again.
         """
         self._is_behind, self._has_dropped = self._has_dropped, False
         return not self._is_behind
@@ -230,7 +230,7 @@ def public_form(event: Event) -> LiveEvent:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """The account whose events are streamed, and the cursor to start after.
+    """The account whose events are streamed, and the cursor after which the stream starts.
 
     Without a cursor, only new events are sent. A `limited` member gets only the events of documents that they can see.
     """

@@ -1,1 +1,1 @@
-"""FastAPI dependencies that routes declare: shared services, the caller, and the limits for uploads."""
+"""FastAPI dependencies of routes, such as the caller, the shared services and the limits for uploads."""

@@ -2,8 +2,7 @@
 
 Routes declare the access that they require with a parameter such as `ReadCaller`, `EditCaller`, `WriteCaller` or
 `AdminCaller`. A request without that access is refused before the route runs. If visitors are allowed, the first
-request without credentials opens an anonymous session and creates an owner: the account to which the visitor's
-documents belong.
+request without credentials opens an anonymous session and creates an account (owner) for the visitor's documents.
 """
 
 from __future__ import annotations
@@ -34,8 +33,9 @@ SOME_COLLECTIONS = mark("You have access to some collections of this account onl
 
 
 def session_secret(request: Request) -> str | None:
-    """Return the secret in the session cookie. Returns None if the request has an API key, because the key takes
-    precedence.
+    """Return the secret in the session cookie.
+
+    Returns None if the request has an API key, because API keys take precedence.
     """
     return request.cookies.get(SESSION_COOKIE) if bearer_key(request.headers) is None else None
 
@@ -65,10 +65,10 @@ def address_of(request: Request) -> str:
 
 
 async def recognise(request: Request, services: ServicesOf) -> Caller | None:
-    """Identify the caller and apply the rate limit. Returns None if the request has neither an API key nor a valid
-    session.
+    """Identify the caller and apply the rate limit.
 
-    Also loads the model settings again if another process has changed them.
+    Returns None if the request has neither an API key nor a valid session. Also reloads the model settings if another
+    process has changed them.
     """
     key = bearer_key(request.headers)
     caller = await _by_cookie(request, services) if key is None else await _by_key(services, key)
@@ -192,10 +192,9 @@ WholeCaller = Annotated[Caller, Depends(read_all)]
 
 
 def still_acts_for(request: Request, services: Services, caller: Caller) -> Callable[[], Awaitable[bool]]:
-    """Return a function that checks whether the caller's API key or session is still valid for the same account
-    (owner).
+    """Return a function that checks whether the caller's API key or session is still valid for the same account.
 
-    Responses that take long, such as event streams, call the function repeatedly.
+    Long responses, such as event streams, call the function repeatedly.
     """
     key = bearer_key(request.headers)
     secret = getattr(request.state, "new_session", None) or session_secret(request) or ""
@@ -224,7 +223,7 @@ KnownCaller = Annotated[Caller, Depends(require_caller)]
 
 
 async def require_key(caller: KnownCaller) -> Caller:
-    """Return the caller. Only requests with an API key are accepted."""
+    """Return the caller. Requests without an API key are refused."""
     if caller.via != "key":
         raise Unauthenticated("Send an API key.")
     return caller

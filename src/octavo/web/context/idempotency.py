@@ -7,8 +7,8 @@ gets the stored response. So nothing is created twice.
 Only successful responses are stored. After an error nothing was created, and the client can use the key again.
 
 Bodies are compared by their checksum, which is computed while the body is read, so that large files are never held in
-memory. Responses can contain secrets, such as a new API key. They are therefore encrypted with the value of the header,
-of which the database stores only a hash.
+memory. Responses can contain secrets, such as a new API key. They are therefore encrypted with the header's value. The
+database stores only a hash of this value.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Fingerprint:
         self._count(text[:cut])
 
     def digest(self) -> bytes:
-        """Return the checksum of the whole request. After this, nothing more can be added to it."""
+        """Return the checksum of the whole request. Afterwards, nothing can be added to the request any more."""
         self._count(self._rest)
         self._rest = b""
         return self._digest.digest()
@@ -196,7 +196,7 @@ class Idempotency:
     async def repeat(self, stored: Row) -> NoReturn:
         """Raise `Repeated` with the stored response, or `KeyReused` if this request differs from the earlier one.
 
-        A body that is longer than the earlier one is not read to its end.
+        If the body is longer than the earlier one, the rest of it is not read.
         """
         body = self._body or Fingerprint([])
         async for _ in self.stream():
@@ -243,7 +243,7 @@ async def idempotency_of(
     While the route runs, other requests with the same key are refused. Callers without write access never get a stored
     response, because the route refuses them.
     """
-    # The second case is a visitor whose session was opened by this request.
+    # If this request opened a session for a visitor, the caller is in `request.state`.
     known: Caller | None = caller or getattr(request.state, "caller", None)
     if idempotency_key is None or known is None or not known.may_edit:
         yield Idempotency(request, known, None)

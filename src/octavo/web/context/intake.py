@@ -1,4 +1,4 @@
-"""Dependencies and checks for routes that add files, and the reader for request bodies that restore an export."""
+"""Dependencies and checks of routes that add files, and a reader for large JSON bodies."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 async def as_member(services: Services, caller: Caller, upload: NewUpload) -> NewUpload:
     """Choose the collection of an upload by a limited member. Uploads by other callers are returned unchanged.
 
-    The collection is the one that the upload names or, if it names none, the only one that the member can change. The
-    upload always becomes a new document, because the member may not have access to a document with the same content.
+    If the upload names no collection, it gets the only one that the member can change. The upload always becomes a new
+    document, because a document with the same content could be one that the member cannot see.
     """
     if not caller.limited:
         return upload
@@ -69,14 +69,15 @@ async def as_member(services: Services, caller: Caller, upload: NewUpload) -> Ne
 
 
 def as_seen(caller: Caller, outcome: Outcome) -> Outcome:
-    """Remove the id of the document with the same content if the caller is a limited member, who may not have access to
-    it.
+    """Remove the id of the document with the same content if the caller is a limited member.
+
+    Limited members cannot see all documents, so the id could reveal a document that is hidden from them.
     """
     return replace(outcome, duplicate_of=None) if caller.limited else outcome
 
 
 async def check_link(services: Services, upload: NewUpload) -> None:
-    """Refuse a link to a private address now, before a worker tries to fetch it."""
+    """Refuse a link to a private address immediately, before a worker tries to fetch it."""
     if upload.source_type == "web" and upload.source_url:
         allow = frozenset(services.settings.fetch_allow)
         await refuse_private_addresses(parse_url(upload.source_url), allow, services.shared(_make_resolver))
@@ -96,7 +97,7 @@ def may_rewrite(settings: Settings, caller: Caller) -> bool:
 
 
 def check_extraction(settings: Settings, caller: Caller, extraction: object) -> None:
-    """Raise `NoModel` if the extraction needs a model and this caller cannot use one."""
+    """Raise `NoModel` if the extraction needs a model and none is set up, or this caller cannot use one."""
     if extraction not in {None, Extraction.PLAIN} and (why := _why_not(settings, caller)):
         raise NoModel(why)
 

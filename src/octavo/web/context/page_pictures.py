@@ -80,7 +80,7 @@ class Width(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request for the picture of a document's page. `width` is the width of the picture in pixels."""
+    """A request for the picture of one page of a document. `width` is the width of the picture in pixels."""
 
     owner: UUID
     document: UUID
@@ -90,7 +90,10 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class FilePageRequest:
-    """A request for the picture of a page of a stored PDF that does not belong to a document. `width` is in pixels."""
+    """A request for the picture of one page of a stored PDF that does not belong to a document.
+
+    `width` is the width of the picture in pixels.
+    """
 
     key: str
     number: int
@@ -240,9 +243,9 @@ class PagePictures:
             return await words_in_sandbox(self._sandbox, path, number)
 
     async def read_quote(self, key: str, number: int, box: Sequence[float]) -> str:
-        """Return the text inside a box on a page of a file: the words whose centre is in the box, in reading order.
+        """Return the text inside a box on a page of a file. Long texts are cut off.
 
-        Long texts are cut off.
+        The text consists of the words whose centre is in the box, in reading order.
         """
         left, top, right, bottom = box
         words = [

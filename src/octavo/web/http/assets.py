@@ -7,8 +7,8 @@ Pages, JSON and other texts are compressed, but only in responses to GET request
 streams, exports and downloads are sent in several parts and pass through unchanged, so byte ranges always refer to the
 uncompressed file.
 
-This module also prevents the BREACH attack, in which another site makes the browser load a page repeatedly with
-guesses, and learns a secret on the page from the compressed length. Responses to requests from other sites are
+This module also prevents the BREACH attack: another site makes the browser load a page repeatedly with guesses for a
+secret on the page, and recognises a correct guess by the compressed length. Responses to requests from other sites are
 therefore not compressed. Responses to POST requests are not compressed either, because they are the only ones that show
 a new API key or webhook secret. No page contains a CSRF token: forms are protected by the Origin and Sec-Fetch-Site
 headers.

@@ -23,9 +23,9 @@ FOR_PROGRAMS = (
 
 
 def choose_language(chosen: str | None, accepted: str) -> str:
-    """Return the chosen language. If it is not supported, return the first supported one that the browser accepts.
+    """Return the chosen language if it is supported, or else the first supported one that the browser accepts.
 
-    Falls back to English.
+    If there is none, return English.
     """
     if chosen and chosen in LANGUAGES:
         return chosen

@@ -93,8 +93,8 @@ class Quota:
 class Lease:
     """Calls that a process has taken from a token bucket in advance and not used yet.
 
-    If the bucket was empty, `empty_until` is the time at which to try again. `left` is the number of calls that were
-    left in the bucket at `seen_at`.
+    If the bucket was empty, the process tries again at `empty_until`. `left` is the number of calls that were left in
+    the bucket at `seen_at`.
     """
 
     calls: int = 0
@@ -178,7 +178,7 @@ class Slots:
 
     @asynccontextmanager
     async def hold(self, key: str, most: int, full: OctavoError) -> AsyncGenerator[None]:
-        """Occupy one of the `most` slots of this key while the context manager is active.
+        """Occupy one of the `most` slots for this key while the context manager is active.
 
         Raises `full` if all slots are taken.
         """
@@ -315,10 +315,9 @@ class Limits:
         await self.allowances.take(f"sign-ups from {address}", self.sign_ups)
 
     async def admit_invitation(self, caller: Caller) -> None:
-        """Count an invitation towards the limit of its account. The limit exists because invitations can be mailed to
-        anybody.
+        """Count an invitation towards the limit of its account. Administrators are not limited.
 
-        Administrators are not limited.
+        The limit exists because invitations can be mailed to anybody.
         """
         if not caller.is_admin:
             allowance = Allowance(INVITATIONS_PER_HOUR, HOUR)

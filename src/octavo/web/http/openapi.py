@@ -148,7 +148,7 @@ def _is_list(route: APIRoute) -> bool:
 
 
 def describe_api(routes: Sequence[BaseRoute], extra: Iterable[type[BaseModel]]) -> Schema:
-    """Build the OpenAPI description of these routes. `extra`: types that routes refer to by name."""
+    """Build the OpenAPI description of these routes. `extra` contains types that routes refer to by name."""
     made = get_openapi(
         title="Octavo",
         version=__version__,

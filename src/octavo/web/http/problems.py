@@ -60,7 +60,7 @@ def problem(
 class Failure:
     """An error before it is converted to a response.
 
-    `is_plain`: whether the error has only a generic message, because a library raised it. `fields` are additional
+    `is_plain` is true if the error has only a generic message, because a library raised it. `fields` are additional
     fields of the response, such as `duplicate_of`.
     """
 
@@ -78,7 +78,7 @@ class Failure:
 
 
 def logged_path(request: Request) -> str:
-    """Return the path of a request for the log, without the value of a path parameter `token`, because it grants
+    """Return a request's path for the log, without the value of a path parameter `token`, because the token grants
     access.
     """
     token = request.path_params.get("token")
@@ -156,12 +156,12 @@ OPENAI_TYPES = {
 
 
 def openai_fields(path: str, failure: Failure) -> dict[str, Any]:
-    """Return the additional fields of an error response to a client of OpenAI's API. Returns none for other routes."""
+    """Return the additional fields that clients of OpenAI's API expect in an error response. Empty for other routes."""
     return {"error": openai_error(failure.status, failure.code, failure.line)} if path.startswith(OPENAI_ROUTES) else {}
 
 
 def openai_error(status: int, code: str, message: str) -> dict[str, str | None]:
-    """Return an error in the form of OpenAI's API. `code` is the same stable code as in the rest of Octavo's API."""
+    """Return an error in the format of OpenAI's API. `code` is the same stable code as in the rest of Octavo's API."""
     otherwise = "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
     return {"message": message, "type": OPENAI_TYPES.get(status, otherwise), "param": None, "code": code}
 

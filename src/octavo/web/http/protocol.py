@@ -8,7 +8,7 @@ A client that sends its headers or body extremely slowly (slow loris) would occu
 Headers therefore have a time limit. A body has a minimum rate instead, because uploading a large file over a slow
 connection is legitimate.
 
-Measures the time of every request, and records the request as a span if tracing is enabled.
+This module also measures the time of every request, and records the request as a span if tracing is enabled.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PatientTransport:
 
 
 class Phase(Enum):
-    """The data for which the server is waiting on a connection, such as headers or a body."""
+    """The data that the server expects next on a connection, such as headers or a body."""
 
     HEADERS = "headers"
     BODY = "body"

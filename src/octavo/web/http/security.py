@@ -58,7 +58,7 @@ HEADERS = {
 
 
 class HostName(NamedTuple):
-    """The parts of a Host header: a name or an address, and an optional port."""
+    """The parts of a Host header: a name or an IP address, and an optional port."""
 
     name: str
     port: int | None
@@ -110,8 +110,9 @@ def public_names(settings: Settings) -> Collection[str]:
 
 @cache
 def own_names() -> Collection[str]:
-    """Return the names of this machine in its network. Nobody outside the network can make these names point to another
-    machine.
+    """Return the names of this machine in its network.
+
+    An attacker outside the network cannot make these names point to another machine.
     """
     name = gethostname().lower()
     return {name, f"{name.partition('.')[0]}.local"}
@@ -131,7 +132,7 @@ def bearer_key(headers: Headers) -> str | None:
 
 
 def is_local(scope: Scope) -> bool:
-    """Whether a program on this machine sent the request. False for requests through a proxy on this machine."""
+    """Whether a program on this machine sent the request directly. False if a proxy forwarded the request."""
     client = scope.get("client")
     if client is None or not is_address(client[0]) or not ip_address(client[0]).is_loopback:
         return False
@@ -208,7 +209,7 @@ class SecurityHeaders:
 
 
 class Interruption:
-    """Sends an error response to requests that are cancelled because they take longer than a stopping server waits."""
+    """Sends an error response if a request is cancelled because a stopping server cannot wait for it any longer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -236,7 +236,7 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Return the position at which each line starts, followed by the end of the text.
+    """Return the start position of each line, followed by the end position of the text.
 
     Lines are divided as in the Markdown parser.
     """

@@ -151,7 +151,7 @@ def is_address(address: str) -> bool:
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
     """Return the HTML that is shown instead of a picture that is not loaded: its description and a link to it.
 
-    `linked`: whether the picture is already inside a link, so that no second link is added.
+    If `linked` is true, the picture is already inside a link, so no second link is added.
     """
     shown = f'<span class="picture">{escape(words.strip()) or "Picture"}</span>'
     if linked or not is_address(address):

@@ -62,7 +62,7 @@ class Heading:
 class Window:
     """A section of the text that is loaded in one request.
 
-    `plain`: whether the Markdown source is shown instead of rendered Markdown.
+    If `plain` is true, the Markdown source is shown instead of rendered Markdown.
     """
 
     number: int
@@ -168,7 +168,9 @@ def _cuts(markdown: str, blocks: Sequence[Block], places: Sequence[int]) -> list
 
 
 def _window_starts(markdown: str, block: Block) -> Iterator[int]:
-    """Yield the positions at which the windows of a large block start: after a line break or a space, if possible."""
+    """Yield the start positions of the windows of a large block. If possible, a window starts after a line break or
+    space.
+    """
     start = block.start
     while start < block.end:
         yield start

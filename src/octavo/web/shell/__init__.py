@@ -1,1 +1,1 @@
-"""Parts that all pages share: the frame around them, templates, forms, texts, scripts and styles."""
+"""Code that all pages share: the frame around them, templates, forms, texts, scripts and styles."""

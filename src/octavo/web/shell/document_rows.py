@@ -110,7 +110,7 @@ _RULES = re.compile(r"[-=|:\s]*")
 class Row:
     """A document in a list.
 
-    `named`: whether it has a title other than its file name; such titles are shown in a serif typeface. `preview` is
+    `named` is true if it has a title other than its file name; such titles are shown in a serif typeface. `preview` is
     the beginning of the text, shown on a card that has no picture. `width` is the width of the picture in pixels.
     """
 

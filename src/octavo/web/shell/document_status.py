@@ -23,10 +23,10 @@ STALE_AFTER = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class StatusAction:
-    """A button that submits a form, or a link if `method` is get. `asks`: whether the user must confirm it.
+    """A button that submits a form, or a link if `method` is `get`.
 
-    For a document, `action` is the last part of the path: after `/actions/documents/{id}/` for a form, after
-    `/documents/{id}/` for a link. For a conversion, it is the whole path.
+    If `asks` is true, the user must confirm the action. For a document, `action` is the last part of the path: after
+    `/actions/documents/{id}/` for a form, after `/documents/{id}/` for a link. For a conversion, it is the whole path.
     """
 
     label: str
@@ -60,8 +60,8 @@ class StatusText:
     """The status of a document in words.
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
-    instead. `missing` names the results that a completed document lacks, such as its title, summary and tags.
-    `moves_up`: whether it waits as part of an import and can be processed before the rest.
+    instead. `missing` names the results that a completed document lacks, such as its title, summary and tags. If
+    `moves_up` is true, it waits as part of an import and can be processed before the rest.
     """
 
     tone: Tone = ""
@@ -102,7 +102,7 @@ def _describe(document: Document, job: JobView | None, now: datetime) -> StatusT
 
 
 def last_progress(job: JobView) -> datetime:
-    """Return the time at which the job last made progress or, if it made none, the time at which it started."""
+    """Return the time when the job last made progress. If it made none, return the time when it started."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 

@@ -1,4 +1,4 @@
-"""Parts that forms share: validation with the models of the API, selected documents, confirmations and redirects."""
+"""Code that forms share: validation with the models of the API, selected documents, confirmations and redirects."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def read_form(
 
 
 def local_path(address: str, otherwise: str = "/") -> str:
-    """Return `address` if it is a path on this server, else `otherwise`.
+    """Return `address` if it is a path on this server, and `otherwise` if it is not.
 
-    This prevents a redirect to another site.
+    This prevents redirects to other sites.
     """
     return address if _LOCAL.fullmatch(address) else otherwise
 
@@ -59,7 +59,7 @@ def local_path(address: str, otherwise: str = "/") -> str:
 class Question:
     """A page that asks the user to confirm an action.
 
-    `keep` is the path that is opened if the user declines; `other` is the label and the path of an alternative.
+    `keep` is the path that is opened if the user declines. `other` is the label and the path of an alternative.
     """
 
     title: str
@@ -81,7 +81,7 @@ def read_number(text: str) -> int | None:
 
 
 def read_id(text: str) -> UUID:
-    """Parse an id. Raises `NotFound` if it is invalid, as for an unknown id."""
+    """Parse an id. Raises `NotFound` if it is invalid, so that it is handled like an unknown id."""
     try:
         return UUID(text)
     except ValueError:
@@ -118,7 +118,7 @@ def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
 
 
 def read_selected(given: Iterable[tuple[str, str]]) -> Selection:
-    """Read the selection from a form. Raises an error unless rows, or all matching documents, are selected."""
+    """Read the selection from a form. Raises an error if nothing is selected."""
     sent = [(name, value) for name, value in given if value]
     selection = read_selection(sent)
     if not selection.ids and "all" not in dict(sent):

@@ -67,7 +67,7 @@ class DockItem:
     verb: str = "cancel"
     may_try_now: bool = False
     may_move_up: bool = False
-    # Set if the item is not one job.
+    # Set if the item is not a single job.
     key: str | None = None
     stop_address: str | None = None
     detail: str | None = None
@@ -77,11 +77,11 @@ class DockItem:
 class Frame:
     """The frame around a page.
 
-    `cursor`: the position after which live events start. `ring`: overall progress in percent. `working`: number of jobs
-    in progress. `comparing`: number of these jobs that compare documents. `may_rewrite`: whether a model can rewrite
-    text. `imports`: whether imports are paused, or wait in the queue. `hundred_pages`: the estimated price of 100
-    pages. `views`: ids and names of saved views. `collections`: names of collections. `writable`: names of the
-    collections that a limited member can change.
+    `cursor` is the position after which live events start. `working` is the number of jobs in progress, and `comparing`
+    the number of these jobs that compare documents. `ring` is their overall progress in percent. `imports` says whether
+    imports are paused or wait in the queue. If `may_rewrite` is true, a model can rewrite text. `hundred_pages` is the
+    estimated price of 100 pages. `views` are the ids and names of saved views, and `collections` the names of
+    collections. `writable` are the names of the collections that a limited member can change.
     """
 
     caller: Caller
@@ -327,9 +327,9 @@ def is_for_people(request: Request) -> bool:
 
 
 async def as_page(request: Request, failure: Failure) -> Response | None:
-    """Render the error as a page. Returns None if the caller is a program.
+    """Render an error as a page. Returns None if the caller is a program.
 
-    Callers who must sign in are redirected to the sign-in page.
+    Callers who must sign in first are redirected to the sign-in page.
     """
     if not is_for_people(request):
         return None
@@ -356,7 +356,7 @@ async def as_page(request: Request, failure: Failure) -> Response | None:
 
 
 async def _frame(request: Request, caller: Caller) -> Frame | None:
-    """Load the frame (navigation and running jobs) for the error page. Returns None if it cannot be loaded either."""
+    """Load the frame (navigation and running jobs) for the error page. Returns None if loading the frame fails, too."""
     with contextlib.suppress(OctavoError, psycopg.Error):
         services = await services_of(request)
         async with services.database.connection() as connection:

@@ -1,4 +1,4 @@
-"""Settings pages for invitations, sessions and the second factor, and the pages behind one-time links.
+"""Settings pages for invitations, sessions and the second factor, and the pages that one-time links open.
 
 One-time links are for invitations and new passwords. Opening a link does not use it up.
 """
@@ -107,8 +107,9 @@ async def _show(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> Response:
-    """Show the settings page for the second factor. Until the person confirms the secret for their authenticator app,
-    the page contains it.
+    """Show the settings page for the second factor.
+
+    The page contains the secret for the authenticator app until the person has confirmed the secret with a code.
     """
     async with services.database.connection() as connection:
         factor = await sessions.read_second_factor(connection, person)

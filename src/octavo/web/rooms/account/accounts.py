@@ -31,7 +31,7 @@ ONLY_THIS_BROWSER = mark(
 
 
 async def sign_up(request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr) -> Me:
-    """Create an account, and move the documents that were added anonymously in this browser to it."""
+    """Create an account. Documents that were added anonymously in this browser are moved to it."""
     if not services.settings.sign_up:
         raise SignUpClosed
     await services.limits.admit_sign_up(address_of(request))
@@ -52,7 +52,7 @@ async def sign_in(
     password: SecretStr,
     code: str | None = None,
 ) -> Me:
-    """Sign in, and move the documents that were added anonymously in this browser to the account.
+    """Sign in. Documents that were added anonymously in this browser are moved to the account.
 
     Raises `CodeRequired` if the person has a second factor and no code was given.
     """
@@ -72,8 +72,10 @@ async def sign_in(
 async def begin_sign_in(
     request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr
 ) -> str | None:
-    """Sign in with a password. If a code is also required, the sign-in is incomplete: returns a token for
-    `complete_sign_in`.
+    """Sign in with a password.
+
+    If the person has a second factor, the sign-in is not complete yet: returns a token for `complete_sign_in`.
+    Otherwise, returns None.
     """
     account, password_hash = await _verify_email(request, services, email, password)
     async with services.database.transaction() as connection:
@@ -103,7 +105,7 @@ async def needs_code(services: Services, user_id: UUID) -> bool:
 
 
 async def use_code(request: Request, services: Services, user_id: UUID, email: str, code: str) -> None:
-    """Check a code of the second factor. The number of attempts is limited, as for passwords."""
+    """Check a code of the second factor. Like wrong passwords, wrong codes are limited."""
     address, name = address_of(request), f"second factor of {email}"
     await services.limits.sign_ins.begin(name, address)
     async with services.database.transaction() as connection:
@@ -149,10 +151,10 @@ async def change_password(
 
 
 async def check_password(request: Request, services: Services, person: UUID, password: SecretStr) -> None:
-    """Check the password of a signed-in person again. Does nothing if the person has no password.
+    """Check the password of a signed-in person again.
 
-    A person who signs in only with a provider has no password. Raises `WrongCredentials`, or `TooFast` after too many
-    wrong passwords.
+    Raises `WrongCredentials`, or `TooFast` after too many wrong passwords. Does nothing if the person has no password
+    because they sign in only with a provider.
     """
     async with services.database.connection() as connection:
         account = await read_account(connection, person)
@@ -161,7 +163,7 @@ async def check_password(request: Request, services: Services, person: UUID, pas
 
 
 async def act_for(request: Request, services: Services, caller: Caller | None, person: UUID, owner_id: UUID) -> Me:
-    """Switch this browser to another account (owner) of which the person is a member."""
+    """Switch this browser to another account (owner) that the person is a member of."""
     secret = session_secret(request) or ""
     async with services.database.transaction() as connection:
         await switch_owner(connection, person, secret, owner_id)

@@ -55,13 +55,13 @@ class OwnerRequest(BaseModel):
 
 @router.post("/account", status_code=201, responses=problems(400, 401, 403, 409, 422), openapi_extra=NO_SIGN_IN)
 async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: Credentials) -> Me:
-    """Create an account, and move the documents that were added anonymously in this browser to it."""
+    """Create an account. Documents that were added anonymously in this browser are moved to it."""
     return await accounts.sign_up(request, services, caller, wanted.email, wanted.password)
 
 
 @router.post("/session", responses=problems(400, 401, 403, 422), openapi_extra=NO_SIGN_IN)
 async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: SignInRequest) -> Me:
-    """Sign in, and move the documents that were added anonymously in this browser to the account.
+    """Sign in. Documents that were added anonymously in this browser are moved to the account.
 
     If the account has a second factor, `code` is required: a code of the authenticator app, or a recovery code.
     """
@@ -70,7 +70,7 @@ async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller
 
 @router.get("/session", responses=problems(401))
 async def session(services: ServicesOf, caller: ReadCaller) -> Me:
-    """Return the current user and the account (owner) for which they act."""
+    """Return the current user and the account (owner) that they act for."""
     async with services.database.connection() as connection:
         return await accounts.describe(connection, caller)
 
@@ -227,14 +227,14 @@ async def users(
 
 
 class UserEdit(LanguageRequest):
-    """Changes to the account of a person. If the language is null, pages use the language of the browser."""
+    """Changes to a person's account. If the language is null, pages use the language of the browser."""
 
     email: Email
 
 
 @users_router.patch("", status_code=204, responses=problems(401, 403, 404, 422))
 async def edit_user(services: ServicesOf, caller: AdminCaller, wanted: UserEdit) -> None:
-    """Set the language of the pages and emails of a person."""
+    """Set the language of a person's pages and emails."""
     del caller
     async with services.database.transaction() as connection:
         await set_language_of(connection, wanted.email, wanted.language)

@@ -64,7 +64,7 @@ async def list_groups(services: ServicesOf, caller: KnownCaller) -> Page[Group]:
 async def add_group(
     services: ServicesOf, caller: KnownCaller, wanted: GroupRequest, idempotency: IdempotencyOf
 ) -> Group:
-    """Create a group of members, to whom collections can be granted together."""
+    """Create a group of members. Collections can be granted to the whole group."""
     async with services.database.transaction() as connection:
         return await idempotency.keep(connection, await grants.add_group(connection, caller, wanted.name))
 

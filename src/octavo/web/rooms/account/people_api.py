@@ -40,7 +40,7 @@ log = structlog.get_logger()
 
 
 async def mail_link(services: Services, address: str, subject: str, text: str, link: str) -> bool:
-    """Send a link by email. Returns whether a mail server has accepted the email."""
+    """Send a link by email. Returns true if a mail server has accepted the email."""
     settings = services.settings
     if settings.smtp_url is None:
         return False
@@ -114,11 +114,10 @@ async def send_invitation(
 
 
 def mails_reset_links(settings: Settings) -> bool:
-    """Whether people can request a password reset link by email.
+    """Whether people can request a password reset link by email. This requires a mail server and a public URL.
 
-    The link begins with the public URL from the settings, not with the Host header. Otherwise, an attacker could
-    request a link for another person with the name of the attacker's server in the Host header, and would receive the
-    token when the person opens the link.
+    The link never begins with the Host header of a request: with a forged header, an attacker could make the link in
+    another person's email point to the attacker's server, which would receive the token.
     """
     return settings.smtp_url is not None and settings.public_url is not None
 
@@ -185,7 +184,7 @@ async def withdraw_invitation(services: ServicesOf, caller: KnownCaller, invitat
 
 @sessions_router.get("", responses=problems(401, 403))
 async def list_sessions(request: Request, services: ServicesOf, caller: KnownCaller) -> Page[SessionView]:
-    """List the browsers in which you are signed in, starting with this one."""
+    """List the browsers that you are signed in with, starting with this one."""
     async with services.database.connection() as connection:
         return Page(await sessions.list_sessions(connection, caller, session_secret(request) or ""), None)
 

@@ -112,7 +112,7 @@ class Provider:
         return _with_query((await self.configuration()).authorization, query)
 
     async def sign_out_url(self, back: str) -> str | None:
-        """Return the URL at which people sign out of the provider, which then sends them to `back`.
+        """Return the provider's sign-out URL. After signing out, people are sent back to `back`.
 
         Returns None if the provider has no such URL.
         """
@@ -173,7 +173,7 @@ class Provider:
             form |= {"client_id": client, "client_secret": secret.get_secret_value()}
         answer = await self._send(configuration.token, headers, urlencode(form).encode())
         if answer.status != OK:
-            # Which of the two it was is in the log of the provider.
+            # The provider's log says which of the two happened.
             raise ProviderRefused(_("The provider rejected the code. It may have been used before, or it has expired."))
         return _read_json(answer)
 
@@ -263,7 +263,7 @@ async def begin(request: Request, services: ServicesOf, next: str = "") -> Respo
 
 @router.post("/settings/account/provider")
 async def connect(request: Request, services: ServicesOf, caller: KnownCaller, person: PersonId) -> Response:
-    """Show a link with which the signed-in person can connect their identity at the provider to their account."""
+    """Show a link that the signed-in person can open to connect their identity at the provider to their account."""
     del caller
     try:
         begun, url = await _begin(request, services, ACCOUNT, person)
@@ -371,7 +371,7 @@ def _provider(services: Services) -> Provider:
 
 
 def _remember(request: Request, answer: Response, begun: ProviderSignIn) -> Response:
-    """Store a cookie in the browser that starts the sign-in, because only this browser may complete it."""
+    """Store a cookie in the browser that starts the sign-in, because no other browser can complete it."""
     answer.set_cookie(
         COOKIE,
         begun.browser,

@@ -41,9 +41,9 @@ Prompts = Annotated[list[UUID], Field(min_length=1, max_length=100)]
 class NewAnalysis(BaseModel):
     """An analysis to start. If `prompt_ids` is null, all active prompts are run.
 
-    The document is divided into segments (ranges of pages). `mode`: `sequential` runs segments in order, each with the
-    previous answer as context; `parallel` adds the previous answer only if it already exists. `at_once`: the number of
-    parallel requests.
+    The document is divided into segments (ranges of pages). If `mode` is `sequential`, the segments are run in order,
+    each with the previous answer as context. If it is `parallel`, the previous answer is added only if it already
+    exists. `at_once` is the number of parallel requests.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -61,8 +61,10 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """The answers to discard and request again: those of one item (a prompt on one segment), of one prompt or, if both
-    are null, all answers.
+    """The answers to discard and request again.
+
+    If `item_id` is given, this is the answer of one item (a prompt on one segment). If `prompt_id` is given, these are
+    all answers to one prompt. If both are null, all answers are requested again.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -144,7 +146,7 @@ async def list_items(
 async def list_results(services: ServicesOf, caller: ReadCaller, analysis: UUID) -> Page[ResultView]:
     """List the combined answer to each prompt, with citations.
 
-    A quote that was not found on the cited page is not `verified`.
+    If a quote was not found on the cited page, its citation is not `verified`.
     """
     async with services.database.connection() as connection:
         return Page(await details.list_results(connection, caller.owner_id, analysis), None)
@@ -201,7 +203,7 @@ async def rerun(
 
 @router.post("/{analysis}/stop", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Stop an analysis immediately. Existing answers are kept, and `retry` resumes the rest.
+    """Stop an analysis immediately. Existing answers are kept, and `retry` runs the rest.
 
     A stopped analysis is not reported as failed.
     """

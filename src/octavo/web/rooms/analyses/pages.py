@@ -92,8 +92,9 @@ class Answer:
 
     @property
     def answered_by(self) -> str:
-        """A sentence that names the models that answered, and the model that combined the answers if it is a different
-        one.
+        """A sentence that names the models that answered.
+
+        If a different model combined the answers, the sentence names this model, too.
         """
         names = [_name(one) for one in self.result.answered_by]
         if len(names) > 1:
@@ -181,7 +182,7 @@ async def new_page(
 
 @router.post("/new")
 async def choose_prompts(request: Request, services: ServicesOf, frame: AnalysesFrame) -> Response:
-    """Show the page on which a person chooses prompts for the documents that were selected in the library."""
+    """Show the page for choosing the prompts to run on the documents that were selected in the library."""
     return await _choose_for_many(request, services, frame, read_selected(await _sent(request)))
 
 
@@ -296,8 +297,9 @@ async def show_pieces(request: Request, services: ServicesOf, frame: AnalysesFra
 
 
 def has_model(services: Services, frame: Frame) -> bool:
-    """Whether a remote model answers the prompts of this caller. Visitors without an account can use one only if the
-    settings allow it.
+    """Whether a remote model answers the prompts of this caller.
+
+    Visitors without an account can use a remote model only if the settings allow it.
     """
     is_offline = frame.caller.is_anonymous and not services.settings.anonymous_models
     return not is_offline and uses_remote_model(services.settings, "answer_segment")
@@ -337,7 +339,7 @@ async def ask_to_rerun(request: Request, services: ServicesOf, frame: AnalysesFr
 async def prompts_page(
     request: Request, services: ServicesOf, frame: AnalysesFrame, analysis: UUID, wrong: str = ""
 ) -> Response:
-    """Show the page on which a person adds prompts to an analysis or removes them."""
+    """Show the page for adding prompts to an analysis or removing them."""
     owner = frame.caller.owner_id
     async with services.database.connection() as connection:
         shown = await details.show_analysis(connection, owner, analysis)
@@ -444,7 +446,7 @@ class SideQuery:
 
 @dataclass(frozen=True, slots=True)
 class SidePanel:
-    """The panel next to the answers. `found` is the position of the quote on the page, or None if it is unknown."""
+    """The panel next to the answers. `found` is the position of the quote on the page. It is None if unknown."""
 
     item: ItemView | None
     page: int | None
@@ -462,7 +464,7 @@ class SidePanel:
 
     @property
     def words(self) -> str | None:
-        """The message to show if the quote cannot be marked on the page. None if it can."""
+        """The message to show if the quote cannot be marked on the page. None if it can be marked."""
         if not self.citation or (self.found and self.found.boxes):
             return None
         if not self.citation.verified:

@@ -80,8 +80,9 @@ DRAFT_SECONDS = 0.25
 
 
 class ScopeRequest(BaseModel):
-    """The documents to ask. Exactly one of the three fields is required. `query` uses the syntax of the search box,
-    such as `type:invoice after:2024`.
+    """The documents to ask. Exactly one of the three fields is required.
+
+    `query` uses the syntax of the search box, such as `type:invoice after:2024`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -98,11 +99,14 @@ class ScopeRequest(BaseModel):
 
 
 class AskRequest(BaseModel):
-    """A question. `thread_id` continues a thread, so that follow-up questions such as "And in 2023?" are understood.
-    `scope` limits the documents; `document_ids` is a short form of it. Without them, a new thread uses all documents,
-    and a follow-up question uses the documents of the previous question; `"scope": null` goes back to all documents.
-    `again` is the id of the last turn of the thread: its question is answered again, and the new answer replaces the
-    old one. With `drafts`, `draft` events show what a model has written so far.
+    """A question.
+
+    `thread_id` continues a thread, so that follow-up questions such as "And in 2023?" are understood. `scope` limits
+    the documents; `document_ids` is a short form of it. Without them, a new thread uses all documents, and a follow-up
+    question uses the documents of the previous question. If `scope` is null, a follow-up question uses all documents.
+
+    `again` is the id of the last turn of the thread. Its question is answered again, and the new answer replaces the
+    old one. If `drafts` is true, `draft` events contain the text that a model has written so far.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -148,8 +152,8 @@ async def open_turn(services: Services, owner: UUID, wanted: AskRequest) -> Open
 async def answer_events(services: Services, opened: OpenTurn, draft: Draft | None = None) -> AsyncGenerator[bytes]:
     """Yield the events of an answer: `thread`, `passages`, one `text` for each statement, and `citations`.
 
-    If answering fails, the last event is `error`. If `draft` is not None, `draft` events contain the answer so far
-    while a model writes it.
+    If answering fails, the last event is `error`. If `draft` is given, `draft` events contain the text that a model has
+    written so far.
     """
     yield frame("thread", asdict(ThreadReference(opened.turn.thread_id, opened.turn.id)))
     try:
@@ -176,7 +180,7 @@ async def answer_events(services: Services, opened: OpenTurn, draft: Draft | Non
 
 
 class Draft:
-    """The answer so far, while a model writes it. Its citations are not checked yet, and are left out."""
+    """The answer so far, while a model writes it. Citations are left out, because they are not checked yet."""
 
     def __init__(self) -> None:
         self._written = ""
@@ -252,19 +256,26 @@ class AnswerStream(Response):
 async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> AnswerStream:
     """Answer a question from your documents, as server-sent events.
 
-    The first event, `thread`, has the `thread_id` that a follow-up question continues, and the `turn_id`. The event
+    The events are `thread`, `passages`, one `text` for each statement, and `citations`. If answering fails, the last
+    event is `error`.
+
+    `thread` contains the `thread_id`, which a follow-up question continues, and the `turn_id`.
+
     `passages` lists the passages that may contain the answer, each with document, chunk, page and the part that
-    matches; if a follow-up question was rewritten, `understood_as` is the question that is answered. Each `text` event
-    is one statement, with the numbers of its citations. The last event, `citations`, lists the citations, each with
-    document, chunk, page and quote; `verified` is true if the quote occurs word for word in the text.
+    matches. If a follow-up question was rewritten, `understood_as` is the question that is answered.
 
-    The `citations` event also says whether the documents answer the question (`found`) and which texts were not used
-    (`note`). Its `answer` is the answer in a few words, or null. The `answer` of a citation is the part of the quote
-    that answers the question.
+    `text` contains one statement, with the numbers of its citations.
 
-    With `drafts`, `draft` events contain the text that a model has written so far, without citations. A draft replaces
-    the one before it. The statements are sent when the whole answer is checked and stored. Without a model, the answer
-    consists of sentences from the documents, and an answer in a few words is found only in English texts.
+    `citations` lists the citations, each with document, chunk, page and quote. `verified` is true if the text contains
+    the quote word for word. The `answer` of a citation is the part of the quote that answers the question. The event
+    also says whether the documents answer the question (`found`), and which texts were not used (`note`). Its own
+    `answer` is the answer in a few words, or null.
+
+    If `drafts` is true, `draft` events contain the text that a model has written so far, without citations. Each draft
+    replaces the previous one. The statements are sent when the whole answer has been checked and stored.
+
+    Without a model, the answer consists of sentences from the documents. An answer in a few words is then found only in
+    English texts.
     """
     opened = await open_turn(services, caller.owner_id, wanted)
     return AnswerStream(answer_events(services, opened, Draft() if wanted.drafts else None))

@@ -1,7 +1,7 @@
 """An API that is compatible with OpenAI's chat completions, so that chat programs can use Octavo like a model.
 
-The program sends the whole conversation with each request, so nothing is stored. The last message is the question; the
-messages before it are used to understand a follow-up question. The answers are the same as those of `/api/v1/ask`: all
+The program sends the whole conversation with each request, so nothing is stored. The last message is the question. The
+earlier messages are used to understand a follow-up question. The answers are the same as those of `/api/v1/ask`: all
 quotes are checked before anything is sent.
 """
 
@@ -235,8 +235,9 @@ def write_source(cited: Citation) -> str:
 
 
 def about(answer: Answer) -> dict[str, Any]:
-    """Return the values for which OpenAI's format has no field, in the format of the event `citations` of
-    `/api/v1/ask`.
+    """Return the values that have no field in OpenAI's format.
+
+    They have the same format as the event `citations` of `/api/v1/ask`.
     """
     sources = AnswerSources(
         answer.citations, answer.found, answer.made_by, answer.cost_usd, answer=answer.short, note=answer.note

@@ -58,8 +58,8 @@ WRONG_SCOPE = mark("Choose a collection, a search or documents, but only one of 
 class AskForm:
     """The content of the form: the question, the documents to ask, and the error message.
 
-    `ask_now`: whether the script asks the question as soon as the page is opened. `wrong_question`: whether the error
-    message is about the question.
+    If `ask_now` is true, the script asks the question as soon as the page is opened. `wrong_question` is true if the
+    error message is about the question.
     """
 
     question: str = ""
@@ -264,8 +264,9 @@ def is_offline(services: Services, frame: Frame) -> bool:
 
 
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
-    """Return the documents from which a user can choose: first the selected ones, then the newest ones whose text is
-    ready.
+    """Return the documents that a user can choose from.
+
+    The selected ones come first. The newest ones whose text is ready follow.
     """
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
@@ -291,8 +292,9 @@ def around_answer(cited: Citation) -> tuple[str, str, str]:
 
 
 def own_statements(turn: Turn) -> list[Statement]:
-    """Return the statements that are not just a quote or the title of a source, because these are already shown with
-    the sources.
+    """Return the statements that are not just a quote or the title of a source.
+
+    The other statements are left out, because quotes and titles are already shown with the sources.
     """
     shown = {" ".join(text.split()) for one in turn.citations for text in (one.quote, one.title)}
     return [one for one in turn.statements if " ".join(one.text.split()) not in shown]

@@ -1,4 +1,7 @@
-"""Answers the questions of threads, for the API and the pages: first finds the chunks to answer from, then answers."""
+"""Answers the questions in threads, for the API and the pages.
+
+First finds the chunks that may contain the answer, then answers from them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A question, the turns before it, and the documents to ask. A new `generation` makes a model answer again."""
+    """A question, the turns before it, and the documents to ask.
+
+    If `generation` is increased, the model answers the same question again instead of reusing its stored answer.
+    """
 
     owner: UUID
     question: str
@@ -50,14 +56,16 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodTurn:
-    """A question with the chunks to answer it from. `understood_as` is None if the question was not rewritten."""
+    """A question with the chunks that may contain its answer. `understood_as` is None if the question was not
+    rewritten.
+    """
 
     question: AskedQuestion
     understood_as: str | None
 
 
 async def find_for_turn(services: Services, asked: FollowUp) -> UnderstoodTurn:
-    """Rewrite a follow-up question so that it makes sense alone, and find the chunks to answer it from."""
+    """Rewrite a follow-up question so that it makes sense alone, and find the chunks that may contain its answer."""
     gateway = services.models.gateway
     meant = await understand(gateway, asked.owner, asked.question, asked.earlier, asked.sources)
     filters = replace(asked.filters, documents=[meant.only]) if meant.only else asked.filters

@@ -1,4 +1,6 @@
-"""Web pages and API for watched folders (sources), custom fields, and rules that sort documents."""
+"""Web pages and API for sources (such as watched folders), custom fields, and rules that change documents
+automatically.
+"""
 
 from octavo.web.rooms.automation import api, pages, sources
 

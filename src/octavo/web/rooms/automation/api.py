@@ -181,7 +181,7 @@ class RuleRequest(BaseModel):
 
 
 class RuleEdit(BaseModel):
-    """Changes to a rule. Fields that are not sent stay unchanged. `position` 1 is the rule that runs first."""
+    """Changes to a rule. Fields that are not sent stay unchanged. The rule with `position` 1 runs first."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -193,7 +193,7 @@ class RuleEdit(BaseModel):
 
 
 class UndoRequest(BaseModel):
-    """The run to undo. Default: the last run that has not been undone."""
+    """The run to undo. By default, the last run that changed documents and has not been undone."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -228,7 +228,7 @@ async def show_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> Rul
 
 @router.patch("/rules/{rule}", tags=["rules"], responses=problems(400, 401, 403, 404, 409, 422))
 async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wanted: RuleEdit) -> RuleView:
-    """Change, move, enable or disable a rule. Documents that it has already changed stay as they are."""
+    """Change, move, enable or disable a rule. The changes that it has already made to documents are kept."""
     async with services.database.transaction() as connection:
         if wanted.then:
             await check_actions(connection, caller.owner_id, wanted.then.as_then())
@@ -246,7 +246,7 @@ async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wante
 
 @router.delete("/rules/{rule}", tags=["rules"], status_code=204, responses=problems(401, 403, 404, 422))
 async def delete_rule(services: ServicesOf, caller: WriteCaller, rule: UUID) -> None:
-    """Delete a rule and its log. Documents that it changed stay as they are."""
+    """Delete a rule and its log. The changes that it made to documents are kept."""
     async with services.database.transaction() as connection:
         await rules.delete_rule(connection, caller.owner_id, rule)
 
@@ -260,7 +260,7 @@ async def try_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> Rule
 
 @router.post("/rules/{rule}/apply", tags=["rules"], responses=problems(400, 401, 403, 404, 422))
 async def apply_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, idempotency: IdempotencyOf) -> RuleRun:
-    """Apply a rule to all documents that match now. This can be undone for a week, except for sent messages."""
+    """Apply a rule to all documents that match now. Changes can be undone for a week, but sent messages cannot."""
     return await rules.apply_rule(services.database, caller.owner_id, rule, on_done=idempotency.keep)
 
 
@@ -272,9 +272,9 @@ async def undo_rule(
     idempotency: IdempotencyOf,
     wanted: UndoRequest | None = None,
 ) -> RuleRun:
-    """Undo the last run of a rule, or the run `run_id`: restore the earlier values of the documents.
+    """Undo a run of a rule: restore the earlier values of the documents. Sent messages cannot be undone.
 
-    Messages that were sent to recipients cannot be undone.
+    If `run_id` is null, the last run that changed documents and has not been undone is used.
     """
     run = wanted.run_id if wanted else None
     return await rules.undo_rule(services.database, caller.owner_id, rule, run, on_done=idempotency.keep)

@@ -171,7 +171,7 @@ async def _show_rules(
 
 
 def rule_describer(recipients: Sequence[Row]) -> Callable[[RuleView], tuple[str, str]]:
-    """Return a function that returns the conditions and the actions of a rule as two short texts."""
+    """Return a function that describes the conditions and the actions of a rule in two short texts."""
     names = {one["id"]: rules.recipient_label(one) for one in recipients}
 
     def describe(rule: RuleView) -> tuple[str, str]:

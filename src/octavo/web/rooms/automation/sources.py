@@ -72,8 +72,8 @@ class SourceRequest(BaseModel):
 
     `path` is a folder on the server, or a URL: `imaps://host/mailbox`, `s3://bucket/prefix`, or `https://…` for WebDAV
     and feeds. For S3, the user is the access key and the password is the secret key. With `token_url` and `client_id`,
-    the password is an OAuth refresh token. With `authorize_url` and `scope`, the account can be connected again in
-    Settings, Sources.
+    the password is an OAuth refresh token. If `authorize_url` and `scope` are also given, the account can later be
+    connected again on the settings page for sources.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -126,7 +126,7 @@ async def add_source(
 ) -> SourceView:
     """Add a source of documents: a folder, a mailbox, S3, WebDAV or a feed.
 
-    Requires an administrator, because a source reads files and servers that other people cannot read.
+    Requires an administrator, because a source can read files and servers that other users cannot read.
     """
     async with services.database.transaction() as connection:
         added = await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())
@@ -185,7 +185,7 @@ async def run_source(services: ServicesOf, caller: WriteCaller, source: UUID) ->
 
 @router.post("/sources/{source}/pause", tags=["sources"], responses=problems(401, 403, 404, 422))
 async def pause_source(services: ServicesOf, caller: WriteCaller, source: UUID) -> SourceView:
-    """Pause a source. Files that arrive meanwhile are added when it is resumed."""
+    """Pause a source. Files that arrive during the pause are added when the source is resumed."""
     async with services.database.transaction() as connection:
         return await sources.pause_source(connection, caller.owner_id, source, paused=True)
 
@@ -348,7 +348,7 @@ Text = Annotated[str, Query(max_length=4000)]
 
 @dataclass(frozen=True, slots=True)
 class MailProvider:
-    """The OAuth URLs and the scope with which people connect their account at a large mail provider."""
+    """The OAuth URLs and the OAuth scope for connecting accounts at a large mail provider."""
 
     name: str
     authorize_url: str

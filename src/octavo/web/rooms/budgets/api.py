@@ -113,8 +113,8 @@ async def document_estimate(
 ) -> DocumentEstimate:
     """Estimate the cost of model calls for this document.
 
-    There are separate estimates for generating the title, summary and tags, for cleaning up the text, for extracting it
-    from page images, for finding connections, and for running the given number of prompts.
+    There are separate estimates for generating the title, summary and tags, for cleaning up the text, for extracting
+    the text from page images, for finding connections, and for running the given number of prompts.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -232,7 +232,7 @@ class ProviderRequest(BaseModel):
 
 
 class ModelsRequest(BaseModel):
-    """The order of the providers, and the models of tasks and vectors. Values that are not sent stay unchanged.
+    """The order of the providers, and the models for tasks and embeddings. Values that are not sent stay unchanged.
 
     A task that is set to null uses the first provider that can do it.
     """
@@ -254,7 +254,7 @@ async def models(services: ServicesOf, caller: WholeCaller) -> ModelsInForce:
 
 @models_router.put("", responses=problems(400, 401, 403, 409, 422))
 async def choose_models(services: ServicesOf, caller: AdminCaller, wanted: ModelsRequest) -> ModelsInForce:
-    """Choose the order of the providers, and which model does which task."""
+    """Choose the order of the providers, and the model for each task."""
     await choose(services, caller, wanted)
     return await models_of(services, caller)
 
@@ -263,7 +263,7 @@ async def choose_models(services: ServicesOf, caller: AdminCaller, wanted: Model
 async def set_provider(
     services: ServicesOf, caller: AdminCaller, provider: RemoteProvider, wanted: ProviderRequest
 ) -> ModelsInForce:
-    """Set up a provider or change its values. A new provider becomes the first one in the order of providers."""
+    """Set up a provider or change its values. A new provider is tried before all others."""
     await save_provider(services, caller, provider, wanted)
     return await models_of(services, caller)
 
@@ -284,7 +284,7 @@ async def call_provider(
 
 @servers_router.post("", responses=problems(401, 403))
 async def list_servers(caller: AdminCaller) -> Page[ModelServer]:
-    """Look for model servers such as Ollama on well-known ports of the machine on which Octavo runs."""
+    """Look for model servers such as Ollama on well-known ports of the machine that runs Octavo."""
     del caller
     return Page(await find_servers(), None)
 
@@ -364,8 +364,9 @@ async def _save(
 
 
 def _checked(base: Settings, changed: StoredSettings, stored: StoredSettings) -> Settings:
-    """Return the settings as they would be after the change. Raises `BadInput` if they cannot work or a price is
-    missing.
+    """Return the settings as they would be after the change.
+
+    Raises `BadInput` if they cannot work or a price is missing.
     """
     candidate = apply(base, changed)
     try:

@@ -135,7 +135,7 @@ def as_written(found: BudgetsInForce) -> dict[str, str]:
 def suggest(budget: DocumentBudget) -> str:
     """Suggest a budget for the form: enough for all paused jobs, rounded up to whole dollars.
 
-    If no jobs are paused, returns the current budget. Returns an empty text if no budget was set for the document.
+    If no jobs are paused, the current budget is returned, or an empty text if no budget was set for the document.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
@@ -338,15 +338,19 @@ def _default(form: type[Any], name: str) -> str | None:
 
 
 def _choices(found: ModelsInForce) -> list[str]:
-    """List the models that can be chosen for a task: the models of the providers in use, models in use, and `local`."""
+    """List the models that can be chosen for a task.
+
+    These are the models of the providers in use, the models that are already chosen for a task, and `local`.
+    """
     named = [f"{one.name}:{one.model}" for one in found.providers if one.in_use]
     used = [model for task in found.tasks for model in task.models if task.is_set]
     return list(dict.fromkeys([*named, *used, LOCAL]))
 
 
 def _changes(current: ModelProvider, written: dict[str, str]) -> dict[str, Any]:
-    """Return the values that differ from the current ones. An empty field restores the default. An empty key is
-    ignored.
+    """Return the values that differ from the current ones. An empty field restores the default.
+
+    An empty key is ignored, so that the stored key is kept.
     """
     now = {
         "url": current.url or "",

@@ -1,6 +1,4 @@
-"""Web pages and API for connections between documents: a map, a list, the weight of each type, and the decisions of
-people about connections.
-"""
+"""Web pages and API for connections between documents: a map, a list, weights for each type, and people's verdicts."""
 
 from octavo.web.rooms.connections import api, pages
 

@@ -91,7 +91,7 @@ async def connections(
 
 @router.get("/connections", responses=problems(401, 422))
 async def find(services: ServicesOf, caller: ReadCaller, id: IdPart, limit: Few = FEW) -> Page[Connection]:  # noqa: A002
-    """List connections whose id begins or ends with these characters, including dismissed ones."""
+    """List the connections whose id begins or ends with these characters, including dismissed ones."""
     async with services.database.connection() as connection:
         return Page(await find_connections(connection, caller.owner_id, id, limit), None)
 
@@ -149,7 +149,10 @@ async def connections_map(
     engine: Engine | None = None,
     least: Annotated[float, Query(alias="min", ge=0, le=1, allow_inf_nan=False)] = 0.0,
 ) -> ConnectionMap:
-    """Return the map: the sixty documents with the strongest connections as nodes, and the connections between them."""
+    """Return the map as a graph.
+
+    The nodes are the sixty documents with the strongest connections, and the edges are the connections between them.
+    """
     async with services.database.connection() as connection:
         if focus is not None:
             await show_document(connection, caller.owner_id, focus)
@@ -160,7 +163,7 @@ async def connections_map(
 async def rebuild_connections(
     services: ServicesOf, caller: WriteCaller, idempotency: IdempotencyOf, wanted: RebuildRequest | None = None
 ) -> RebuildAnswer:
-    """Compare documents again. Decisions are kept, and cached model answers are reused at no cost."""
+    """Compare documents again. Verdicts are kept, and stored model answers are reused at no cost."""
     async with services.database.transaction() as connection:
         chosen = wanted.document_ids if wanted else None
         jobs = await rebuild(connection, caller.owner_id, chosen)

@@ -1,4 +1,4 @@
-"""Pages for connections between documents: the map, the list, the weights, and the decisions made by people."""
+"""Pages for connections between documents: the map, the list, the weights, and people's verdicts."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ ENGINES: dict[Engine, tuple[str, str, str, str]] = {
 
 
 class MapQuery(BaseModel):
-    """Query parameters of the page with the map of connections.
+    """Query parameters of the page with the map of connections. Empty ones are ignored.
 
-    Empty ones are ignored. `one` and `other` are the two documents whose quotes are shown.
+    `one` and `other` are the two documents whose quotes are shown.
     """
 
     focus: UUID | Literal[""] = ""

@@ -98,7 +98,7 @@ class AgainRequest(BaseModel):
 class OneCorrection(BaseModel):
     """The correct value of a field, and its position if it is known.
 
-    `page` can be sent without `box`. `box` is left, top, right and bottom, in points from the upper left corner of that
+    `page` can be sent without `box`. `box` is left, top, right and bottom, in points from the upper left corner of the
     page.
     """
 
@@ -118,7 +118,7 @@ class OneCorrection(BaseModel):
 class OneRow(BaseModel):
     """A row of a table to add, remove or move.
 
-    Rows are counted from 1. Without `row`, a new row is added at the end.
+    Rows are counted from 1. If `row` is null, a new row is added at the end.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -136,8 +136,8 @@ class OneRow(BaseModel):
 class CorrectionRequest(BaseModel):
     """Corrections of extracted values. Only the values that are sent are changed; null clears a value.
 
-    Tables are changed by `rows`, after the values have been corrected. `accept` lists failed checks to ignore, because
-    their values are correct. `restore` lists corrected fields to reset to their extracted value.
+    `rows` changes tables, after the values have been corrected. `accept` lists failed checks to ignore, because their
+    values are correct. `restore` lists corrected fields to reset to their extracted value.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -224,7 +224,7 @@ async def convert_document(
     idempotency: IdempotencyOf,
     wanted: ConvertRequest | None = None,
 ) -> ConversionView:
-    """Convert a PDF in the library. The stored file is used; nothing is uploaded, and no new document is created.
+    """Convert a PDF in the library. The stored file is used, so nothing is uploaded and no new document is created.
 
     If the same content was already converted with the same mapping, the existing conversion is returned.
     """
@@ -246,7 +246,7 @@ async def convert_again(
     """Convert the file of a conversion again, with the same mapping or another one.
 
     The earlier conversion is kept, and its corrections are applied to the new one. If a conversion of this file with
-    this mapping is in progress, it is returned.
+    this mapping is already in progress, that conversion is returned.
     """
     intake = conversion_intake(services, limits, _keep(idempotency, caller.owner_id))
     begun = await intake.convert_again(caller.owner_id, conversion, wanted.mapping if wanted else None)
@@ -313,7 +313,7 @@ async def conversions(
 ) -> Page[ConversionView]:
     """List your conversions, newest first, without their values.
 
-    `batch` and `document_id` list only the conversions of one batch or document.
+    If `batch` or `document_id` is given, only the conversions of this batch or document are listed.
     """
     async with services.database.connection() as connection:
         found = await library.list_conversions(
@@ -351,9 +351,9 @@ async def samples(services: ServicesOf, caller: ReadCaller) -> Response:
 
 @router.get("/model-checks", responses=problems(401, 422), response_class=Response)
 async def checks(services: ServicesOf, caller: ReadCaller) -> Response:
-    """Download a record of all model calls made to find missing values, as JSON Lines.
+    """Download a record of all model calls that were made to find missing values, as JSON Lines.
 
-    Each line contains the answers of the model and the values that were accepted from them.
+    Each line contains the answers of the model, and the values that were accepted from them.
     """
     async with services.database.connection() as connection:
         return _json_lines(await library.model_checks(connection, caller.owner_id))
@@ -382,7 +382,7 @@ async def correct(
     response: Response,
     if_match: IfMatch = None,
 ) -> ConversionView:
-    """Correct values and rows, or accept failed checks. This creates the next revision.
+    """Correct values and rows, or accept failed checks. This creates a new revision.
 
     If one of the changes is invalid, none is made.
     """
@@ -415,7 +415,7 @@ def corrections_of(services: Services) -> Corrections:
 
 
 def person_without_account(caller: Caller) -> str:
-    """Return the name under which a correction is recorded if the caller has no account.
+    """Return the name to record for a correction by a caller who has no account.
 
     The correction of a caller with an account is recorded with their email address.
     """

@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the value does not need a review. A missing value needs one only if it is required."""
+        """Whether the value needs no review. A missing value needs a review only if it is required."""
         if self.value is None:
             return not self.required
         return not self.value.needs_review
@@ -52,7 +52,7 @@ class Cell:
             return ""
         if self.value.calibrated:
             return f"{self.value.confidence:.0%}".replace("%", " %")
-        return _("check this") if self.value.needs_review else "sure"
+        return _("check this") if self.value.needs_review else _("sure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,9 @@ class ReviewFields:
         return next((one for one in self.every if one.path == path), None)
 
     def next_unsettled(self, path: str | None) -> Cell | None:
-        """Return the next field after this one that needs review. After the last field, the search continues at the
-        first one.
+        """Return the next field after this one that needs review.
+
+        After the last field, the search continues at the first one.
         """
         every = self.every
         at = next((index for index, one in enumerate(every) if one.path == path), -1)
@@ -99,7 +100,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one value. If `before` and `after` are both None, the label alone says what changed."""
+    """A change of one value. If `before` and `after` are both None, `label` describes the whole change."""
 
     label: str
     before: str | None = None
@@ -185,7 +186,7 @@ def _describe(one: Mapping_[str, Any]) -> Change:
 
 @dataclass(frozen=True, slots=True)
 class EarlierCorrection:
-    """A correction that was taken over from an earlier conversion of the same file."""
+    """A correction that was copied from an earlier conversion of the same file."""
 
     person: str
     at: datetime
@@ -203,7 +204,7 @@ def describe_earlier(entry: Mapping_[str, Any]) -> EarlierCorrection | None:
 
 
 def normal_form(mapping: Mapping, path: str, text: str) -> str:
-    """Convert text from the page to the format of its field, such as 1.234,50 to 1234.50.
+    """Convert text from a page to the format of its field, such as 1.234,50 to 1234.50.
 
     Ambiguous text is returned unchanged.
     """

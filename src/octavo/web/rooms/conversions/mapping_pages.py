@@ -198,7 +198,7 @@ async def _show_one(
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """List recent conversions on whose files a mapping can be tried. Some of the files may have been deleted."""
+    """List recent conversions. Their files can be used to try a mapping, although some may have been deleted."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}
@@ -218,7 +218,7 @@ async def _text_of(services: Services, owner: UUID, fields: dict[str, str]) -> t
 
 
 async def _keep(body: AsyncIterable[bytes], path: Path, most: int) -> bool:
-    """Write the uploaded PDF to `path`, so that a mapping can be tried on it. Returns whether the form contained a
+    """Write the uploaded PDF to `path`, so that a mapping can be tried on it. Returns false if the form contained no
     file.
     """
     taken = 0

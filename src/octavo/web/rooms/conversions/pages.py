@@ -74,7 +74,7 @@ class ListQuery:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the first page of the list and no status filter is set.
+        """Whether this is the first page of the list, without a status filter.
 
         Only this page begins with the conversions that need review.
         """

@@ -67,7 +67,7 @@ Name = Annotated[str, Form(min_length=1, max_length=200)]
 
 @dataclass(frozen=True, slots=True)
 class ReviewQuery:
-    """Query parameters of the review page: which view, field, page and revision to show."""
+    """Query parameters of the review page: the view, field, page and revision to show."""
 
     view: View = "fields"
     field: str | None = None
@@ -253,7 +253,7 @@ async def restore(services: ServicesOf, caller: WriteCaller, conversion: UUID, n
 
 @router.get("/{conversion}/again")
 async def choose_mapping(request: Request, services: ServicesOf, frame: ConversionsFrame, conversion: UUID) -> Response:
-    """Show the page for choosing the mapping of another conversion of the same file."""
+    """Show the page for choosing a mapping and converting the file again with it."""
     return await _show_again(request, services, frame, conversion)
 
 
@@ -364,8 +364,9 @@ async def _shown(services: Services, frame: Frame, conversion: UUID, asked: Revi
 
 
 async def _values(connection: Connection, owner: UUID, found: StoredConversion, number: int | None) -> Values | None:
-    """Return the values of a revision. Returns None if the conversion is not complete or its values are no longer
-    stored.
+    """Return the values of a revision.
+
+    Returns None if the conversion is not complete or its values are no longer stored.
     """
     if found.status != JobStatus.COMPLETE or found.archived_at or found.record is None:
         return None
@@ -422,9 +423,9 @@ def _history(values: Values) -> list[dict[str, Any]]:
 
 
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
-    """List the corrections that were taken over from earlier conversions of the same file, newest first.
+    """List the corrections that were copied from earlier conversions of the same file, newest first.
 
-    `kept` contains these corrections followed by those of this conversion, oldest first. The latter are left out.
+    `kept` contains these corrections, followed by this conversion's own ones, oldest first. Its own ones are left out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

@@ -1,4 +1,4 @@
-"""An API that returns the text of files to programs that use the protocols of docling-serve or Open WebUI."""
+"""An API that returns the text of files. Other programs use it with the protocols of docling-serve or Open WebUI."""
 
 from octavo.web.rooms.extraction import protocols
 

@@ -1,9 +1,8 @@
 """The protocols of docling-serve and Open WebUI, which return the text of a file to a program.
 
-docling-serve: `POST /v1/convert/file` and `POST /v1/convert/source` return one file as Markdown or plain text. Options
-that choose docling's models have no effect.
-
-Open WebUI's external document loader: `PUT /process` with a file returns its text.
+With the protocol of docling-serve, `POST /v1/convert/file` and `POST /v1/convert/source` return one file as Markdown or
+plain text. Options that choose docling's models have no effect. With the protocol of Open WebUI's external document
+loader, `PUT /process` with a file returns its text.
 
 The file is read in the sandbox, with the same limits as in a worker. Nothing is stored, and no model is called. The
 work stops if the program disconnects.
@@ -49,14 +48,17 @@ MOST_PER_OWNER = 8
 
 
 def take_slot(services: Services, caller: Caller) -> AbstractAsyncContextManager[None]:
-    """Count a request of this account while its file is received and read. Raises `TooFast` if there are too many."""
+    """Count a request of this account while its file is being received and read.
+
+    Raises `TooFast` if the account has too many such requests.
+    """
     return services.limits.slots.hold(f"extractions {caller.owner_id}", MOST_PER_OWNER, TooFast(BUSY_SECONDS))
 
 
 async def read_text(
     request: Request, services: Services, caller: Caller, filename: str, body: AsyncIterable[bytes]
 ) -> Extracted:
-    """Receive a file of limited size and return its text. Raises the errors of `FileReader.read`.
+    """Receive a file of limited size and return its text. Raises the same errors as `FileReader.read`.
 
     The caller must hold a slot (see `take_slot`).
     """

@@ -1,4 +1,4 @@
-"""The library: the list of documents, adding, editing, versions, the trash, and the API for documents and uploads."""
+"""The library: pages and API for listing, adding, editing, comparing, exporting and deleting documents."""
 
 from octavo.web.rooms.library import (
     actions,

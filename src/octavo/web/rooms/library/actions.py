@@ -1,4 +1,4 @@
-"""Actions on documents and jobs, such as retry and delete, that forms submit without scripts.
+"""Actions on documents and jobs, such as retry and delete. Forms submit them, so that they also work without scripts.
 
 The response redirects back to the page. Scripts submit the same forms with the header `Accept: application/json`. The
 response is then empty, and live events report the result.
@@ -58,9 +58,9 @@ async def retry(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Take a stalled job away from its worker, and queue it again.
+    """Queue a stalled job again, and take it away from its worker if it has one. Its finished stages are kept.
 
-    Finished stages are kept. Repeating this is safe: a job that is queued or makes progress is not changed.
+    Calling this repeatedly is safe, because a job that is queued or makes progress is not changed.
     """
     (held,) = await changes.lock_documents(connection, owner, [document])
     job = await show_job(connection, owner, held.process_id)
@@ -74,7 +74,7 @@ async def resume(connection: Connection, owner: UUID, document: UUID) -> None:
 async def try_now(connection: Connection, owner: UUID, document: UUID) -> None:
     """Start the next attempt of the document's waiting jobs now.
 
-    Jobs that are not waiting are not changed, so repeating this is safe.
+    Calling this repeatedly is safe, because jobs that are not waiting are not changed.
     """
     await show_document(connection, owner, document)
     await retry_waiting_jobs(connection, owner, document)
@@ -91,7 +91,7 @@ async def restart(connection: Connection, owner: UUID, document: UUID) -> None:
 
 
 async def classify(connection: Connection, owner: UUID, document: UUID) -> None:
-    """Generate the title, summary and tags again, without extracting the text from the file again."""
+    """Generate the title, summary and tags again. The text is not extracted from the file again."""
     await changes.retry_document(connection, owner, document, DESCRIBED)
 
 
@@ -270,7 +270,7 @@ async def empty_trash(
     frame: LibraryFrame,
     sure: Sure = False,  # noqa: FBT002 - a form field
 ) -> Response:
-    """Delete all documents in the trash, in batches with one transaction each. Requires confirmation."""
+    """Delete all documents in the trash permanently, in batches with one transaction each. Requires confirmation."""
     if not sure:
         return ask(request, Question(_("Empty the trash?"), GONE, request.url.path, FOR_GOOD, TRASH, SURE), frame)
     trashed = Filters(trashed=True)

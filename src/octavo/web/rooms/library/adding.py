@@ -82,7 +82,7 @@ class SameFile(BadInput):
 
 
 class AddOptions(BaseModel):
-    """The form options for files, links and text. Empty fields are ignored, so that forms can send them all."""
+    """The form options for files, links and text. Empty fields are ignored, so that forms can send all of them."""
 
     title: Annotated[str, Field(max_length=500, pattern=PLAIN)] = ""
     source: Annotated[str, Field(max_length=2000, pattern=PLAIN)] = ""
@@ -210,9 +210,10 @@ async def replace_file(
     document: UUID,
     content_type: ContentType = "",
 ) -> Response:
-    """Replace a document with a new file.
+    """Replace a document with a new file. The old document is moved to the trash.
 
-    The new document gets the old one's tags and collection; the old one is moved to the trash.
+    Its tags and collection are copied to the new document, unless a document with the new file's content already
+    exists.
     """
     owner = caller.owner_id
     async with services.database.connection() as connection:
@@ -304,7 +305,7 @@ class FileUnlocker:
 
 
 class JsonSource(BaseModel):
-    """A document sent as JSON. `source` says where the document comes from: a description or a URL."""
+    """A document sent as JSON. `source` says where the document comes from, in words or as a URL."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     key: ClassVar[str]

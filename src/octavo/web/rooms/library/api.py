@@ -104,8 +104,8 @@ class EditRequest(BaseModel):
 class RetryDocumentRequest(RetryRequest):
     """A request to process a document again.
 
-    `password` unlocks a PDF that was added as a file. It is used once and not stored, but the unlocked file is stored.
-    With an `extraction` other than `plain`, a model produces the text, and the text extracted without a model is kept
+    `password` unlocks a PDF that was added as a file. The password is used once and not stored, but the unlocked file
+    is stored. If `extraction` is not `plain`, a model produces the text, and the text extracted without a model is kept
     as well.
     """
 
@@ -192,10 +192,12 @@ async def documents(  # noqa: PLR0917 - query parameters
 ) -> Page[Document]:
     """List your documents, newest first.
 
-    `trashed`: list the trash instead. `versions`: include older versions. `sender` is a part of the sender's name.
-    `field` is a custom field and its value, as in `Project:Coast`, or only the name of the field. `after` and `before`
-    are days, months or years; `before` is exclusive. `sort` is `newest`, `oldest`, `title` or a property such as `date`
-    or `amount`. A minus sign reverses the order of a property, as in `-date`. Documents without the property come last.
+    If `trashed` is true, the trash is listed instead. If `versions` is true, older versions are included. `sender` is a
+    part of the sender's name. `field` is a custom field and its value, as in `Project:Coast`, or only the name of the
+    field. `after` and `before` are days, months or years; `before` is exclusive.
+
+    `sort` is `newest`, `oldest`, `title` or a property such as `date` or `amount`. A minus sign reverses the order of a
+    property, as in `-date`. Documents without the property come last.
     """
     filters = Filters(
         *(id, q, status, tag, collection, trashed),
@@ -232,7 +234,7 @@ async def document(
     response: Response,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
-    """Return one of your documents. `trashed`: look for it in the trash instead."""
+    """Return one of your documents. If `trashed` is true, it is looked for in the trash instead."""
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document, trashed=trashed)
     response.headers["etag"] = document_etag(found)
@@ -262,7 +264,10 @@ async def edit(
 
 
 async def show_limited(services: Services, caller: Caller, document: UUID) -> Document:
-    """Read a document again after a change, as a limited member sees it."""
+    """Read a document again after a change, as a limited member sees it.
+
+    The transaction that made the change can see more than the member.
+    """
     async with services.database.connection() as connection:
         return await show_document(connection, caller.owner_id, document)
 
@@ -278,7 +283,7 @@ async def delete(
     document: UUID,
     purge: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> None:
-    """Move a document to the trash. `purge`: delete it permanently, whether or not it is in the trash."""
+    """Move a document to the trash. If `purge` is true, delete it permanently, even if it is not in the trash."""
     if purge and caller.limited:
         raise NotAllowed(SOME_COLLECTIONS)
     async with services.database.transaction() as connection:
@@ -349,7 +354,7 @@ async def correct_facts(
     response: Response,
     if_match: IfMatch = None,
 ) -> Page[FactView]:
-    """Correct facts. Send null for a fact that the document does not have. Corrections are never overwritten."""
+    """Correct facts. Send null for a fact that the document does not have. Octavo never overwrites corrections."""
     async with services.database.transaction() as connection:
         if if_match is not None:
             await lock_edit(connection, if_match, document)
@@ -379,13 +384,19 @@ async def markdown(
     asked: RangeHeaders,
     plain: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Response:
-    """Download the text of a document. `plain`: the text as extracted from the file, even if a model rewrote it."""
+    """Download the text of a document.
+
+    If `plain` is true, the text is returned as it was extracted from the file, even if a model rewrote it.
+    """
     kind = await _text_kind(services, caller.owner_id, document) if plain else "markdown"
     return await _download(services, caller.owner_id, document, kind, asked)
 
 
 async def _text_kind(services: Services, owner: UUID, document: UUID) -> str:
-    """Return which stored file contains the text extracted without a model: `plain_markdown` or `markdown`."""
+    """Return the kind of stored file that contains the text as extracted without a model.
+
+    This is `plain_markdown` or, if no model changed the text, `markdown`.
+    """
     async with services.database.connection() as connection:
         found = await show_document(connection, owner, document)
     return "plain_markdown" if "text_by" in found.metadata else "markdown"

@@ -126,9 +126,9 @@ class BulkRequest(SelectionRequest):
 async def bulk(services: ServicesOf, caller: EditCaller, wanted: BulkRequest, idempotency: IdempotencyOf) -> BulkAnswer:
     """Apply one action to many documents.
 
-    They are changed in batches of 500. If the action fails for one document, no document of its batch and of the
-    following batches is changed. An edit and a deletion can be undone. With an `Idempotency-Key`, all documents are
-    changed or none, and a filter may match up to 10,000.
+    The documents are changed in batches of 500. If the action fails for one document, neither its batch nor the
+    following batches are changed. With an `Idempotency-Key`, either all documents are changed or none; a filter can
+    then match up to 10,000 documents. An edit and a deletion can be undone.
 
     The action `convert` queues a conversion of each document with the mapping `edit.mapping`. A single notification is
     sent when all conversions have ended. The action `analyse` runs the prompts `edit.prompt_ids`, or all active ones,
@@ -142,9 +142,9 @@ async def bulk(services: ServicesOf, caller: EditCaller, wanted: BulkRequest, id
 
 @router.post("/{change}/undo", response_model_exclude_none=True, responses=problems(401, 403, 404, 422))
 async def undo(services: ServicesOf, caller: EditCaller, change: UUID) -> BulkAnswer:
-    """Undo an edit or a deletion of many documents: restore exactly the values that the edited fields had before.
+    """Undo an edit or a deletion of many documents. The edited fields get exactly the values that they had before.
 
-    `change` is the `undo_id` of the action. Repeating this changes nothing.
+    `change` is the `undo_id` of the action. Repeating the request changes nothing.
     """
     return BulkAnswer(changed=await undo_change(services.database, caller.owner_id, change))
 
@@ -195,7 +195,7 @@ async def apply(
 ) -> BulkAnswer:
     """Apply an action to the documents that are selected now.
 
-    If the response is stored for an Idempotency-Key, everything is done in one transaction.
+    If the request has an Idempotency-Key, everything is done in one transaction, together with storing the response.
     """
     if action == "convert":
         return await _convert(services, owner, chosen, edit, idempotency)

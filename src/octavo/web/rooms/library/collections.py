@@ -37,7 +37,7 @@ class CollectionName(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class MadeCollection(Collection):
-    """The collection. `items` is a list with the same collection, and `next_cursor` is always null, as in all lists."""
+    """The collection. As in lists, `items` contains the collection and `next_cursor` is null."""
 
     items: list[Collection]
     next_cursor: str | None = None
@@ -46,7 +46,7 @@ class MadeCollection(Collection):
 class CollectionEdit(BaseModel):
     """Changes to a collection. Only the fields that are sent are changed.
 
-    With `keep_days` set to null, documents are kept forever.
+    If `keep_days` is null, documents are kept forever.
     """
 
     model_config = ConfigDict(extra="forbid")

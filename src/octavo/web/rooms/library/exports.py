@@ -1,6 +1,6 @@
 """Exports a document as a JSON or ZIP file, or many files as one ZIP file, and makes temporary links to files.
 
-Also contains the settings page for exporting the library or a collection, which explains how to import the export.
+Also contains the settings page for exporting the library or a collection, which explains how to import an export.
 """
 
 from __future__ import annotations
@@ -78,10 +78,9 @@ async def export(
     document: UUID,
     format: Annotated[Literal["json", "zip"], Query()] = "json",  # noqa: A002 - the name of the query parameter
 ) -> StreamingResponse:
-    """Export a document as JSON: its record, facts, text, chunks, connections, figures, highlights and
-    conversions.
+    """Export a document as JSON: its record, facts, text, chunks, connections, figures, highlights and conversions.
 
-    With `format=zip`, export the text as Markdown, with the pictures of the figures that it refers to.
+    If `format` is `zip`, export the text as Markdown, with the pictures of the figures that it refers to.
     """
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document)
@@ -301,8 +300,9 @@ EXPORT = "/api/v1/export"
 
 @page_router.get("/settings/export")
 async def export_page(request: Request, services: ServicesOf, frame: SettingsFrame) -> Response:
-    """Show the library and the collections that can be exported. Each export is a stream that the browser saves while
-    it is created.
+    """Show the library and the collections that can be exported.
+
+    An export is a stream that the browser saves while the export is being created.
     """
     async with services.database.connection() as connection:
         found = await list_collections(connection, frame.caller.owner_id)

@@ -98,7 +98,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def filters(self) -> Filters:
-        """The filters of the query. Invalid languages, dates, amounts and sizes are ignored."""
+        """The filters of the query. Invalid languages, dates, amounts, sizes and import ids are ignored."""
         texts: dict[str, Any] = {
             name: getattr(self, name) or None for name in ("q", "tag", "collection", "kind", "sender", "field")
         }
@@ -117,7 +117,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """Return the filters as form fields, for forms that act on all matching documents."""
+        """The filters as form fields, for forms that act on all matching documents."""
         given = {
             name: value for name, value in asdict(self.filters).items() if value is not None and value is not False
         }
@@ -131,7 +131,7 @@ class LibraryQuery(BaseModel):
 
     @property
     def by_facts(self) -> list[str]:
-        """The values of all active filters on facts, as readable text."""
+        """The values of all active filters on facts, size and import, as readable text."""
         sizes = {"size_min": f"> {self.shown_size('size_min')}", "size_max": f"< {self.shown_size('size_max')}"}
         one_import = [_("One import")] if self.filters.import_id else []
         facts = [sizes.get(name, value.replace("_", " ")) for name in FACTS if (value := str(getattr(self, name)))]
@@ -308,8 +308,9 @@ async def rows(
 
 @router.get("/fragments/frame")
 async def frame_pieces(request: Request, services: ServicesOf, caller: ReadCaller) -> Response:
-    """Return the elements around the page content that are updated live: the list of running jobs, and the navigation
-    counts.
+    """Return the elements around the page content that are updated live.
+
+    These are the list of running jobs and the counts in the navigation.
     """
     async with services.database.connection() as connection:
         frame = await load_frame(connection, caller, "library", services.settings)

@@ -128,7 +128,7 @@ class ExportRequest(BaseModel):
 
 
 class ExportQuery(ExportRequest):
-    """`resume` is the last complete batch of an interrupted export."""
+    """The documents to export. `resume` is the last complete batch of an interrupted export."""
 
     resume: Annotated[str | None, Field(max_length=200)] = None
 
@@ -137,10 +137,10 @@ class ExportQuery(ExportRequest):
 async def export(
     request: Request, services: ServicesOf, caller: ReadCaller, wanted: Annotated[ExportQuery, Query()]
 ) -> StreamingResponse:
-    """Export your library, or the documents that match the filters, as a stream of files.
+    """Export your library, or the documents that match the filters, as a tar file.
 
-    Documents in the trash are not exported. With a filter, only your prompts and mappings and the records that belong
-    to these documents are exported.
+    Documents in the trash are not exported. With a filter, the export contains only these documents, the records that
+    belong to them, and your prompts and mappings.
     """
     chosen: list[UUID] | None = None
     if filters := wanted.as_filters():
@@ -242,10 +242,10 @@ class KnownRequest(BaseModel):
 
 @router.post("/import/known", responses=problems(401, 403, 422))
 async def known(services: ServicesOf, caller: WriteCaller, asked: KnownRequest) -> KnownDocuments:
-    """Return the documents of an export that you already have, because they were restored earlier or have the same
-    content.
+    """Return the documents of an export that you already have.
 
-    Documents in the trash count as existing. Restore them from the trash, or delete them permanently and import again.
+    These are documents that were restored earlier or have the same content. Documents in the trash are included. To
+    import such a document again, delete it permanently first, or restore it from the trash.
     """
     async with services.database.connection() as connection:
         return await known_documents(connection, caller.owner_id, asked.documents)
@@ -267,8 +267,8 @@ async def restore_document(
     """Restore one document of an export, in one transaction. If you already have it, nothing changes.
 
     The body contains `record` (a line of `documents/*.jsonl`), `layout` (its `layout.json`), `texts` (by kind and
-    revision, such as `markdown-1`), and `uploads` with the ids of uploads that contain the other files. Its text and
-    results are used unchanged; a document without results is processed again.
+    revision, such as `markdown-1`), and `uploads` with the ids of uploads that contain the other files. The document's
+    text and results are used unchanged. A document without results is processed again.
     """
     async with services.shared(import_limit).take():
         wanted = await read_body(request, DocumentImport, MOST_DOCUMENT)
@@ -362,7 +362,7 @@ def _check(wanted: DocumentImport) -> dict[tuple[str, int], bytes]:
 
 
 def _limit_size(files: Sequence[StoredFile], texts: Mapping[tuple[str, int], bytes]) -> None:
-    """Refuse results that are far larger than their source, because the quota counts only sources."""
+    """Refuse results that are far larger than their source, because results do not count towards the storage limit."""
     source = sum(one.stored.bytes for one in files if one.kind == "source")
     rest = sum(one.stored.bytes for one in files if one.kind != "source") + sum(map(len, texts.values()))
     if rest > MOST_BESIDE + RESULT_RATIO * source:
@@ -378,8 +378,8 @@ UNDETECTED = frozenset({SourceType.WEB, SourceType.YOUTUBE, SourceType.PASTE})
 async def restore_other_records(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
     """Restore records of an export, such as threads and analyses, in one transaction. Existing records are not changed.
 
-    The body contains lists of records by kind: `collections`, `parts`, `connections`, `verdicts`, `weights`, `views`,
-    `prompts`, `threads` and `analyses`.
+    The body contains lists of records by kind: `collections`, `fields`, `rules`, `parts`, `connections`, `verdicts`,
+    `weights`, `views`, `prompts`, `threads` and `analyses`.
     """
     given = await read_body(request, RecordsImport, MOST_RECORDS)
     for view in given.views:

@@ -1,7 +1,6 @@
 """The API for adding files, either in three requests (create an upload, send the bytes, finalize) or in one.
 
-Also adds pages from the browser: with a bookmarklet, or from the share menu of devices on which Octavo is installed as
-an app.
+Also adds web pages from the browser: with a bookmarklet or, if Octavo is installed as an app, from the share menu.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ def _whole(value: object) -> object:
 class Announcement(BaseModel):
     """Describes a file to upload.
 
-    `bytes` and `sha256` are checked against the received data. `source` says where the file comes from, in words or as
-    a URL. If `version_of` is the id of a document, the file becomes a new version of it, and the old version is kept.
-    A new document is put into the `collection` with this name, which is created if necessary.
+    `bytes` and `sha256` are compared with the received data. `source` says where the file comes from, in words or as a
+    URL. If `version_of` is the id of a document, the file becomes a new version of that document, and the old version
+    is kept. A new document is put into the `collection` with this name, which is created if necessary.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -117,7 +116,10 @@ class RawFields(BaseModel):
 
 
 def as_part(upload: NewUpload, caller: Caller, import_id: UUID | None) -> NewUpload:
-    """Assign the upload to an import: the one that the client names or, for API keys, one that the database finds."""
+    """Assign the upload to an import.
+
+    This is the import that the client names. If an API key is used and no import is named, the database chooses one.
+    """
     return with_details(
         upload, **{"import": str(import_id) if import_id else AUTOMATIC if caller.via == "key" else None}
     )
@@ -158,7 +160,7 @@ async def uploads(
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
 async def receive(intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request) -> Received:
-    """Upload the content of the file for which this upload was created, as the raw request body."""
+    """Upload the content of a file as the raw request body. The upload must have been created before."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
     return Received(bytes=stored.bytes, sha256=stored.sha256)
 
@@ -225,7 +227,7 @@ async def add(  # noqa: PLR0917 - parameters of a request
 ) -> Outcome:
     """Add a document in one request: a form with `file` as its last field, raw bytes with `X-Upload-Filename`, or JSON.
 
-    `import_id` is always a query parameter. For raw bytes, send these fields as query parameters, too: `duplicates`,
+    `import_id` is always a query parameter. With raw bytes, these fields are query parameters, too: `duplicates`,
     `title`, `source`, `extraction`, `sha256`, `bytes`, `version_of`, `collection`. JSON contains exactly one of `url`,
     `youtube_url` and `text`.
     """
@@ -277,10 +279,10 @@ MANIFEST_TYPE = "application/manifest+json"
 async def share(
     request: Request, services: ServicesOf, frame: LibraryFrame, url: Shared = "", title: Shared = "", text: Shared = ""
 ) -> Response:
-    """Show a form with the content that another app or the bookmarklet has sent. Nothing is added until it is
-    submitted.
+    """Show a form with the content that another app or the bookmarklet has sent.
 
-    If nothing was sent, the page explains how to set up the bookmarklet and the share menu.
+    Nothing is added before the form is submitted. If nothing was sent, the page explains how to set up the bookmarklet
+    and the share menu.
     """
     base = (services.settings.public_url or str(request.base_url)).rstrip("/")
     shared, bookmark = shared_text(url, text), bookmarklet(base)

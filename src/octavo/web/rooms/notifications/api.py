@@ -39,7 +39,7 @@ async def list_notifications(
     cursor: Cursor = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> NotificationPage:
-    """List your notifications, newest first. `unread`: only unread ones."""
+    """List your notifications, newest first. If `unread` is true, only unread ones are listed."""
     async with services.database.connection() as connection:
         return await subscribers.list_notifications(
             connection, caller.owner_id, unread=unread, cursor=cursor, limit=limit
@@ -62,7 +62,7 @@ async def mark_read(services: ServicesOf, caller: WriteCaller, notification: UUI
 
 @router.post("/{notification}/resolve", responses=problems(401, 403, 404, 409, 422))
 async def resolve(services: ServicesOf, caller: WriteCaller, notification: UUID) -> Notification:
-    """Mark an error as resolved. The user and the time are recorded."""
+    """Mark an error as resolved. The person and the time are stored."""
     async with services.database.transaction() as connection:
         return await subscribers.resolve(connection, caller.owner_id, caller.user_id, notification)
 
@@ -192,7 +192,7 @@ async def list_deliveries(
 async def replay_delivery(
     services: ServicesOf, caller: KnownCaller, webhook: UUID, delivery: UUID, idempotency: IdempotencyOf
 ) -> TestJob:
-    """Send the event of a delivery attempt again, with the same `webhook-id`."""
+    """Send the event of an earlier delivery attempt again, with the same `webhook-id`."""
     async with services.database.transaction() as connection:
         job = await subscribers.replay_delivery(connection, caller, webhook, delivery)
         return await idempotency.keep(connection, TestJob(job))
@@ -204,7 +204,7 @@ async def rotate_secret(
 ) -> NewSubscriber:
     """Give a webhook a new `secret`, which is returned only once.
 
-    For 24 hours, webhooks are signed with the old secret as well: `webhook-signature` then has two signatures.
+    For 24 hours, the old secret signs webhooks as well: `webhook-signature` then contains two signatures.
     """
     async with services.database.transaction() as connection:
         return await idempotency.keep(connection, await subscribers.rotate_secret(connection, caller, webhook))

@@ -46,8 +46,8 @@ class ManyJobs(BaseModel):
 class DiscardRequest(BaseModel):
     """A request to discard a job that failed for good.
 
-    `then` says what happens next: `restart` deletes the results of the job and runs it again; `fail_parent` marks the
-    analysis that the job belongs to as failed.
+    `then` says what happens next. With `restart`, the results of the job are deleted and the job runs again. With
+    `fail_parent`, the analysis that the job belongs to is marked as failed.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -129,7 +129,7 @@ async def activity(services: ServicesOf) -> Activity:
 
 @router.get("/circuits")
 async def circuits(services: ServicesOf) -> Page[Circuit]:
-    """List the circuit breakers of the model providers and the conversion service."""
+    """List the circuit breakers of the model providers and of the conversion service."""
     async with services.database.connection() as connection:
         return Page(await list_circuits(connection, services.settings), None)
 
@@ -198,7 +198,7 @@ async def retry(
 
 @jobs_router.post("/{job}/prioritise", responses=problems(401, 403, 404, 409, 422))
 async def prioritise(services: ServicesOf, caller: WriteCaller, job: UUID) -> JobView:
-    """Move an unfinished job, and the jobs that follow it, into your interactive lane, before your imports."""
+    """Move an unfinished job and its follow-up jobs into your interactive lane, so that they run before imports."""
     async with services.database.transaction() as connection:
         await prioritise_jobs(connection, caller.owner_id, [job])
         return await show_job(connection, caller.owner_id, job)
@@ -209,7 +209,7 @@ imports_router = APIRouter(prefix="/api/v1/imports", tags=["jobs"])
 
 @imports_router.get("", responses=problems(401, 422))
 async def imports(services: ServicesOf, caller: ReadCaller) -> ImportState:
-    """Return whether your imports are paused, and the number of their waiting jobs, counted up to 1,000."""
+    """Return whether your imports are paused, and how many of their jobs are waiting, counted up to 1,000."""
     async with services.database.connection() as connection:
         return await import_state(connection, caller.owner_id)
 

@@ -123,7 +123,7 @@ async def cancel(services: ServicesOf, caller: Administrator, job: UUID) -> Resp
 
 @router.post("/{job}/prioritise")
 async def prioritise(services: ServicesOf, caller: Administrator, job: UUID) -> Response:
-    """Process a waiting job before the imports of its account."""
+    """Move an unfinished job ahead of its account's imports."""
     del caller
     async with services.database.transaction() as connection:
         await prioritise_jobs(connection, None, [job])

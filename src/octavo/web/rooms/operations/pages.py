@@ -215,7 +215,9 @@ async def try_circuit(services: ServicesOf, caller: Administrator, name: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of the chart of the queue: its maximum length in the half hour that starts at `at`."""
+    """A point in the chart of the queue. `number` is the maximum length of the queue in the half hour that starts at
+    `at`.
+    """
 
     at: datetime
     number: int

@@ -197,7 +197,7 @@ async def keep_position(services: ServicesOf, caller: ReadCaller, document: UUID
 
 @router.get("/{document}/position", responses=problems(401, 404, 422))
 async def read_position(services: ServicesOf, caller: ReadCaller, document: UUID) -> ReadingPosition:
-    """Return your reading position. It is 0 if you have not started to read."""
+    """Return your reading position. It is 0 if you have not started reading."""
     async with services.database.connection() as connection:
         await show_document(connection, caller.owner_id, document)
         start = await highlights.read_position(connection, caller.owner_id, document, caller.user_id) or 0
@@ -216,7 +216,7 @@ class HighlightRequest(BaseModel):
     """A passage to highlight: its `quote`, or its `start` and `end` in the document's Markdown.
 
     If the text contains the quote several times, `text_before` (the text before the quote) selects one of the
-    occurrences. If several are left, the one nearest to `start` is used.
+    occurrences. If it matches several of them, the one nearest to `start` is used.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -262,9 +262,9 @@ async def add_highlight(
     idempotency: IdempotencyOf,
     response: Response,
 ) -> Highlight:
-    """Highlight a passage of a document. It is found again when the document is processed again or has a new version.
+    """Highlight a passage of a document. White space and Markdown in the quote do not matter.
 
-    White space and Markdown in the quote do not matter.
+    The passage is found again when the document is processed again or has a new version.
     """
     new = highlights.NewHighlight(**wanted.model_dump())
     async with services.database.transaction() as connection:

@@ -32,8 +32,8 @@ class SplitQuery(BaseModel):
     """Query parameters of the split view. `left` and `right` are chunks of the two documents.
 
     `connection` is a connection between them, whose quotes are marked. `from_left` and `from_right` are character
-    positions: the windows of the two texts that contain them are shown. Without them, the windows with the two chunks
-    are shown.
+    positions in the two texts, which select the windows to show. Without them, the windows with the two chunks are
+    shown.
     """
 
     left: Short = ""
@@ -59,9 +59,7 @@ class SplitQuery(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One of the two documents. `cited` is the chunk at which it is opened, and `quote` the words to mark in this
-    chunk.
-    """
+    """One of the two documents. It is opened at the chunk `cited`, and the words `quote` are marked in this chunk."""
 
     side: str
     document: Document

@@ -46,7 +46,7 @@ async def list_marked(connection: Connection, owner: UUID, document: UUID) -> li
 
 @dataclass(frozen=True, slots=True)
 class MarkedDocument:
-    """A document with those of its highlights that are on one page of the list."""
+    """A document in the list of highlights, with its highlights on this page of the list."""
 
     document_id: UUID
     title: str

@@ -106,7 +106,7 @@ def describe_importance(importance: float | None) -> str | None:
 
 
 async def find_neighbours(database: Database, settings: Settings, owner: UUID, document: Document) -> Neighbours:
-    """Find related documents and similar tags. Returns none for a document in the trash."""
+    """Find related documents and similar tags. For a document in the trash, both lists are empty."""
     if document.deleted_at:
         return Neighbours([], [])
     model = embedding_model(settings)
@@ -160,7 +160,7 @@ _SURE, _PROBABLE = 0.95, REVIEW
 class ShownFact:
     """A fact as shown in the panel.
 
-    `entered` is its value in the edit form; `picture` is the path of a page picture in which the fact is highlighted.
+    `entered` is its value in the edit form. `picture` is the path of a page picture that highlights the fact.
     """
 
     name: str

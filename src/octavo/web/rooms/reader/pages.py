@@ -96,7 +96,7 @@ class Position:
 
 
 async def find_row(connection: Connection, frame: LibraryFrame, document: UUID) -> Row:
-    """Return a document with its status texts. It can also be in the trash."""
+    """Return a document with its status texts. The document can be in the trash."""
     owner = frame.caller.owner_id
     found = await find_documents(connection, owner, [document])
     one = found[0] if found else await show_document(connection, owner, document, trashed=True)
@@ -123,9 +123,9 @@ async def reader(  # noqa: PLR0917 - query parameters
 ) -> Response:
     """Show the reader page. It opens at page `p`, character `at` or chunk `c`; `go` redirects to a page.
 
-    Without them, it opens where the person stopped reading. `of` is a chunk whose connections are shown instead of
-    those of the whole document. `find` contains words to find in the text; if it is empty, only the search field is
-    opened.
+    Without these parameters, it opens where the person stopped reading. If `of` is a chunk, the connections of this
+    chunk are shown instead of those of the whole document. `find` contains words to find in the text; if it is empty,
+    only the search field is opened.
     """
     ident, owner = read_id(document), frame.caller.owner_id
     if (page := read_number(go)) is not None:
@@ -208,7 +208,7 @@ class Resume:
 
 
 def _resume(text: OpenText | None, stopped: int | None) -> Resume | None:
-    """Return the position at which to continue. Returns None if the person stopped at the beginning of the text."""
+    """Return the position where reading continues. Returns None if the person stopped at the beginning of the text."""
     chunks = [chunk.place for leaf in text.leaves for chunk in leaf.chunks if chunk.begins] if text else []
     before = [place for place in chunks if place and stopped and place.start <= stopped]
     if text is None or not before or (text.earlier is None and before[-1] is chunks[0]):
@@ -253,10 +253,10 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """Return the origin of the document as a person entered it. `origin_address` is the same text if it is a URL, else
-    None.
+    """Return the origin of the document as a person entered it.
 
-    `origin` is None if it is a URL and the document was added from a link, because the page shows that link instead.
+    `origin_address` is the same text if it is a URL, and otherwise None. `origin` is None if it is a URL and the
+    document was added from a link, because the page shows that link instead.
     """
     origin = str(document.metadata.get("source") or "")
     address = origin if is_address(origin) else None
@@ -273,7 +273,7 @@ def language_tag(language: str | None) -> str | None:
 async def _parent(connection: Connection, owner: UUID, document: Document) -> Document | None:
     """Return the archive or email that contains this document.
 
-    Returns None if there is none, or if it is in the trash.
+    Returns None if the document is not a part of one, or if the archive or email is in the trash.
     """
     found = await find_documents(connection, owner, [document.parent_id]) if document.parent_id else []
     return found[0] if found else None

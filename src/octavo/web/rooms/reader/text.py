@@ -62,7 +62,7 @@ class OpenText:
 
     @property
     def outline(self) -> list[Heading]:
-        """The headings. If there are too many, the lowest levels are left out."""
+        """The headings of the document. If there are too many, the lowest levels are left out."""
         headings = self.plan.outline
         while len(headings) > MOST_HEADINGS and (lower := max(one.level for one in headings)) > 1:
             fewer = [one for one in headings if one.level < lower]
@@ -172,7 +172,7 @@ async def find_place(connection: Connection, owner: UUID, document: UUID, chunk:
 async def find_in_text(
     services: Services, owner: UUID, document: UUID, words: str, *, after: int = -1, limit: int
 ) -> TextMatches:
-    """Find words in the whole text of a document. `after`: only list matches after this character."""
+    """Find words in the whole text of a document. If `after` is given, only matches after this character are listed."""
     async with services.database.connection() as connection:
         stored = await find_text(connection, owner, document)
     if stored is None or stored.bytes > MOST_BYTES:
@@ -263,8 +263,8 @@ def format_moment(seconds: float) -> str:
 class ChunkPosition:
     """A stored chunk of the document.
 
-    `seconds` is the time at which it starts in a recording. `boxes` are its positions on pages: page, left, top, right
-    and bottom, in points. `described`: whether the chunk has themes, concepts, tone, importance and a summary.
+    `seconds` is the time at which the chunk starts in a recording. `boxes` are its positions on pages: page, left, top,
+    right and bottom, in points. `described` is true if the chunk has themes, concepts, tone, importance and a summary.
     """
 
     id: UUID

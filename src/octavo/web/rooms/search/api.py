@@ -42,10 +42,11 @@ async def search(  # noqa: PLR0917 - query parameters
     until: Date | None = None,
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> SearchPage:
-    """Find the best matching chunks in all or in selected documents. `versions`: include older versions.
+    """Find the best matching chunks in all or in selected documents.
 
-    `hybrid` combines keyword search and semantic search. If the query cannot be embedded at the moment, only keyword
-    search is used: `mode` is then `text`, and `degraded` contains the reason.
+    If `versions` is true, older versions are included. The mode `hybrid` combines keyword search and semantic search.
+    If the query cannot be embedded at the moment, only keyword search is used: `mode` is then `text`, and `degraded`
+    contains the reason.
     """
     filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
     return await find_page(

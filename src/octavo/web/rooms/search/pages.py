@@ -1,6 +1,6 @@
 """The search page: matching passages grouped by document, with highlighted words.
 
-Two passages can be opened side by side: the first one is chosen with `beside`, and the link of a hit then opens both.
+Two passages can be opened side by side: `beside` is the first one, and the link of each hit opens it next to that one.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class HitPlace:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPassage:
-    """The passage that is shown on the left of the split view. The next chosen hit is shown on the right."""
+    """The passage that is shown on the left of the split view. The hit that is opened next is shown on the right."""
 
     key: str
     document: Document

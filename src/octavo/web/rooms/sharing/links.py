@@ -57,7 +57,7 @@ async def add_share(
 ) -> NewShare:
     """Create a link that lets others read a document or a collection. The link is returned only in this response.
 
-    With `sign_in`, only people with an account of this installation can open the link.
+    If `sign_in` is true, only people with an account of this installation can open the link.
     """
     return await make_share(request, services, caller, wanted, idempotency)
 
@@ -101,7 +101,7 @@ WRONG = Texts({"expires_in_days": "Choose when the link expires.", "collection_i
 async def list_all(
     request: Request, services: ServicesOf, frame: SettingsFrame, document: str = "", said: str = ""
 ) -> Response:
-    """List the links. With a `document`, the page also shows the form for sharing it."""
+    """List the links. If a `document` is given, the page also shows the form for sharing it."""
     return await _show(request, services, frame, document=document, said=said)
 
 

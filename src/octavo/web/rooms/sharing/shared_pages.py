@@ -32,7 +32,9 @@ from octavo.web.shell.frame import back_to, render
 
 
 async def _show_to_everybody(caller: OptionalCaller) -> None:
-    """Lift the restrictions of limited members for this request, so that a link shows the same to everybody."""
+    """Lift the restrictions of limited members for this request, so that the link shows the same documents to
+    everybody.
+    """
     del caller
     see_everything()
 
@@ -113,7 +115,7 @@ async def _open_part(
 ) -> TextPart:
     """Render one window (section) of the text as HTML.
 
-    `here` is the path with which the paths of its pictures begin.
+    The paths of its pictures begin with `here`.
     """
     plan = await asyncio.to_thread(make_plan, markdown, [])
     window = plan.windows[min(part, len(plan.windows)) - 1]
@@ -131,7 +133,7 @@ async def _open_part(
 
 
 def _render(request: Request, template: str, **values: object) -> Response:
-    """Render a page that a link opens. A response header tells search engines not to list the page."""
+    """Render a page that a link opens. A response header tells search engines not to index the page."""
     answer = render(request, template, None, 200, **values)
     answer.headers["x-robots-tag"] = "noindex"
     return answer

@@ -69,7 +69,10 @@ async def events(
     format: Format = None,  # noqa: A002 - the name of the query parameter
     last_event_id: LastEventId = None,
 ) -> EventStream | Events:
-    """Return events of your documents and jobs in order and without duplicates, as an open stream or as one page."""
+    """Return the events of your documents and jobs, as an open stream or as one page.
+
+    They are in order, and each event is returned only once.
+    """
     place = parse_cursor(after) if after is not None else None
     if wants_json(format, request.headers.get("accept", "")):
         return await list_new(services, caller.owner_id, place, limit)
@@ -85,8 +88,9 @@ def wants_json(format: str | None, accept: str) -> bool:  # noqa: A002 - the nam
 
 
 def read_header(last_event_id: str | None) -> Cursor | None:
-    """Return the cursor in the Last-Event-ID header, which browsers send when they reconnect. Returns None if it is
-    invalid.
+    """Return the cursor in the Last-Event-ID header, which browsers send when they reconnect.
+
+    Returns None if there is no valid cursor.
     """
     try:
         return parse_cursor(last_event_id) if last_event_id else None

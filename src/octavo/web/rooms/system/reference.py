@@ -94,7 +94,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The contents of the page. `codes` are the codes of errors, by status."""
+    """The contents of the page. `codes` are the error codes, by status."""
 
     groups: list[Group]
     events: list[Operation]
@@ -224,7 +224,7 @@ def _field(name: str, schema: Schema, text: str, *, required: bool, place: str =
 
 
 def _inner(schema: Schema) -> Iterator[Schema]:
-    """Yield a schema and the schemas inside it that decide its type."""
+    """Yield a schema and those inside it that decide its type."""
     yield schema
     for one in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from _inner(one)
