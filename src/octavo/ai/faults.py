@@ -109,6 +109,12 @@ FINISH_REASONS: dict[str, dict[str, Fault]] = {
         "guardrail_intervened": Fault.BLOCKED,
         "content_filtered": Fault.BLOCKED,
         "model_context_window_exceeded": Fault.TOO_LONG,
+        # Errors that end a stream.
+        "throttlingException": Fault.RATE_LIMITED,
+        "serviceUnavailableException": Fault.OVERLOADED,
+        "internalServerException": Fault.BROKEN,
+        "modelStreamErrorException": Fault.BROKEN,
+        "validationException": Fault.REFUSED,
     },
 }
 
