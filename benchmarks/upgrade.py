@@ -162,7 +162,7 @@ class Reader:
                     status, said = 0, repr(error)
                 ended = time.monotonic()
                 self.requests.append((began, ended, status))
-                if status != httpx.codes.OK:
+                if status != 200:
                     since = began - self.requests[0][0]
                     self.failures.append(f"{path} at {since:.2f} s for {ended - began:.2f} s: {status} {said}")
                 ending.wait(0.05)
