@@ -1,10 +1,11 @@
 """Exports a filled library, kills the export and the import on the way, and compares the two libraries.
 
-    python -m benchmarks.transfer --documents 1000 [--corpus FOLDER]
+    python -m benchmarks.transfer --documents 1000 [--prepared] [--corpus FOLDER]
 
 Starts two installations in temporary folders. The first gets mixed documents: short texts in eleven formats, among them
 PDFs, Office files and pictures of printed pages, and the files of a corpus, if one is named. The time to process them
 is not part of the measurement. The export and the import are each killed twice, after a third and after two thirds.
+With `--prepared`, a job prepares the export, its worker is killed twice, and the file is downloaded and unpacked.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from uuid import UUID
 
 import psutil
 
+from octavo.client import SyncClient
 from octavo.library.exporting import BATCH_DOCUMENTS
 from tests.support.instance import Instance, instance_in
 from tests.support.office import docx, paragraph, pptx, rows, shape, slide, xlsx
@@ -126,6 +131,38 @@ def run_killed(instance: Instance, arguments: list[str], done: Callable[[], int]
     return time.monotonic() - began
 
 
+def prepare(instance: Instance, key: str, library: Library, folder: Path, kills: Sequence[int]) -> float:
+    """Let a job prepare the export, kill its worker when so many documents are done, and unpack the file."""
+    began = time.monotonic()
+    with SyncClient(instance.address, key=key) as client:
+        made = client.prepare_export()
+        for number in kills:
+            wait_for_documents(client, made.id, number)
+            print(f"killed the worker after {time.monotonic() - began:.1f} s, with {number} documents or more")
+            kill_workers(instance)
+        wait_until_idle(library)
+        archive = folder.with_suffix(".tar")
+        size = client.download_prepared_export(made.id, archive)
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    print(f"a file of {size >> 20} MB")
+    return time.monotonic() - began
+
+
+def wait_for_documents(client: SyncClient, export: UUID, number: int) -> None:
+    while (found := client.prepared_export(export)).documents < number:
+        if found.status == "complete":
+            sys.exit("the export ended before its worker was killed")
+        time.sleep(0.02)
+
+
+def kill_workers(instance: Instance) -> None:
+    found = json.loads(instance.octavo("status", "--json").stdout)["processes"]
+    for one in found:
+        if one["name"].startswith("worker") and one["pid"]:
+            os.kill(one["pid"], signal.SIGKILL)
+
+
 def wait_until_idle(library: Library) -> None:
     """Wait until no job is waiting or running, because an export of a library that changes is not a snapshot."""
     while any(as_object(library.get("/jobs", status=one, limit=1))["items"] for one in ("queued", "processing")):
@@ -156,6 +193,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--documents", type=int, default=1000)
     options.add_argument("--corpus", type=Path)
+    options.add_argument("--prepared", action="store_true", help="Use a prepared export instead of `octavo export`.")
     given = options.parse_args()
     with open_folder() as folder, instance_in(folder / "one") as one, instance_in(folder / "other") as other:
         for name in ("files", "one", "other"):
@@ -163,12 +201,16 @@ def main() -> int:
         write_documents(folder / "files", given.documents, given.corpus)
         one.start()
         other.start()
-        libraries = [open_library(each.address, make_key(each)) for each in (one, other)]
+        keys = [make_key(each) for each in (one, other)]
+        libraries = [open_library(each.address, key) for each, key in zip((one, other), keys, strict=True)]
         start(one, ["add", str(folder / "files"), "--wait"], subprocess.DEVNULL).wait()
         wait_until_idle(libraries[0])
         total, out = len(libraries[0].documents()), folder / "export"
         kills = [total // 3, 2 * total // 3]
-        exported = run_killed(one, ["export", str(out)], lambda: count_exported(out), kills)
+        if given.prepared:
+            exported = prepare(one, keys[0], libraries[0], out, kills)
+        else:
+            exported = run_killed(one, ["export", str(out)], lambda: count_exported(out), kills)
         imported = run_killed(other, ["import", str(out)], lambda: len(libraries[1].documents()), kills)
         again = run_killed(other, ["import", str(out)], lambda: 0)
         found = list(compare(*libraries))

@@ -147,17 +147,24 @@ class Reader:
     key: str
     paths: Sequence[str]
     requests: list[tuple[float, float, int]] = field(default_factory=list[tuple[float, float, int]])
+    # What was said about each request that failed.
+    failures: list[str] = field(default_factory=list[str])
 
     def read(self, ending: threading.Event) -> None:
         headers = {"authorization": f"Bearer {self.key}"}
         with httpx.Client(base_url=self.address, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False) as client:
             while not ending.is_set():
-                began = time.monotonic()
+                began, path = time.monotonic(), self.paths[len(self.requests) % len(self.paths)]
                 try:
-                    status = client.get(self.paths[len(self.requests) % len(self.paths)]).status_code
-                except httpx.TransportError:
-                    status = 0
-                self.requests.append((began, time.monotonic(), status))
+                    response = client.get(path)
+                    status, said = response.status_code, f"{response.text[:200]!r} {dict(response.headers)}"
+                except httpx.TransportError as error:
+                    status, said = 0, repr(error)
+                ended = time.monotonic()
+                self.requests.append((began, ended, status))
+                if status != 200:
+                    since = began - self.requests[0][0]
+                    self.failures.append(f"{path} at {since:.2f} s for {ended - began:.2f} s: {status} {said}")
                 ending.wait(0.05)
 
     @property
@@ -199,6 +206,7 @@ def reading(what: str, address: str, key: str, paths: Sequence[str]) -> Generato
         f"{statuses or ''}; longest time with errors {max(one.longest_error for one in readers):.2f} s, "
         f"longest wait {max(one.longest_wait for one in readers):.2f} s"
     )
+    print("\n".join(f"  {text}" for one in readers for text in one.failures))
 
 
 # The upgrade ---------------------------------------------------------------------------------------------------------

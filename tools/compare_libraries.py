@@ -103,7 +103,8 @@ class Library:
         }
 
     def _conversion(self, conversion: str) -> Any:  # noqa: ANN401 - any JSON
-        return [plain(self.get(f"/conversions/{conversion}")), self.get(f"/conversions/{conversion}/download")]
+        path = f"/conversions/{conversion}"
+        return [plain(self.get(path)), self.get(f"{path}/download"), self.get(f"{path}/source")]
 
 
 # Records that are compared as their lists show them.

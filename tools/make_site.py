@@ -33,12 +33,12 @@ START = "README.md"
 TITLES = {START: "Octavo"}
 # The sections of the navigation: files and folders in the order in which they are shown.
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Start": (START, "CHANGELOG.md"),
+    "Start": (START, "docs/README.md", "CHANGELOG.md"),
     "Concepts": ("docs/architecture.md", "docs/glossary.md", "docs/state-machine.md", "docs/security-model.md"),
     "How to": ("docs/how-to",),
     "Run it": ("docs/deployment", "SECURITY.md"),
     "Reference": ("docs/reference", "docs/models"),
-    "Compared": ("docs/compare.md",),
+    "Compared": ("docs/platforms.md", "docs/compare.md"),
     "Decisions": ("docs/decisions",),
     "Contribute": ("CONTRIBUTING.md", "docs/seeds.md"),
 }

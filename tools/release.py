@@ -3,8 +3,8 @@
     python tools/release.py dist
 
 Run it in an environment in which Octavo and its requirements are installed. It refuses a version that is not ready: the
-changelog needs a section for it, the chart and the image need the same version, and the list of third-party packages
-and the digests of the migrations must be current. It publishes nothing. Afterwards:
+changelog needs a section for it and no unreleased changes, the chart and the image need the same version, and the list
+of third-party packages and the digests of the migrations must be current. It publishes nothing. Afterwards:
 
     git tag --sign v0.2.0
 """
@@ -46,6 +46,8 @@ def find_problems(version: str) -> Iterator[str]:
     for name, pattern in named.items():
         if not re.search(pattern, (ROOT / name).read_text(), re.MULTILINE):
             yield f"{name} does not name version {version}"
+    if re.search(r"^## Unreleased\s+(?!## |\s)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE):
+        yield "CHANGELOG.md has changes that belong to no version: move them from Unreleased to a version"
     if (ROOT / "THIRD_PARTY.md").read_text() != write_page(packages()):
         yield "THIRD_PARTY.md is out of date: run tools/third_party.py"
     frozen = (ROOT / "tests/data/migrations.sha256").read_text().splitlines()

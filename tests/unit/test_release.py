@@ -15,9 +15,28 @@ from tools.third_party import REQUIREMENTS
 DIGEST = "a" * 64
 
 
+# A change after a release adds a line to the changelog, and perhaps a migration. The next release includes both.
+SINCE_RELEASE = ("belong to no version", "migrations.sha256")
+
+
 def test_this_version_can_be_released() -> None:
     assert release.read_version() == __version__
-    assert [one for one in release.find_problems(__version__) if "migrations" not in one] == []
+    problems = release.find_problems(__version__)
+    assert [one for one in problems if not any(text in one for text in SINCE_RELEASE)] == []
+
+
+@pytest.mark.parametrize(
+    ("unreleased", "refused"), [("\n", False), ("\n\n\n", False), ("\n### Added\n- A lamp.\n\n", True)]
+)
+def test_unreleased_changes_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unreleased: str, refused: bool
+) -> None:
+    for name in ("THIRD_PARTY.md", "deploy", "tests"):
+        (tmp_path / name).symlink_to(release.ROOT / name)
+    text = f"# Changelog\n\n## Unreleased\n{unreleased}## {__version__} (2026-11-18)\n\n### Added\n- A pier.\n"
+    (tmp_path / "CHANGELOG.md").write_text(text)
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    assert any("belong to no version" in one for one in release.find_problems(__version__)) is refused
 
 
 def test_another_version_is_refused_with_the_files_to_change() -> None:

@@ -340,7 +340,7 @@ async def import_export(client: Client, folder: Path) -> Imported:
             if kind == "documents":
                 await import_batch(client, folder, batch, import_id, done)
             else:
-                await import_records(client, kind, batch, done)
+                await import_records(client, folder, kind, batch, done)
         if kind == "documents":
             for batch in sorted((folder / kind).glob("[0-9]*.jsonl")):
                 await import_copies(client, folder, batch, import_id, done)
@@ -445,7 +445,7 @@ async def send_document(
 
 
 async def send_file(client: Client, path: Path, about: Mapping[str, Any]) -> UUID:
-    """Upload a file of a document. Raises `DamagedExport` if its checksum differs from the checksum in the record."""
+    """Upload a file. Raises `DamagedExport` if its checksum differs from the checksum in the record."""
     from octavo.client.uploads import File
 
     size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
@@ -464,20 +464,29 @@ def read_text(folder: Path, name: str) -> str:
     return path.read_bytes().decode()
 
 
-async def import_records(client: Client, kind: str, batch: Path, done: Imported) -> None:
+async def import_records(client: Client, folder: Path, kind: str, batch: Path, done: Imported) -> None:
     for records in in_groups(read_lines(batch), 1 if kind in {"conversions", "mappings"} else MOST_SENT):
         try:
             if kind == "mappings":
                 await client.conversions.add_mapping(records[0]["file"], records[0]["text"])
             elif kind == "conversions":
-                done.counts["records"] += (await client.import_conversion(records[0])).added
+                done.counts["records"] += await import_conversion(client, folder, records[0])
             else:
                 done.counts["records"] += (await client.import_records(kind, records)).added
         except (KeyError, TypeError) as error:
             done.failed.append(f"{kind}: the record is damaged ({error})")
+        except OSError as error:
+            done.failed.append(f"{kind}: {error.strerror}")
         except OctavoError as error:
             check_fatal(error)
             done.failed.append(f"{kind}: {error.line}")
+
+
+async def import_conversion(client: Client, folder: Path, record: Mapping[str, Any]) -> int:
+    """Import a conversion. If it has no document, its file is sent first. Returns the number of new records."""
+    source = next((one for one in record.get("files", ()) if one["kind"] == "source"), None)
+    upload = await send_file(client, safe_path(folder, source["path"]), source) if source else None
+    return (await client.import_conversion(record, upload)).added
 
 
 def in_groups(lines: Iterator[bytes], most: int) -> Iterator[list[Any]]:

@@ -359,9 +359,10 @@ class UploadCalls(Calls):
         return await self._post(Restored, "/import/records", {kind: list(records)}, repeat=Repeat.SAFE)
 
     @Call
-    async def import_conversion(self, record: Mapping[str, object]) -> Restored:
-        """Restore one conversion of an export."""
-        return await self._post(Restored, "/import/conversions", dict(record), repeat=Repeat.SAFE)
+    async def import_conversion(self, record: Mapping[str, object], upload: UUID | None = None) -> Restored:
+        """Restore one conversion of an export. If it has no document, its file must have been uploaded."""
+        path = f"/import/conversions?upload={upload}" if upload else "/import/conversions"
+        return await self._post(Restored, path, dict(record), repeat=Repeat.SAFE)
 
     def _path(self, path: str, fields: Mapping[str, str] | None = None) -> str:
         query = urlencode({**(fields or {}), **self._import})

@@ -400,34 +400,61 @@ BUILT_IN = "00000000-0000-7000-8000-"
 # Conversions ---------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class ConversionFiles:
+    """The XML of a restored conversion, the upload with its source if it has no document, and how many days both are
+    kept.
+    """
+
+    result: Stored
+    source: UUID | None
+    result_days: int
+    source_days: int
+
+
+def _identify_conversion(owner: UUID, record: Mapping[str, Any]) -> dict[str, Any]:
+    origin = UUID(record["id"])
+    ids = {"id": derived_id(owner, origin), "owner": owner, "origin": origin}
+    mapping_hash = sha256(record["mapping_text"].encode()).hexdigest()
+    return ids | {name: record[name] for name in ("sha256", "mapping", "bytes")} | {"mapping_sha256": mapping_hash}
+
+
+async def has_conversion(connection: Connection, owner: UUID, record: Mapping[str, Any]) -> bool:
+    """Whether the account has this conversion, or one of the same content with the same mapping."""
+    return bool(await fetch_rows(connection, QUERIES.known_conversion, _identify_conversion(owner, record)))
+
+
 async def restore_conversion(
-    connection: Connection, owner: UUID, record: Mapping[str, Any], stored: Stored, result_days: int
+    connection: Connection, owner: UUID, record: Mapping[str, Any], files: ConversionFiles
 ) -> bool:
     """Restore a conversion. Returns False if it exists already.
 
     The caller must have checked the values and regenerated the XML.
     """
-    origin = UUID(record["id"])
-    made = derived_id(owner, origin)
-    mapping_hash = sha256(record["mapping_text"].encode()).hexdigest()
-    same = {name: record[name] for name in ("sha256", "mapping", "bytes")} | {"mapping_sha256": mapping_hash}
-    ids = {"id": made, "owner": owner, "origin": origin}
     await connection.execute(QUERIES.lock_content, {"owner": owner, "sha256": record["sha256"]})
-    if await fetch_rows(connection, QUERIES.known_conversion, ids | same):
+    if await has_conversion(connection, owner, record):
         return False
+    identity = _identify_conversion(owner, record)
+    made = identity["id"]
     document = None
     if record["document_id"]:
         found = Origin(id=UUID(record["document_id"]), sha256=record["sha256"])
         document = (await known_documents(connection, owner, [found])).items.get(found.id)
-    file = {"key": stored.key, "file_bytes": stored.bytes, "file_sha256": stored.sha256}
-    rest = {
-        "document": document,
-        "record": Jsonb(dict(record)),
-        "mapping_sha256": mapping_hash,
-        "result_days": result_days,
-    }
-    await connection.execute(QUERIES.restore_conversion, ids | rest | file)
-    values = {"id": made, "key": stored.key, "revisions": Jsonb(record["revisions"])}
+    result = files.result
+    file = {"key": result.key, "file_bytes": result.bytes, "file_sha256": result.sha256}
+    rest = {"document": document, "record": Jsonb(dict(record)), "result_days": files.result_days}
+    await connection.execute(QUERIES.restore_conversion, identity | rest | file)
+    values = {"id": made, "key": result.key, "revisions": Jsonb(record["revisions"])}
     await connection.execute(QUERIES.restore_revisions, values)
+    if files.source and document is None:
+        values = {"id": made, "owner": owner, "upload": files.source, "source_days": files.source_days}
+        if not await fetch_rows(connection, QUERIES.keep_uploaded_source, values):
+            raise UploadClosed
     await connection.execute(QUERIES.keep_conversion_source, {"id": made})
     return True
+
+
+async def forget_uploads(connection: Connection, owner: UUID, uploads: Sequence[UUID]) -> list[str]:
+    """Remove uploads that did not become a document. Returns the keys of their files, to delete after the commit."""
+    rows = await fetch_rows(connection, QUERIES.forget_uploads, {"owner": owner, "ids": list(uploads)})
+    return [row["object_key"] for row in rows if row["object_key"]]

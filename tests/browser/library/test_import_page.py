@@ -11,12 +11,16 @@ from typing import TypeAlias
 
 from playwright.sync_api import Locator, Page, Route, expect
 
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING
 from tests.browser.conftest import OpenBrowser
 from tests.support.browser import Place, Program, check_axe
+from tests.support.invoices import make_invoice
+from tests.support.processes import wait_until
 
 HERE = "/settings/export"
 # Returns the new content of a file, or None to leave it out.
 Change: TypeAlias = Callable[[str, bytes], bytes | None]
+BILL = make_invoice(4).pdf
 TITLES = ("Lamps of the cape", "Boats at night", "Ältere Gebühren")
 
 
@@ -29,8 +33,17 @@ def fill(place: Place) -> str:
     ]
     owner.wait_for_all(documents)
     owner.ask("PATCH", f"/documents/{documents[0]}", json={"collection": "Harbour", "tags": ["lamps"]})
+    # A conversion whose file is not in the library.
+    headers = {"content-type": "application/pdf", "x-upload-filename": "bill.pdf"}
+    owner.ask("POST", f"/conversions?mapping={DEFAULT_MAPPING}", content=BILL, headers=headers)
+    wait_until(lambda: bool(converted(owner)), "it is converted")
     owner.api.close()
     return session
+
+
+def converted(program: Program) -> list[str]:
+    found = program.ask("GET", "/conversions")["items"]
+    return [one["id"] for one in found if one["status"] in {"complete", "needs_review"}]
 
 
 def choose(page: Page, path: Path) -> None:
@@ -77,6 +90,8 @@ def test_an_export_is_prepared_and_imported_by_somebody_else(
     found = {one["title"]: one for one in other.documents()}
     assert set(found) == set(TITLES)
     assert (found[TITLES[0]]["collection"], found[TITLES[0]]["tags"]) == ("Harbour", ["lamps"])
+    (conversion,) = converted(other)
+    assert other.api.get(f"/api/v1/conversions/{conversion}/source").content == BILL
     choose(page, archive)
     expect(line(page)).to_contain_text("Import finished. 0 documents added. 3 already here.")
 

@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -16,6 +17,7 @@ from octavo.ai.calls import InstructionText, ModelRequest, Picture
 from octavo.ai.faults import Fault, ProviderFault
 from octavo.ai.providers import Azure, Bedrock, HttpClient, Vertex
 from octavo.ai.providers.cloud import ServiceAccount
+from octavo.ai.providers.provider import read_amazon_events
 from octavo.ai.tasks import CLASSIFY_DOCUMENT
 from octavo.core.errors import OctavoError
 from octavo.core.types import new_id
@@ -28,6 +30,7 @@ from tests.support.fake_ai.cloud import (
     SESSION,
     FakeBedrock,
     FakeVertex,
+    as_message,
     is_signed,
     write_account,
 )
@@ -115,6 +118,65 @@ async def test_bedrock_gets_pictures_and_answers_in_words(http: HttpClient) -> N
         assert is_signed(sent, SECRET)
         assert not is_signed(replace(sent, body=sent.body + b" "), SECRET)
         assert not is_signed(replace(sent, path=sent.path.replace("lite", "pro")), SECRET)
+
+
+async def test_bedrock_streams_words(http: HttpClient) -> None:
+    with FakeBedrock() as server:
+        bedrock, texts = Bedrock(http, server.url, server.key, REGION), list[str]()
+        server.answer = lambda _asked: "The pier was repaired. " * 9
+        answered = await bedrock.generate("amazon.nova-lite-v1:0", ask(), new_id(), PATIENCE_SECONDS, texts.append)
+        assert answered.text == texts[-1] == "The pier was repaired. " * 9
+        assert len(texts) > 3
+        (bill,) = server.bills
+        assert (answered.usage.input, answered.usage.output) == (bill.read, bill.written)
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("throttlingException", Fault.RATE_LIMITED),
+        ("serviceUnavailableException", Fault.OVERLOADED),
+        ("modelStreamErrorException", Fault.BROKEN),
+    ],
+)
+async def test_an_error_that_ends_a_stream_of_bedrock(
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch, name: str, fault: Fault
+) -> None:
+    with FakeBedrock() as server:
+        whole = server.stream
+
+        def end_with_an_error(said: dict[str, Any]) -> list[dict[str, Any] | str]:
+            return [*whole(said)[:2], {name: {"message": "Later."}}]
+
+        monkeypatch.setattr(server, "stream", end_with_an_error)
+        with pytest.raises(ProviderFault) as failed:
+            await Bedrock(http, server.url, server.key, REGION).generate(
+                "amazon.nova-lite-v1:0", ask(), new_id(), PATIENCE_SECONDS, lambda _text: None
+            )
+        assert (failed.value.fault, failed.value.usage) == (fault, None)
+
+
+async def test_events_of_amazon_are_read_in_pieces_of_any_size() -> None:
+    contents = ['{"a": 1}', "{}", '{"text": "' + "ä" * 500 + '"}']
+    stream = b"".join(as_message(f"event{number}", one.encode()) for number, one in enumerate(contents))
+    for size in (1, 7, 100, len(stream)):
+        found = [one async for one in read_amazon_events(in_pieces(stream, size))]
+        assert [(one.name, one.data) for one in found] == [(f"event{n}", one) for n, one in enumerate(contents)]
+    assert [one.name async for one in read_amazon_events(in_pieces(stream[:-1], 50))] == ["event0", "event1"]
+
+
+@pytest.mark.parametrize("place", [0, 2, 6, 9, 14, 20, -20, -1])
+async def test_a_damaged_event_is_refused(place: int) -> None:
+    damaged = bytearray(as_message("contentBlockDelta", b'{"delta": {"text": "The pier"}}'))
+    damaged[place] ^= 0x40
+    with pytest.raises(ProviderFault) as failed:
+        assert [one async for one in read_amazon_events(in_pieces(bytes(damaged) + bytes(1 << 23), 1 << 20))]
+    assert failed.value.fault is Fault.MALFORMED
+
+
+async def in_pieces(body: bytes, size: int) -> AsyncGenerator[bytes]:
+    for start in range(0, len(body), size):
+        yield body[start : start + size]
 
 
 async def test_the_region_is_read_from_the_address(http: HttpClient) -> None:

@@ -17,7 +17,7 @@ from tests.support.gateway import Bench
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PROVIDERS = ("gemini", "openai", "anthropic", "compatible")
+PROVIDERS = ("gemini", "openai", "anthropic", "bedrock", "compatible")
 QUESTION = QuestionToAnswer("Is the bridge safe?", [ChunkText("The cables of the bridge were replaced in 2019.")])
 SENTENCES = ["The cables were \u201creplaced\u201d in 2019.", "Nothing is said about the deck, or about the pillars."]
 ANSWER = json.dumps(

@@ -20,6 +20,7 @@ import pytest
 
 from octavo.cli import transfers
 from octavo.client import SyncClient
+from octavo.convert.mappings.stored_mappings import DEFAULT_MAPPING
 from tests.integration.cli.test_documents_commands import Console, console, instance, key, working
 from tests.support import preloaded
 from tests.support.analyses import write_book
@@ -95,6 +96,8 @@ def filled(instance: Instance, key: str) -> Library:
         send("POST", "/prompts", {"title": "Fees", "content": "Which fees are named?"})
         send("POST", "/views", {"name": "Logs", "filter": {"tag": "lamps"}, "sort": "-date"})
         send("POST", f"/documents/{invoice}/convert", {})
+        alone = {"file": ("bill.pdf", make_invoice(4).pdf, "application/pdf")}
+        assert http.post("/api/v1/conversions", files=alone, data={"mapping": DEFAULT_MAPPING}).status_code == 202
         book = add("book.pdf", write_book(3))
         wait_until(settled, "everything is processed")
         send("POST", "/analyses", {"document_id": book})
@@ -127,7 +130,7 @@ def test_everything_arrives_and_a_second_import_changes_nothing(
     assert list(compare(filled, anna.library)) == []
     assert filled.other_records()["threads"]
     assert filled.other_records()["rules"]
-    assert filled.other_records()["conversions"]
+    assert {bool(one["document_id"]) for one in filled.items("/conversions")} == {True, False}
     before = anna.library.get("/documents", versions="true")
     again = console.read("import", "taken", "--key", anna.key)
     assert (again["exists"], again["records"], again["failed"]) == (9, 0, [])
@@ -284,6 +287,43 @@ def test_a_changed_file_is_named_and_the_others_arrive(console: Console, filled:
     assert done["restored"] == 8
     assert len(done["failed"]) == 1
     assert "bytes.bin" in done["failed"][0]
+
+
+def test_the_file_of_a_conversion_without_a_document_is_checked(
+    console: Console, filled: Library, instance: Instance
+) -> None:
+    console.read("export", "taken")
+    (file,) = Path("taken/conversions/00001").glob("*.pdf")
+    content = file.read_bytes()
+    lines = Path("taken/conversions/00001.jsonl").read_text().splitlines()
+    (record,) = (one for one in map(json.loads, lines) if not one["document_id"])
+    hans, ida = Person(instance, "hans@example.org"), Person(instance, "ida@example.org")
+
+    def restore(person: Person, upload: object) -> httpx.Response:
+        return person.library.http.post(f"/api/v1/import/conversions?upload={upload}", json=record)
+
+    def send_file(person: Person, body: bytes) -> str:
+        http = person.library.http
+        made = http.post("/api/v1/uploads", json={"filename": "bill.pdf", "bytes": len(body)})
+        assert made.status_code == 201, made.text
+        upload = str(made.json()["upload_id"])
+        assert http.put(f"/api/v1/uploads/{upload}/content", content=body).is_success
+        return upload
+
+    assert restore(hans, send_file(ida, content)).json()["code"] == "NOT_FOUND"
+    assert restore(hans, send_file(hans, content + b" ")).json()["code"] == "EXPORT_INCOMPLETE"
+    assert list(hans.library.items("/conversions")) == []
+    used = send_file(hans, content)
+    assert restore(hans, used).json() == {"added": 1, "skipped": 0}
+    # Neither a repeated request nor another file changes anything, and no unused file stays.
+    assert restore(hans, used).json() == {"added": 0, "skipped": 1}
+    assert restore(hans, send_file(hans, content)).json() == {"added": 0, "skipped": 1}
+    (found,) = hans.library.items("/conversions")
+    assert hans.library.http.get(f"/api/v1/conversions/{found['id']}/source").content == content
+    assert list(hans.library.items("/uploads", state="pending")) == []
+    file.write_bytes(b"%PDF-1.7 changed")
+    failed = console.read("import", "taken", "--key", ida.key, code=1)["failed"]
+    assert [line for line in failed if "bill" in line or ".pdf" in line]
 
 
 def test_paperless_documents_keep_title_date_tags_and_notes(console: Console, instance: Instance) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hmac
 import json
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
+from zlib import crc32
 
 import jwt
 from cryptography.hazmat.primitives import serialization
@@ -17,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.support import sites
 from tests.support.fake_ai.openai import FakeOpenAI
-from tests.support.fake_ai.server import SECRET, Asked, Bill, FakeProvider, Trouble, as_json
+from tests.support.fake_ai.server import SECRET, Asked, Bill, FakeProvider, Trouble, as_json, in_parts
 from tests.support.sites import Answer
 
 AZURE_VERSION = "2024-10-21"
@@ -167,7 +169,7 @@ class FakeBedrock(FakeProvider):
         return self.route(request) if signed else self.refuse(Trouble.BAD_KEY)
 
     def route(self, request: sites.Asked) -> Answer:
-        found = re.fullmatch(r"/model/([^/]+)/converse", request.path)
+        found = re.fullmatch(r"/model/([^/]+)/(converse|converse-stream)", request.path)
         assert found, request.path
         body = json.loads(request.body)
         ((system,), (message,)) = body["system"], body["messages"]
@@ -182,6 +184,7 @@ class FakeBedrock(FakeProvider):
                 pictures=sum("image" in block for block in content),
                 files=tuple(block["document"]["source"]["bytes"] for block in content if "document" in block),
                 body=body,
+                streamed=found[2] == "converse-stream",
             )
         )
 
@@ -204,8 +207,37 @@ class FakeBedrock(FakeProvider):
         }
 
     def stream(self, said: dict[str, Any]) -> list[dict[str, Any] | str]:
-        raise NotImplementedError("answers are not streamed")
+        """Each event has its name as its only key."""
+        (block,) = said["output"]["message"]["content"]
+        if "toolUse" in block:
+            about = {name: block["toolUse"][name] for name in ("toolUseId", "name")}
+            begin = [{"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": about}}}]
+            deltas = [{"toolUse": {"input": part}} for part in in_parts(json.dumps(block["toolUse"]["input"]))]
+        else:
+            begin, deltas = [], [{"text": part} for part in in_parts(block["text"])]
+        parts = [{"contentBlockDelta": {"contentBlockIndex": 0, "delta": one}} for one in deltas]
+        end = [{"contentBlockStop": {"contentBlockIndex": 0}}, {"messageStop": {"stopReason": said["stopReason"]}}]
+        counts = {"metadata": {"usage": said["usage"], "metrics": said["metrics"]}}
+        return [{"messageStart": {"role": "assistant"}}, *begin, *parts, *end, counts]
+
+    def as_events(self, events: Iterable[dict[str, Any] | str]) -> Answer:
+        named = [next(iter(one.items())) for one in events if isinstance(one, dict)]
+        pieces = [as_message(name, json.dumps(content).encode()) for name, content in named]
+        return Answer(200, headers={"Content-Type": "application/vnd.amazon.eventstream"}, pieces=pieces)
 
     def refuse(self, trouble: Trouble) -> Answer:
         status, message = REFUSALS[trouble]
         return self.error(status, {"message": message})
+
+
+def as_message(name: str, content: bytes) -> bytes:
+    """A message of Amazon's binary event streams."""
+    kind = "exception" if name.endswith("Exception") else "event"
+    headers = {f":{kind}-type": name, ":content-type": "application/json", ":message-type": kind}
+    block = b"".join(
+        bytes([len(key)]) + key.encode() + b"\x07" + len(value).to_bytes(2) + value.encode()
+        for key, value in headers.items()
+    )
+    lengths = (len(block) + len(content) + 16).to_bytes(4) + len(block).to_bytes(4)
+    message = lengths + crc32(lengths).to_bytes(4) + block + content
+    return message + crc32(message).to_bytes(4)

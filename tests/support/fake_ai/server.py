@@ -150,7 +150,12 @@ class FakeProvider(ABC):
     def _say(self, asked: Asked, text: str, trouble: Trouble | None = None) -> Answer:
         read = (len(asked.instructions) + len(asked.text)) // CHARACTERS_A_TOKEN + 258 * asked.pictures
         said = self.say(text, self.charge(asked.model, read, len(text) // CHARACTERS_A_TOKEN), trouble)
-        return as_events(self.stream(said)) if asked.streamed and self.streams else as_json(said)
+        return self.as_events(self.stream(said)) if asked.streamed and self.streams else as_json(said)
+
+    def as_events(self, events: Iterable[dict[str, Any] | str]) -> Answer:
+        """Most providers send server-sent events."""
+        pieces = [write_event(one if isinstance(one, str) else json.dumps(one)) for one in events]
+        return Answer(200, headers={"Content-Type": "text/event-stream"}, pieces=pieces)
 
     def charge(self, model: str, read: int, written: int = 0) -> Bill:
         bill = Bill(model, read, written)
@@ -186,11 +191,6 @@ class FakeProvider(ABC):
 
 def as_json(body: object) -> Answer:
     return Answer(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
-
-
-def as_events(events: Iterable[dict[str, Any] | str]) -> Answer:
-    pieces = [write_event(one if isinstance(one, str) else json.dumps(one)) for one in events]
-    return Answer(200, headers={"Content-Type": "text/event-stream"}, pieces=pieces)
 
 
 def in_parts(text: str, most: int = 40) -> list[str]:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Self
@@ -22,7 +22,8 @@ from pydantic import BaseModel, Field, ValidationError
 from octavo.ai.calls import FileReference, InstructionText, ModelRequest, Part, Picture, QuotedText
 from octavo.ai.faults import Fault, ProviderFault, TokenUsage, classify_finish
 from octavo.ai.providers.openai import REASONING_MODELS, REASONING_TOKENS, Compatible
-from octavo.ai.providers.provider import HttpClient, ModelReply, OnText, VisionLimits
+from octavo.ai.providers.provider import HttpClient, HttpReply, ModelReply, OnText, VisionLimits, follow_text
+from octavo.core.http import ServerSentEvent
 from octavo.storage.s3_client import AccessKeys, sign_headers
 
 Clock = Callable[[], datetime]
@@ -195,11 +196,30 @@ class Conversation(BaseModel):
     usage: BedrockCounts = BedrockCounts()
 
 
+class StreamedToolUse(BaseModel):
+    input: str = ""
+
+
+class StreamedPart(BaseModel):
+    text: str = ""
+    tool: StreamedToolUse = Field(default=StreamedToolUse(), alias="toolUse")
+
+    @property
+    def either(self) -> str:
+        return self.tool.input or self.text
+
+
+class ConversationEvent(BaseModel):
+    """An event of a streamed answer. Each kind of event has only some of the fields."""
+
+    delta: StreamedPart = StreamedPart()
+    reason: str | None = Field(default=None, alias="stopReason")
+    usage: BedrockCounts | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Bedrock:
-    """Amazon Bedrock. The key is `ACCESS_KEY:SECRET_KEY` or `ACCESS_KEY:SECRET_KEY:SESSION_TOKEN`. Answers are not
-    streamed.
-    """
+    """Amazon Bedrock. The key is `ACCESS_KEY:SECRET_KEY` or `ACCESS_KEY:SECRET_KEY:SESSION_TOKEN`."""
 
     http: HttpClient
     url: str
@@ -212,7 +232,7 @@ class Bedrock:
     async def generate(
         self, model: str, request: ModelRequest, owner: UUID, seconds: float, on_text: OnText | None = None
     ) -> ModelReply:
-        del owner, on_text
+        del owner
         body: dict[str, Any] = {
             "system": [{"text": request.instructions}],
             "messages": [{"role": "user", "content": [await _block(part) for part in request.parts]}],
@@ -221,8 +241,12 @@ class Bedrock:
         if request.schema:
             tool = {"name": ANSWER_TOOL, "inputSchema": {"json": request.schema}}
             body["toolConfig"] = {"tools": [{"toolSpec": tool}], "toolChoice": {"any": {}}}
-        address, content = f"{self.url}/model/{quote(model, safe='')}/converse", json.dumps(body).encode()
-        reply = await self.http.send(BEDROCK, "POST", address, content, self.sign(address, content), seconds)
+        operation = "converse-stream" if on_text else "converse"
+        address, content = f"{self.url}/model/{quote(model, safe='')}/{operation}", json.dumps(body).encode()
+        following, headers = follow_text(on_text, _text_of_event), self.sign(address, content)
+        reply = await self.http.send(BEDROCK, "POST", address, content, headers, seconds, following)
+        if reply.events:
+            return _join(reply)
         return _read_conversation(reply.read_as(Conversation), is_structured=request.schema is not None)
 
     def sign(self, address: str, content: bytes) -> dict[str, str]:
@@ -254,11 +278,38 @@ def _file(media_type: str, data: bytes) -> dict[str, Any]:
     return {"format": media_type.rpartition("/")[2], "source": {"bytes": b64encode(data).decode()}}
 
 
-def _read_conversation(answer: Conversation, *, is_structured: bool) -> ModelReply:
-    counts, blocks = answer.usage, answer.output.message.content
+def _text_of_event(event: ServerSentEvent) -> str:
+    return ConversationEvent.model_validate_json(event.data).delta.either
+
+
+def _join(reply: HttpReply) -> ModelReply:
+    """Join the events of a streamed answer. An error during the stream is an event with the name of the error."""
+    events = reply.read_events_as(ConversationEvent)
+    for one in reply.events:
+        if fault := classify_finish(BEDROCK, one.name):
+            raise ProviderFault(fault, usage=None)
+    reason = next((one.reason for one in events if one.reason), None)
+    counts = next((one.usage for one in events if one.usage), None)
+    if reason is None or counts is None:
+        raise ProviderFault(Fault.CUT_OFF, usage=None)
+    usage = _check_finish(reason, counts)
+    return ModelReply(_join_parts([one.delta for one in events]), usage)
+
+
+def _join_parts(parts: Sequence[StreamedPart]) -> str:
+    """Return the answer in the form that was asked for, or the text if there is none."""
+    return "".join(one.tool.input for one in parts) or "".join(one.text for one in parts)
+
+
+def _check_finish(reason: str, counts: BedrockCounts) -> TokenUsage:
     usage = TokenUsage(counts.read + counts.cached + counts.stored, counts.written, counts.cached)
-    if fault := classify_finish(BEDROCK, answer.reason):
+    if fault := classify_finish(BEDROCK, reason):
         raise ProviderFault(fault, usage)
+    return usage
+
+
+def _read_conversation(answer: Conversation, *, is_structured: bool) -> ModelReply:
+    blocks, usage = answer.output.message.content, _check_finish(answer.reason, answer.usage)
     structured = [json.dumps(block.tool.input) for block in blocks if block.tool]
     text = "".join(block.text for block in blocks)
     return ModelReply(structured[0] if is_structured and structured else text, usage)

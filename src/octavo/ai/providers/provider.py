@@ -9,10 +9,12 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import struct
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
+from zlib import crc32
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -194,8 +196,10 @@ class HttpClient:
                 asyncio.timeout(seconds),
                 self._client.stream(method, url, content=body, headers=dict(headers)) as response,
             ):
-                if on_event and response.is_success and EVENT_STREAM in response.headers.get("content-type", ""):
-                    return HttpReply(response.headers, b"", await _read_stream(response, on_event))
+                read_stream = STREAMS.get(response.headers.get("content-type", "").partition(";")[0].strip())
+                if on_event and response.is_success and read_stream:
+                    found = await _follow_stream(read_stream(_read(response)), on_event)
+                    return HttpReply(response.headers, b"", found)
                 content = b"".join([part async for part in _read(response)])
         except TimeoutError:
             raise ProviderFault(Fault.TIMED_OUT, usage=None) from None
@@ -219,12 +223,77 @@ async def _read(response: httpx.Response) -> AsyncGenerator[bytes]:
         yield part
 
 
-async def _read_stream(response: httpx.Response, on_event: OnEvent) -> tuple[ServerSentEvent, ...]:
+async def _follow_stream(stream: AsyncGenerator[ServerSentEvent], on_event: OnEvent) -> tuple[ServerSentEvent, ...]:
     events: list[ServerSentEvent] = []
-    async for event in read_events(_read(response)):
+    async for event in stream:
         events.append(event)
         on_event(event)
     return tuple(events)
+
+
+# Amazon's binary form of events: the length of the message, the length of its headers, and the checksum of both. After
+# the headers and the content follows the checksum of the message.
+_PRELUDE, _CHECKSUM = struct.Struct(">III"), struct.Struct(">I")
+_TEXT_HEADER = 7
+MAX_EVENT_BYTES = 16 << 20
+
+
+async def read_amazon_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSentEvent]:
+    """Parse a stream of events in Amazon's form. An incomplete event at the end is dropped.
+
+    Raises a fault if an event is damaged.
+    """
+    held = bytearray()
+    async for chunk in chunks:
+        held += chunk
+        while len(held) >= _PRELUDE.size:
+            size, _, _ = _PRELUDE.unpack_from(held)
+            if not _PRELUDE.size + _CHECKSUM.size <= size <= MAX_EVENT_BYTES:
+                raise ProviderFault(Fault.MALFORMED, usage=None)
+            if len(held) < size:
+                break
+            try:
+                event = _read_amazon_event(bytes(held[:size]))
+            except (ValueError, IndexError):
+                raise ProviderFault(Fault.MALFORMED, usage=None) from None
+            yield event
+            del held[:size]
+
+
+def _read_amazon_event(message: bytes) -> ServerSentEvent:
+    _, header_bytes, checksum = _PRELUDE.unpack_from(message)
+    whole = _CHECKSUM.unpack_from(message, len(message) - _CHECKSUM.size)[0]
+    end = _PRELUDE.size + header_bytes
+    if (
+        crc32(message[: _PRELUDE.size - _CHECKSUM.size]) != checksum
+        or crc32(message[: -_CHECKSUM.size]) != whole
+        or end > len(message) - _CHECKSUM.size
+    ):
+        raise ValueError("a checksum differs")
+    headers = _read_headers(message[_PRELUDE.size : end])
+    name = headers.get(":exception-type") or headers.get(":event-type", "")
+    return ServerSentEvent(name, "", message[end : -_CHECKSUM.size].decode())
+
+
+def _read_headers(block: bytes) -> dict[str, str]:
+    """Return the headers. Each has the length of its name, the name, its type, the length of its value, and the
+    value.
+    """
+    headers: dict[str, str] = {}
+    at = 0
+    while at < len(block):
+        value_at = at + 4 + block[at]
+        name, kind = block[at + 1 : value_at - 3], block[value_at - 3]
+        end = value_at + int.from_bytes(block[value_at - 2 : value_at])
+        if kind != _TEXT_HEADER or end > len(block):
+            raise ValueError("an unknown type of header")
+        headers[name.decode()] = block[value_at:end].decode()
+        at = end
+    return headers
+
+
+# How a streamed response is read, by its media type.
+STREAMS = {EVENT_STREAM: read_events, "application/vnd.amazon.eventstream": read_amazon_events}
 
 
 def _retry_after(headers: Mapping[str, str], body: str) -> float | None:

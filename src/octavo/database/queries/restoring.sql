@@ -348,6 +348,17 @@ SELECT :id, v.number, v.record, v.made_by, v.created_at, v.person, CASE WHEN jso
 FROM jsonb_to_recordset(:revisions) AS v (
     number integer, record jsonb, made_by text, created_at timestamptz, person text, changes jsonb);
 
+-- name: keep_uploaded_source(id, owner, upload, source_days)
+-- The file of a conversion without a document. Returns nothing if the upload was used or removed meanwhile.
+WITH upload AS (
+    DELETE FROM uploads WHERE owner_id = :owner AND id = :upload AND state = 'pending' RETURNING object_key, bytes, sha256
+), object AS (
+    INSERT INTO objects (key, bytes, sha256) SELECT object_key, bytes, sha256 FROM upload
+), expires AS (
+    UPDATE conversions SET source_expires_at = engine_now() + make_interval(days => :source_days) WHERE id = :id
+)
+INSERT INTO conversion_files (conversion_id, kind, key) SELECT :id, 'source', object_key FROM upload RETURNING key;
+
 -- name: keep_conversion_source(id)!
 -- The file of a conversion of a document is that of the document.
 INSERT INTO conversion_files (conversion_id, kind, key)

@@ -29,14 +29,16 @@ from octavo.convert.mappings.stored_mappings import (
 from octavo.convert.results import render_xml, store_result
 from octavo.convert.submissions import ConversionIntake, OnSubmitted, Submission, ignore_submission
 from octavo.convert.values import Conversion, conversion_from_json, conversion_from_record
-from octavo.core.errors import BadInput, Defect, NotFound
+from octavo.core.errors import BadInput, Defect, NotFound, NotPdf, OctavoError
 from octavo.core.http import Page
 from octavo.core.types import JSON, JobStatus, new_id
 from octavo.database import Connection
+from octavo.extract.extracted import SourceType
 from octavo.facts.words import Box
-from octavo.intake import IntakeLimits
-from octavo.intake.errors import InvalidExport
-from octavo.intake.restoring import restore_conversion
+from octavo.intake import Intake, IntakeLimits
+from octavo.intake.errors import InvalidExport, NotRestorable, UploadClosed
+from octavo.intake.restoring import ConversionFiles, forget_uploads, has_conversion, restore_conversion
+from octavo.intake.upload_rows import check_quota, lock_usage
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners import Caller
 from octavo.records.conversions import BatchView, ConversionView, FoundValue, PageWord, RevisionView
@@ -45,7 +47,7 @@ from octavo.records.exports import ConversionRecord
 from octavo.storage import attachment_header
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
-from octavo.web.context.intake import JSON_BODY, MOST_RECORDS, LimitsOf, early_limited, read_body
+from octavo.web.context.intake import JSON_BODY, MOST_RECORDS, IntakeOf, LimitsOf, early_limited, read_body
 from octavo.web.context.page_pictures import HEADERS, MEDIA_TYPE, PICTURE, UNCHANGED, FilePageRequest, Width
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.http.downloads import attachment, is_known
@@ -601,13 +603,58 @@ async def page_picture(
 @router.post(
     "/import/conversions",
     tags=["export and import"],
-    responses=problems(400, 401, 403, 413, 422),
+    responses=problems(400, 401, 403, 404, 409, 413, 422),
     openapi_extra={"requestBody": JSON_BODY},
 )
-async def restore_one_conversion(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
-    """Restore one conversion of an export, with all revisions of its values. Its XML file is written again."""
+async def restore_one_conversion(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    intake: IntakeOf,
+    limits: LimitsOf,
+    upload: Annotated[
+        UUID | None, Query(description="Upload with the converted file, if the conversion has no document.")
+    ] = None,
+) -> Restored:
+    """Restore one conversion of an export, with all revisions of its values. Its XML file is written again.
+
+    The upload is removed if it is not needed, for example because you already have the conversion.
+    """
     record = await read_body(request, ConversionRecord, MOST_RECORDS)
-    owner = caller.owner_id
+    try:
+        async with services.database.connection() as connection:
+            known = await has_conversion(connection, caller.owner_id, record.model_dump(mode="json"))
+        if known:
+            return Restored(added=0, skipped=1)
+        if upload:
+            await _check_source(intake, caller.owner_id, upload, record)
+        return await _restore(request, services, caller, record, upload, limits)
+    finally:
+        if upload:
+            async with services.database.transaction() as connection:
+                unused = await forget_uploads(connection, caller.owner_id, [upload])
+            await services.bucket.delete(unused)
+
+
+async def _check_source(intake: Intake, owner: UUID, upload: UUID, record: ConversionRecord) -> None:
+    found = await intake.read(owner, upload)
+    if found.state != "pending" or found.sha256 is None:
+        raise UploadClosed
+    if (found.sha256, found.bytes) != (record.sha256, record.bytes):
+        raise NotRestorable("The checksum of the converted file differs.")
+    if await intake.source_type(found) != SourceType.PDF:
+        raise NotPdf
+
+
+async def _restore(
+    request: Request,
+    services: Services,
+    caller: Caller,
+    record: ConversionRecord,
+    upload: UUID | None,
+    limits: IntakeLimits,
+) -> Restored:
+    owner, settings = caller.owner_id, services.settings
     mapping = await _exported_mapping(request, services, caller, record)
     read = await mapping.read_in_thread()
     numbers = [one.number for one in record.revisions]
@@ -618,13 +665,20 @@ async def restore_one_conversion(request: Request, services: ServicesOf, caller:
     except Defect:
         raise InvalidExport("The values of the conversion do not match its mapping.") from None
     stored = (await store_result(services.bucket, f"derived/{new_id()}", found[record.revision], mapping)).stored
-    days = services.settings.conversion_result_days
+    files = ConversionFiles(stored, upload, settings.conversion_result_days, settings.conversion_source_days)
     try:
         async with services.database.transaction() as connection:
-            added = await restore_conversion(connection, owner, record.model_dump(mode="json"), stored, days)
+            if upload:
+                await lock_usage(connection, owner)
+            added = await restore_conversion(connection, owner, record.model_dump(mode="json"), files)
+            if upload:
+                await check_quota(connection, owner, limits.stored_bytes)
     except (psycopg.DataError, psycopg.IntegrityError) as error:
         await services.bucket.delete([stored.key])
         raise InvalidExport(error.diag.constraint_name) from None
+    except OctavoError:
+        await services.bucket.delete([stored.key])
+        raise
     if not added:
         await services.bucket.delete([stored.key])
     return Restored(added=int(added), skipped=int(not added))

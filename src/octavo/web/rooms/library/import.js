@@ -159,8 +159,17 @@ class Import {
       await this.#post("/api/v1/mappings", JSON.stringify({ file, text }));
       return 0;
     }
-    if (kind === "conversions") return (await this.#post("/api/v1/import/conversions", lines[0])).added;
+    if (kind === "conversions") return this.#conversion(lines[0]);
     return (await this.#post("/api/v1/import/records", `{"${kind}":[${lines.join(",")}]}`)).added;
+  }
+
+  /** The file of a conversion without a document is sent first. @param {string} line */
+  async #conversion(line) {
+    /** @type {DocumentRecord} */
+    const record = JSON.parse(line);
+    const source = record.files.find((file) => file.kind === "source");
+    const query = source ? `?upload=${await this.#upload(source)}` : "";
+    return (await this.#post(`/api/v1/import/conversions${query}`, line)).added;
   }
 
   /** Raises errors that every other document would have, too. @param {string} name @param {unknown} error */

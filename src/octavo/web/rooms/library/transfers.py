@@ -32,6 +32,7 @@ from octavo.intake.restoring import (
     StoredFile,
     check_layout,
     check_texts,
+    forget_uploads,
     has_result,
     known_documents,
     named_as,
@@ -299,7 +300,7 @@ async def _find_existing(services: Services, owner: UUID, wanted: DocumentImport
 async def _drop_uploads(services: Services, owner: UUID, uploads: Sequence[UUID]) -> None:
     """Remove uploads that did not become a document, with their files."""
     async with services.database.transaction() as connection:
-        unused = await _forget(connection, owner, uploads)
+        unused = await forget_uploads(connection, owner, uploads)
     await services.bucket.delete(unused)
 
 
@@ -334,17 +335,17 @@ async def _restore(
                 chunks = await work.restore(uploads["source"], [*files, *written], wanted, import_id)
                 await _embed(services, connection, work, chunks, wanted.layout.vectors)
                 await check_quota(connection, owner, limits.stored_bytes)
-                await _forget(connection, owner, rest)
+                await forget_uploads(connection, owner, rest)
                 return RestoredDocument(document_id=work.document, state="restored")
             if existing is None and detected:
                 await work.prepare(source)
                 await intake.place(connection, source, detected, limits)
                 await work.edit(whole=False)
                 outcome = RestoredDocument(document_id=work.document, state="added")
-                unused = await _forget(connection, owner, rest)
+                unused = await forget_uploads(connection, owner, rest)
             else:
                 outcome = RestoredDocument(document_id=existing or work.document, state="exists")
-                unused = await _forget(connection, owner, [one.id for one in uploads.values()])
+                unused = await forget_uploads(connection, owner, [one.id for one in uploads.values()])
     except (psycopg.DataError, psycopg.IntegrityError) as error:
         await services.bucket.delete([one.key for one in stored.values()])
         raise InvalidExport(error.diag.constraint_name) from None
@@ -408,12 +409,6 @@ def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[Sto
     if wanted.record.bytes != uploads["source"].bytes:
         raise NotRestorable("The file does not have the expected size.")
     return found
-
-
-async def _forget(connection: Connection, owner: UUID, uploads: Sequence[UUID]) -> list[str]:
-    values = {"owner": owner, "ids": list(uploads)}
-    rows = await (await connection.execute(QUERIES.forget_uploads, values)).fetchall()
-    return [row[0] for row in rows if row[0]]
 
 
 async def _embed(
