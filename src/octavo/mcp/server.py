@@ -151,7 +151,7 @@ TEMPLATES = [
     types.ResourceTemplate(
         name="document",
         title="Document",
-        description="The text of a document. A long text comes in parts; each part includes the cursor of the next one.",
+        description="The text of a document. A long text comes in parts; each part has the cursor of the next one.",
         uri_template=ONE_DOCUMENT,
         mime_type=MARKDOWN,
     ),
