@@ -6,7 +6,6 @@ The web server imports this module, so the rules and lxml are imported only insi
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,9 +21,6 @@ from octavo.database import Connection, load_queries
 from octavo.storage import Bucket, Stored
 
 QUERIES = load_queries("conversions")
-FORMS = {"date": "Write 2024-08-15.", "amount": "Write 1234.50.", "number": "Write 12.5.", "currency": "Write EUR."}
-_CELL = re.compile(r"(?P<table>\w+)\[(?P<row>\d{1,5})\]\.(?P<name>\w+)")
-_CERTAIN = 1.0
 
 
 @dataclass(frozen=True, slots=True)

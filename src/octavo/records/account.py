@@ -161,7 +161,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation(Invitation):
-    """A new invitation. Only this response contains its link. `mailed`: whether the link was sent by mail."""
+    """A new invitation. Only this response contains its link. `mailed`: whether the link was sent by email."""
 
     link: str = field(repr=False)
     mailed: bool

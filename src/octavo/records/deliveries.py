@@ -74,7 +74,7 @@ class Subscriber:
 
     Only a shortened chat address is shown, because anybody who knows the full address can post to the chat.
     `failing_since` is the time of the first failure after the last success. A `personal` recipient is a member's own
-    mail address; it gets only events of analyses that this member started.
+    email address; it gets only events of analyses that this member started.
     """
 
     id: UUID

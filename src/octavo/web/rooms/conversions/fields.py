@@ -52,7 +52,7 @@ class Cell:
             return ""
         if self.value.calibrated:
             return f"{self.value.confidence:.0%}".replace("%", " %")
-        return _("check this") if self.value.needs_review else "sure"
+        return _("check this") if self.value.needs_review else _("sure")
 
 
 @dataclass(frozen=True, slots=True)
