@@ -36,7 +36,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Start": (START, "CHANGELOG.md"),
     "Concepts": ("docs/architecture.md", "docs/glossary.md", "docs/state-machine.md", "docs/security-model.md"),
     "How to": ("docs/how-to",),
-    "Run it": ("docs/deployment", "docs/sizing.md", "SECURITY.md"),
+    "Run it": ("docs/deployment", "SECURITY.md"),
     "Reference": ("docs/reference", "docs/models"),
     "Compared": ("docs/compare.md",),
     "Decisions": ("docs/decisions",),

@@ -1,10 +1,11 @@
 """Defines which job follows which event, in one table.
 
-Each event queues one job. Jobs are built here. The caller queues each job in the same transaction as its event, so that
+Each event queues one job, which is built here. The caller queues the job in the same transaction as the event, so that
 both are committed or neither is. Database triggers never queue jobs, and database functions queue only jobs that were
-built here. Only scheduled jobs, and jobs created with `octavo jobs add`, are not in this table. This module is not part
-of `pipeline`, because packages that `pipeline` imports also queue jobs. `make docs` writes the table to
-docs/reference/what-follows-what.md.
+built here. Only scheduled jobs, and jobs created with `octavo jobs add`, are not in this table.
+
+This module is not part of `pipeline`, because packages that `pipeline` imports also queue jobs. `make docs` writes the
+table to docs/reference/what-follows-what.md.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Consequence:
     """The job that follows an event.
 
     `sources` lists everything that can trigger the event: kinds of jobs, a person, the event relay, or the watcher of
-    sources. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. Without
-    a `lane`, the job gets the lane of the newest job of its document.
+    sources. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. If
+    `lane` is None, the job gets the lane of the newest job of its document.
     """
 
     kind: str
@@ -292,9 +293,9 @@ async def compare_documents(
 ) -> None:
     """Queue jobs that compare each of these documents with all other documents of its owner.
 
-    Documents in the trash and documents without vectors are skipped. `because` is a reason for all documents, or a
-    reason for each document. It is part of the job's key, so each revision is queued at most once for the same reason.
-    `cap_key` names an existing cap, which limits how many of the jobs run at the same time.
+    Documents in the trash and documents without vectors are skipped. `because` is the reason: either one for all
+    documents, or one for each. It is part of the job's key, so each revision is queued at most once for the same
+    reason. `cap_key` names an existing cap, which limits how many of the jobs run at the same time.
     """
     rows = await fetch_rows(connection, QUERIES.documents_to_compare, {"documents": list(documents)})
     reasons = because if isinstance(because, Mapping) else dict.fromkeys(documents, because)

@@ -54,7 +54,7 @@ class CallResult(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class BilledCall(Generic[OutputT]):
-    """A model call and its time limits, before it is billed.
+    """A model call that is to be billed, with its time limits.
 
     `seconds` limits one attempt. `deadline`, a `time.monotonic()` value, limits all attempts together. `files_seconds`
     is extra time for uploading files. `restore` converts a stored response back into the output.
@@ -75,7 +75,7 @@ class BilledCall(Generic[OutputT]):
 
     @property
     def wait_left(self) -> float:
-        """The number of seconds that the call can wait for the rate limit and still have its full timeout."""
+        """How long the call can wait for the rate limit, in seconds, without shortening its timeout."""
         return min(MAX_WAIT_SECONDS, max(0.0, self.deadline - time.monotonic() - self.seconds - self.files_seconds))
 
 

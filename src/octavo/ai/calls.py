@@ -1,4 +1,4 @@
-"""Model calls: the caller, a provider-independent request, the answer, JSON Schemas and circuit breakers.
+"""Defines model calls independently of the provider: the caller, the request, the answer and its JSON Schema.
 
 A document's text is data, not instructions. It is placed between tags that contain the hash of the text, so the text
 cannot contain its own closing tag. The instructions explain the tags. A model that reads documents gets no tools.
@@ -6,8 +6,8 @@ cannot contain its own closing tag. The instructions explain the tags. A model t
 Each type of answer has a complete JSON Schema for validation and a simplified one for providers. If an answer is valid
 except that it is too long, it is shortened, because a second call would cost money.
 
-Model providers and the conversion service have circuit breakers. This module reads their state, and ends a pause early
-on request.
+This module also lists the circuit breakers of the model providers and the conversion service. A person can end the
+pause of a circuit breaker early.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def _digest_key(part: Part) -> list[str]:
 class Caller:
     """The account (owner), document and job for which a call is made and billed.
 
-    Jobs pass their id and `lease_token`, so that a worker that lost its lease can spend no more money. Identical
+    Jobs pass their id and `lease_token`, so that a worker that has lost its lease cannot spend money. Identical
     requests by one account get the same stored answer. To repeat a call, pass a new `generation`.
     """
 
@@ -246,9 +246,10 @@ class Caller:
 class OfflineUse:
     """When to run a task offline, without a model.
 
-    `if_configured`: if True, `local` must be one of the task's models. If False, it must be the only one. `if_away`:
-    also run offline if all models failed and at least one provider is only temporarily unavailable. `decide`: a
-    function that receives the error of the failed models and returns whether to run offline.
+    If `if_configured` is true, the task can run offline if `local` is one of its models. If it is false, `local` must
+    be its only model. If `if_away` is true, the task also runs offline if all models failed and at least one provider
+    is only temporarily unavailable. Before `local` replaces failed models, the function `decide` receives their error
+    and returns whether to run offline.
     """
 
     if_configured: bool = True

@@ -109,7 +109,7 @@ class Estimator:
     def _model(self, task: str) -> Model:
         """Return the first of a task's models that has a known price.
 
-        Models without a known price are never called. The models after the first one are called only if it fails.
+        Models without a known price are never called. The other models are called only if the first one fails.
         """
         known = (one for one in self._chain.of(task) if one.provider == LOCAL or self._prices.find(one))
         return next(known, Model(LOCAL))

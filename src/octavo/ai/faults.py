@@ -4,8 +4,8 @@ There are two tables. The first maps a provider's response to a fault. The secon
 the error that the job fails with, whether the next model is tried, and whether the provider's circuit breaker counts
 the fault. The class of the error determines whether the job is retried.
 
-Unlisted responses and invalid API keys do not fall back to another model, because a fallback could hide for months that
-a paid model does not work.
+If the response is not in the table or the API key is invalid, no other model is tried. Otherwise a broken paid model
+could go unnoticed for months.
 """
 
 from __future__ import annotations

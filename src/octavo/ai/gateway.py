@@ -50,7 +50,7 @@ class MalformedAnswer(ProviderFault):
 @dataclass(frozen=True, slots=True)
 class RemoteModels:
     """The providers that are called over the network, the billing of their calls, and a function that closes all
-    connections.
+    network connections.
     """
 
     providers: Mapping[str, Provider]

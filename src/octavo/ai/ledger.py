@@ -1,11 +1,11 @@
 """The ledger of paid model calls, and the budgets that limit spending.
 
-The cost of a call is reserved before the call and settled after it. No answer is paid for twice. The rules for this are
-database functions that share one lock, which is never held during a call. So all workers share the budgets, and the
-rate limit and circuit breaker of each provider.
+The cost of a call is reserved before the call and settled after it. No answer is paid for twice. Database functions
+enforce this under one lock, which is never held during a call. All workers therefore share the budgets, and each
+provider's rate limit and circuit breaker.
 
-The settings define default budgets. An administrator can override them, and each account can override the budget of a
-document. The database reads the budgets, under a lock, before each reservation. A change therefore applies to every
+The settings define default budgets. An administrator can override them, and each account can override the budget per
+document. The database reads the budgets, under the lock, before each reservation. A change therefore applies to every
 worker's next call.
 """
 
@@ -96,7 +96,7 @@ async def set_budget(connection: Connection, scope: Scope, document: UUID | None
 
 
 async def resume_paused_jobs(database: Database, defaults: Budgets) -> None:
-    """Resume jobs that were paused because of a budget and now fit into it.
+    """Resume jobs that were paused because a budget was used up, if the budget now allows their calls.
 
     Call this after the transaction that changed a budget, not inside it. Otherwise it can deadlock with a transaction
     that holds a job's lock and waits for the ledger lock. If the process dies before this call, a worker resumes the

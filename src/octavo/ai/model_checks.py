@@ -1,4 +1,4 @@
-"""Checks before a model is used: a test call, a search for model servers on this machine, and a check of their URLs."""
+"""Checks models before they are used: makes test calls, finds local model servers, and refuses private URLs."""
 
 from __future__ import annotations
 

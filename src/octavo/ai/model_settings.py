@@ -134,7 +134,10 @@ def _key_file(file: Path, *, create: bool) -> bytes | None:
 
 
 def _write_once(file: Path, content: bytes) -> None:
-    """Atomically write a file that only this account can read. If several processes write it, the first one wins."""
+    """Atomically write a file that only the current system user can read.
+
+    If several processes write it, the first one wins.
+    """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = file.with_name(f"{file.name}-{new_id()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE), "wb") as stream:
@@ -151,7 +154,7 @@ def _write_once(file: Path, content: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """The stored model settings, by their names.
+    """The stored model settings by name.
 
     `sealed` contains the encrypted API keys, and `plain` all other settings. In `plain`, `task_models` maps groups of
     tasks to models.

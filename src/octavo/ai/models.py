@@ -229,7 +229,7 @@ _read_files: dict[Path, tuple[int, PriceTable]] = {}
 def read_price_file(file: Path) -> PriceTable:
     """Read a file that `tools/make_prices.py` wrote. It is read again only if it has changed.
 
-    Raises `BadSetting` if the file cannot be read. If it was readable before, its earlier prices stay in use.
+    If the file can no longer be read, its earlier prices stay in use. If it could never be read, raises `BadSetting`.
     """
     earlier = _read_files.get(file)
     try:

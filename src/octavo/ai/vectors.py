@@ -1,4 +1,4 @@
-"""Tools for embedding vectors.
+"""Prepares texts for embedding models, and combines and packs the resulting vectors.
 
 Long texts are split into windows that are short enough for embedding models. Vectors are packed, so that they take less
 space in the database.

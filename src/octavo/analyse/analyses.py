@@ -30,7 +30,7 @@ async def start_analysis(
     at_once: int = AT_ONCE,
     cause: Cause = Cause.ANALYSIS_REQUESTED,
 ) -> UUID:
-    """Run these prompts, or all active ones, on a document.
+    """Run prompts on a document. If `prompts` is None, runs all active prompts.
 
     Returns the id of the analysis, which is also the id of its job.
     """
@@ -54,7 +54,10 @@ async def start_analyses(
     mode: Mode = "parallel",
     at_once: int = AT_ONCE,
 ) -> list[UUID]:
-    """Run these prompts, or all active ones, on many documents. Documents without text are skipped."""
+    """Run prompts on many documents. If `prompts` is None, runs all active prompts.
+
+    Documents without text are skipped.
+    """
     chosen = await _choose(connection, owner, prompts)
     values = {"owner": owner, "documents": list(documents)}
     found = await fetch_rows(connection, QUERIES.documents_to_analyse, values)
@@ -135,7 +138,7 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
     """Lock the rows of an analysis and its jobs.
 
-    With `planned`, raises `NotPlanned` if the analysis has not been planned yet.
+    If `planned` is true, raises `NotPlanned` if the analysis has not been planned yet.
     """
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)

@@ -1,5 +1,7 @@
-"""Reads analyses and their parts from the database, as the API returns them: segments (ranges of pages), items (one
-prompt on one segment) and results (the combined answer to one prompt). Also writes them as Markdown or CSV.
+"""Reads analyses from the database, in the form that the API returns, and formats them as Markdown or CSV.
+
+An analysis consists of segments (ranges of pages), items (one prompt on one segment) and results (the combined answer
+to one prompt).
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _COUNTED = [one.name for one in fields(Counts)]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The status of one prompt on one segment (range of pages). `offline`: whether it was answered without a model.
+    """The status of one prompt on one segment (range of pages). `offline` is true if it was answered without a model.
 
     The page of an analysis shows a grid with a row for each segment and a column for each prompt.
     """
@@ -58,7 +60,7 @@ async def list_analyses(
     cursor: str | None = None,
     limit: int = DEFAULT_LIMIT,
 ) -> Page[Analysis]:
-    """List analyses, newest first, without their error logs. `id_part`: the beginning or end of an id."""
+    """List analyses, newest first, without their error logs. `id_part` is the beginning or end of an id."""
     after_at, after_id = read_cursor(cursor) if cursor else (None, None)
     wanted = {"id_part": id_part.lower() if id_part else None, "document": document}
     rows = await _read(connection, owner, **wanted, after_at=after_at, after_id=after_id, most=limit + 1)

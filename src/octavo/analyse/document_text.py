@@ -146,7 +146,10 @@ class PageTexts:
         self._plain: dict[int, str] = {}
 
     def contain(self, quote: str, page: int) -> bool:
-        """Whether the page contains the quote. An ellipsis in the quote matches any text."""
+        """Whether the page contains the quote. An ellipsis in the quote matches any text.
+
+        Returns False for very short quotes, because they are found by chance.
+        """
         parts = [part for part in map(plain, _LEFT_OUT.split(quote)) if part]
         if sum(map(len, parts)) < LEAST_CHARACTERS:
             return False

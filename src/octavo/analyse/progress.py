@@ -31,9 +31,9 @@ LEAST_SAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The numbers from which the progress of an analysis is calculated, read at one point in time.
+    """The numbers from which the progress of an analysis is calculated. All are read at the same time.
 
-    Segments that were split into shorter ones are not included.
+    Segments that were split into shorter ones are not counted.
     """
 
     status: str
@@ -59,9 +59,11 @@ class Counts:
 
 
 def percent_of(counts: Counts) -> Percent:
-    """Return three percentages: prepared segments (ranges of pages) as `upload`, finished items as `processing`, and
-    all work as `overall`. An item is one prompt on one segment. `overall` reaches 100 only when the analysis is
-    completed.
+    """Return three percentages for the progress of an analysis.
+
+    `upload` is the share of prepared segments (ranges of pages), `processing` the share of finished items, and
+    `overall` the share of all work. An item is one prompt on one segment. `overall` reaches 100 only when the analysis
+    is completed.
     """
     everything = counts.segments + counts.items + counts.results
     finished = counts.segments_ready + counts.items_done + counts.results_completed
@@ -285,8 +287,8 @@ async def recover_all(database: Database) -> tuple[int, int]:
 async def _recover(connection: Connection, analysis: UUID) -> tuple[int, bool]:
     """Recover one analysis: queue items that have no job, and combine complete answers.
 
-    After minutes without progress, the owner and the administrator are notified. If there was no progress for two days
-    and no job is running or queued, the analysis is abandoned. A person can restart it. Returns the number of queued
+    After a few minutes without progress, the owner and the administrator are notified. After two days without progress,
+    the analysis is abandoned, unless a job is running or queued. A person can restart it. Returns the number of queued
     items, and whether the analysis was abandoned.
     """
     values = {"analysis": analysis}

@@ -1,8 +1,7 @@
-"""Divides a document into segments, one per model call, and checks that together they cover the document. Pure
-functions.
+"""Divides a document into segments, one per model call, and checks that the segments together cover the whole document.
 
 A segment is a range of units. A unit is a page of the document or, if it has no pages, a chunk. Each unit belongs to
-exactly one segment; later segments may show it again as context.
+exactly one segment; later segments may show it again as context. All functions are pure.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class SegmentLimits:
     """The maximum size of a segment.
 
     Sizes are counted in units (pages or chunks) and tokens. `own`: units that belong to the segment. `context`: units
-    before it that are shown as context. `shown`: both together. `tokens`: tokens of both together.
+    before the segment that are shown as context. `shown`: units of both kinds. `tokens`: tokens in units of both kinds.
     """
 
     own: int
@@ -59,8 +58,9 @@ class SegmentLimits:
 
 
 def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
-    """Return the maximum size of segments (page ranges that are sent in one model call) for a file with `count` pages
-    and `size` bytes.
+    """Return the maximum size of segments for a file with `count` pages and `size` bytes.
+
+    Such a segment is a range of pages that is sent in one model call.
     """
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
@@ -102,12 +102,13 @@ def plan_segments(tokens: Sequence[int], limits: SegmentLimits) -> list[Segment]
 
 
 def subdivide(segment: Segment) -> list[Segment]:
-    """Split a segment that was too long for the model. A segment of more than 80 units (pages or chunks) is split into
-    parts of up to 80 units, and a shorter one into halves.
+    """Split a segment that was too long for the model.
 
-    Each part also gets units before it as context: as many as the segment had, but at least a third of the length of
-    the part, and at most its full length. The first part never gets more context than the segment had. A segment with a
-    single unit is returned without its context. If it has no context, the result is empty.
+    A segment of more than 80 units (pages or chunks) is split into parts of up to 80 units, and a shorter one into
+    halves. Each part also gets units before it as context: as many as the segment had, but at least a third of the
+    length of the part, and at most its full length. The first part never gets more context than the segment had.
+
+    A segment with a single unit is returned without its context. If it has no context, the result is empty.
     """
     if segment.own == 1:
         return [Segment(segment.first, segment.last, segment.first)] if segment.context_first < segment.first else []

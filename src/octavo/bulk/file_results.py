@@ -1,6 +1,6 @@
 """Reads one file for a bulk run: text, chunks, facts, title, summary, tags and vectors, without a database.
 
-The same functions as in the pipeline are called, with the provider `local` only. If a file cannot be read, its row
+It calls the same functions as the pipeline, but only with the provider `local`. If a file cannot be read, its row
 contains the error, and the other files of the shard are still read. Only an outage of the storage stops a shard, so
 that no file is lost.
 """

@@ -186,10 +186,9 @@ def running_address(settings: Settings, hint: str = "") -> str:
 
     Raises `NotRunning` with the text `hint` if it is not running.
     """
-    from octavo.database.embedded import DataFolder
-    from octavo.ops.processes import RecordFile
+    from octavo.ops.processes import read_record
 
-    record = RecordFile(DataFolder(settings.data_dir)).read()
+    record = read_record(settings.data_dir)
     if record is None:
         raise NotRunning(hint)
     return record.address
@@ -197,15 +196,12 @@ def running_address(settings: Settings, hint: str = "") -> str:
 
 async def open_local_session(settings: Settings) -> str:
     """Open a session for the local account and return its secret. The caller must end the session."""
-    from octavo.database import require_current
-    from octavo.ops.instance import open_connection
+    from octavo.ops.instance import open_current_connection
     from octavo.owners import local_owner
     from octavo.owners.sessions import insert_session
 
-    async with open_connection(settings) as connection:
-        await require_current(connection)
-        async with connection.transaction():
-            return await insert_session(connection, await local_owner(connection), None)
+    async with open_current_connection(settings) as connection, connection.transaction():
+        return await insert_session(connection, await local_owner(connection), None)
 
 
 Answer = TypeVar("Answer")
@@ -218,13 +214,10 @@ def act(
 
     If `before` is given, it is called first in a separate transaction, so that its locks are released early.
     """
-    from octavo.database import require_current
-    from octavo.ops.instance import open_connection
+    from octavo.ops.instance import open_current_connection
 
     async def main() -> Answer:
-        async with open_connection(load_settings()) as connection:
-            # Reports an outdated schema; without this check, a missing table would be reported as a raw database error.
-            await require_current(connection)
+        async with open_current_connection(load_settings()) as connection:
             if before:
                 async with connection.transaction():
                     await before(connection)

@@ -38,7 +38,7 @@ Candidate: TypeAlias = tuple[ChunkPair, float]
 def find_candidates(pairs: Iterable[ChunkPair], apart: float) -> list[Candidate]:
     """Find pairs of important chunks on different subjects that share some concepts.
 
-    Returns each pair with a score for the overlap of their concepts.
+    Returns each pair with a score for the overlap of the chunks' concepts.
     """
     return [
         (pair, overlap)
@@ -124,7 +124,8 @@ async def load_domains(
 def are_different(one: DocumentDomain, other: DocumentDomain, same_domain: float) -> bool:
     """Whether two documents are on different subjects: both their topics and their mean vectors must differ.
 
-    Mean vectors with a similarity of at least `same_domain` count as equal.
+    Mean vectors with a similarity of at least `same_domain` count as equal. Unknown topics and vectors count as
+    different.
     """
     fewer = min(len(one.topics), len(other.topics))
     if fewer and len(one.topics & other.topics) > MOST_SHARED_TOPICS * fewer:

@@ -1,10 +1,10 @@
-"""Stored connections: list, count, confirm and dismiss them, and set the weights that order them.
+"""Lists, counts, confirms and dismisses stored connections, and sets the weights that determine their order.
 
 The API returns these records unchanged.
 
-This module also handles comparisons of a document with all other documents: it returns their status and the types of
-connections that they can find, and repeats them. The status is stored, so that "no connections" is shown only after the
-comparison is complete.
+This module also handles comparisons of a document with all other documents. It returns the status of a comparison and
+the types of connections that it can find, and can repeat it. The status is stored, so that "no connections" is shown
+only after the comparison is complete.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UU
 async def find_connections(connection: DatabaseConnection, owner: UUID, part: str, limit: int) -> list[Connection]:
     """Find connections whose id begins or ends with `part`.
 
-    The `source` of each is the document that is stored as the source.
+    The `source` of each connection is the document that is stored as its source.
     """
     rows = await fetch_rows(connection, QUERIES.find, {"owner": owner, "part": part.lower(), "most": limit})
     return [await show_connection(connection, owner, row["id"]) for row in rows]
@@ -280,7 +280,7 @@ def _without_job(document: Document) -> ComparisonState:
 
 
 def coverage_of(settings: Settings, caller: Caller, document: Document | None = None) -> Coverage:
-    """Return which types of connections the caller's models can find, for one document or in general.
+    """Return the types of connections that the caller's models can find, for one document or in general.
 
     A document in an unknown language may be in English, so it is treated as supported.
     """
@@ -307,7 +307,8 @@ async def failed_comparisons(connection: DatabaseConnection, owner: UUID) -> lis
 async def rebuild(connection: DatabaseConnection, owner: UUID, documents: Sequence[UUID] | None = None) -> list[UUID]:
     """Queue a comparison job for each document that has vectors, unless one is already queued.
 
-    Returns the ids of the new and of the already queued jobs.
+    Returns the ids of the new jobs and of the jobs that were already queued. Raises `NotFound` if one of `documents`
+    cannot be compared.
     """
     cursor = await connection.execute(QUERIES.connectable, {"owner": owner, "documents": documents})
     rows = await cursor.fetchall()

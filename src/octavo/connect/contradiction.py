@@ -1,9 +1,9 @@
 """Finds contradictions: pairs statements about the same thing from two chunks, and lets the model octavo-small judge
-them.
+them. Only English texts are supported.
 
 The model is small, and texts about different subjects can mislead it. A pair is therefore judged only if both sentences
 are about the same thing: they share many of their important words and do not contain different names. The model must
-find a contradiction in both directions. English only.
+find a contradiction in both directions.
 
 This module also describes how two contradicting statements differ: in a number, a date, a negation or a few words.
 """
@@ -63,10 +63,10 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """Return one number from each statement that the other statement does not contain. Returns None if there are none.
+    """Return a number from each statement that the other statement does not contain.
 
     Both numbers must measure the same thing. If there are several such pairs, the pair with the most similar
-    neighbouring words is chosen.
+    neighbouring words is chosen. Returns None if there is no such pair.
     """
     pairs = [
         (_common_context(one, mine, other, theirs), mine, theirs)
@@ -141,7 +141,7 @@ def _slice(statement: Statement, first: int, last: int) -> str:
 
 
 def _as_written(statement: Statement, date: str) -> str:
-    """Return the complete date that contains this part of a date. For example, "March" returns "12 March 2024"."""
+    """Return the complete date that contains this part of a date. For example, returns "12 March 2024" for "March"."""
     is_date = [word in statement.dates or word.removesuffix("s") in statement.dates for word in statement.words]
     place = next(place for place, word in enumerate(statement.words) if date in {word, word.removesuffix("s")})
     first, last = place, place + 1
@@ -265,7 +265,7 @@ def _only_values_differ(one: Statement, other: Statement) -> bool:
 
 
 def _have_other_labels(one: Statement, other: Statement) -> bool:
-    """Whether both statements contain the same name with a different number, such as TREC 2002 and TREC 2003."""
+    """Whether the statements contain the same name with different numbers, such as TREC 2002 and TREC 2003."""
     mine, theirs = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for numbers, statement in ((mine, one), (theirs, other)):
         for name, number in statement.labels:

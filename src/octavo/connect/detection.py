@@ -1,7 +1,7 @@
 """Detects the connections of one document: loads pairs of similar chunks, looks for each type of connection, and saves
 the results.
 
-Pairs of chunks that share a concept but have opposite tones are sent to a model, in any language. Concepts and tones
+In any language, pairs of chunks that share a concept but have opposite tones are sent to a model. Concepts and tones
 only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 
 Extensions can also find connections. Their entry point is a function that takes pairs of chunks and returns the
@@ -73,7 +73,8 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find connections with each extension. If one fails, the error is logged, and the others continue.
+    """Find connections with each extension. If an extension fails, its error is logged, and the other extensions
+    continue.
 
     Invalid connections are left out.
     """
@@ -195,8 +196,8 @@ async def compare(
 ) -> None:
     """Compare one batch of chunks with all other documents of the account.
 
-    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch. `for_model`: whether
-    to look for candidates that only a configured model can confirm.
+    Adds connections and candidates to `result`. Call `judge_contradictions` after the last batch. If `for_model` is
+    true, also looks for candidates that only a configured model can confirm.
     """
     began, limits = time.monotonic(), thresholds_of(scope.model.name)
     near = await find_neighbours(database, scope, chunks, MOST_NEIGHBOURS, limits.related)
@@ -345,7 +346,9 @@ def _as_row(one: DetectedConnection) -> dict[str, Any]:
 
 
 def find_opposite_tones(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find pairs of chunks with a shared concept and opposite tones, in any language. A model must then judge them."""
+    """Find pairs of chunks with a shared concept and opposite tones, in any language. A model must judge these pairs
+    later.
+    """
     return [
         _connect(pair, concept, sentences)
         for pair in pairs

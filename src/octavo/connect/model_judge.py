@@ -73,7 +73,10 @@ class ModelJudge:
         ]
 
     async def confirm(self, candidates: Sequence[DetectedConnection]) -> list[DetectedConnection]:
-        """Return only the contradictions that a model confirms. Without a model, the result is empty."""
+        """Return only the contradictions that a model confirms. Without a model, the result is empty.
+
+        Only the strongest candidates are sent to the model.
+        """
         strongest = sorted(candidates, key=_strongest_first)[:MOST_OPPOSITE_TONES]
         return [one for one, verdict in await self._judge_strongest(strongest) if verdict is Verdict.CONTRADICTION]
 

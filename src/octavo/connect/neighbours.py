@@ -47,7 +47,10 @@ class EmbeddingModel:
 
     @property
     def index(self) -> str:
-        """The name of the index. It stores vectors in half precision: half the size, with the same neighbours."""
+        """The name of the index.
+
+        The index stores vectors in half precision. This halves its size and finds the same neighbours.
+        """
         return f"chunk_embeddings_half_{self.id}"
 
     @property
@@ -124,8 +127,8 @@ async def find_by_index(
 ) -> list[Neighbour]:
     """Find neighbours with the vector index.
 
-    A search in the index can miss the right vectors completely. Then it does not even find the chunk that it started
-    from. Such a search is repeated with a wider search range.
+    A search in the index can fail to find the nearest vectors. In that case, it does not even find the chunk that it
+    started from, and is repeated with a wider search range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH, indexed)
     reliable = {one.source for one in found if one.source == one.target}
@@ -273,12 +276,12 @@ SIMILAR_WORDING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Limits for the cosine similarity of two chunks.
+    """Limits for the cosine similarity of two chunks. They depend on the embedding model.
 
-    They depend on the embedding model. Chunks with at least `similar` are similar. Chunks with at least `related` are
-    about the same subject and may contradict each other. Chunks below `apart` are about different subjects, so that
-    shared concepts may be a bridge. Two documents are about the same subject if the similarity of their mean vectors is
-    at least `same_domain`.
+    Chunks with a similarity of at least `similar` count as similar. From `related` upwards, chunks are about the same
+    subject and may contradict each other. Below `apart`, they are about different subjects, so that shared concepts may
+    be a bridge. Two documents are about the same subject if the similarity of their mean vectors is at least
+    `same_domain`.
     """
 
     similar: float

@@ -164,7 +164,7 @@ async def list_conversions(
     batch: UUID | None = None,
     document: UUID | None = None,
 ) -> Page[StoredConversion]:
-    """List conversions, newest first, without their values. `id_part`: the beginning or end of an id."""
+    """List conversions, newest first, without their values. `id_part` is the beginning or end of an id."""
     before = read_cursor(cursor)[1] if cursor else None
     values = {"owner": owner, "status": status, "batch": batch, "document": document, "before": before}
     values["id_part"] = id_part.lower() if id_part else None

@@ -437,9 +437,9 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 
 
 def fact_name(field: Field) -> str | None:
-    """Return the name of the document's fact (such as `date`) that a field corresponds to.
+    """Return the name of the document's fact, such as `date`, that corresponds to a field.
 
-    It is set in the mapping, or is the field's own name. Returns None if there is no such fact.
+    The mapping can set this name. Otherwise, it is the name of the field. Returns None if there is no such fact.
     """
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 

@@ -36,10 +36,10 @@ class Value:
     """A value of a field. `row` counts from 1 within a table. `value` is in the standard form of its type: 2024-08-15,
     350.55, EUR.
 
-    `place` is its position in the document. A constant from the mapping has no position. `calibrated` is true if the
-    confidence was measured on labelled documents, and false if the rules or a mapping set it. `by` is the name of the
-    person who confirmed the value, and `at` is the time of the confirmation. `page` is the page number that this person
-    entered instead of selecting a position.
+    `place` is the value's position in the document. A constant from the mapping has no position. `calibrated` is true
+    if the confidence was measured on labelled documents, and false if the rules or a mapping set it. `by` is the name
+    of the person who confirmed the value, and `at` is the time of the confirmation. `page` is the page number that this
+    person entered instead of selecting a position.
     """
 
     name: str

@@ -31,7 +31,7 @@ class ErrorClass(StrEnum):
 class RetryRule:
     """When to retry after an error.
 
-    `charged`: whether the failed attempt counts towards the maximum number of attempts. Attempts that fail because of
+    `charged` is true if the failed attempt counts towards the maximum number of attempts. Attempts that fail because of
     another service do not count.
     """
 

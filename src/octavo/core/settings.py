@@ -69,7 +69,10 @@ def is_loopback(host: str) -> bool:
 
 
 def is_for_this_machine(values: dict[str, Any]) -> bool:
-    """Return the default of settings that allow a feature only if no other machine can connect to the web server."""
+    """Whether only programs on this machine can connect to the web server.
+
+    This is the default of settings that should be disabled if other machines can connect.
+    """
     return is_loopback(values.get("host", ""))
 
 

@@ -3,8 +3,8 @@
 Only pages and emails set a catalogue, so the API and the command line are always English. A catalogue is read from its
 `.po` file when the language is first used, so nothing has to be compiled.
 
-This module also reads language tags, lists the languages that OCR supports (ISO 639), and counts words in all writing
-systems.
+This module also contains other functions that depend on a language: they read language tags, list the languages that
+OCR supports (ISO 639), and count words in all writing systems.
 """
 
 from __future__ import annotations

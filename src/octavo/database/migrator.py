@@ -44,9 +44,9 @@ class Migration:
 
     @property
     def compatible_from(self) -> int | None:
-        """The number up to which a process must know all migrations, so that it can work with this migration.
+        """The number of the newest migration that a process must know to work with this migration.
 
-        None means that it must also know this migration.
+        If it is None, the process must know this migration itself.
         """
         found = COMPATIBLE_FROM.search(self.statements)
         return int(found["number"]) if found else None
@@ -109,8 +109,8 @@ async def create_schema(connection_info: str, numbers: set[int]) -> None:
 async def _migrating(connection_info: str) -> AsyncGenerator[Connection]:
     """Open a connection for migrations, while no other process migrates.
 
-    A transaction of a second connection holds the lock. So the lock is released when the process is killed, and
-    connection poolers in transaction mode can be used.
+    A second connection holds the lock in a transaction. The lock is therefore released if the process is killed, and
+    also works behind connection poolers in transaction mode.
     """
     async with await connect(connection_info) as connection, await connect(connection_info) as lock:
         await refuse_unfit_server(connection)

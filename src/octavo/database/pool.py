@@ -85,7 +85,11 @@ WRITE_AS = b"SELECT set_config('octavo.writer', %s, true)"
 
 
 def act_as(actor: Actor | None) -> None:
-    """Attribute the events and sessions that later transactions of this task write to this caller."""
+    """Set the caller of this task.
+
+    Later transactions record the caller in the events and sessions that they write. For a limited member, later
+    connections show only the rows that the member may see (see `Actor`).
+    """
     _actor.set(actor)
 
 
@@ -116,9 +120,9 @@ def allow_changes() -> None:
 class Database:
     """A pool of database connections.
 
-    Idle connections are checked before use, so that callers do not notice a server restart. `prepared`: whether the
-    server keeps prepared statements for each connection. `direct`: the connection string that bypasses the connection
-    pooler, if there is a pooler.
+    Idle connections are checked before use, so that callers do not notice a server restart. `prepared` is true if the
+    server keeps prepared statements for each connection. If there is a connection pooler, `direct` is the connection
+    string that bypasses it.
     """
 
     def __init__(
@@ -263,8 +267,8 @@ class Database:
     def seconds_exhausted(self) -> float:
         """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
 
-        The time is counted from when the last free connection was taken or, if that was earlier, from when the caller
-        that has waited longest began to wait.
+        The time counts from the moment when the last free connection was taken. If the caller that has waited longest
+        began to wait even earlier, it counts from then.
         """
         if self._taken < self._pool.max_size:
             return 0.0
@@ -301,7 +305,7 @@ def _has_input(connection: Connection) -> bool:
 def connection_options(*, prepared: bool) -> dict[str, Any]:
     """Return psycopg's options for all connections.
 
-    `prepared=False` disables prepared statements, which connection poolers may not support.
+    `prepared=False` disables prepared statements, because some connection poolers do not support them.
     """
     options = {"autocommit": True, "connect_timeout": CONNECT_SECONDS}
     return options if prepared else {**options, "prepare_threshold": None}
@@ -310,7 +314,7 @@ def connection_options(*, prepared: bool) -> dict[str, Any]:
 async def _is_direct(connection: Connection) -> bool:
     """Whether the connection goes directly to the server, without a connection pooler.
 
-    A pooler cannot report the right process id when a connection opens, because it chooses the server process later.
+    A pooler cannot report the correct process id when a connection opens, because it chooses the server process later.
     """
     row = await (await connection.execute(SERVER_PROCESS)).fetchone()
     return row is not None and row[0] == connection.info.backend_pid
@@ -320,7 +324,7 @@ async def _is_direct(connection: Connection) -> bool:
 async def lasting_transaction(connection: Connection) -> AsyncGenerator[None]:
     """Open a transaction that holds advisory locks during long work on other connections.
 
-    Behind a connection pooler in transaction mode, only locks of a transaction can be held.
+    Behind a connection pooler in transaction mode, an advisory lock can be held only as long as a transaction.
     """
     async with connection.transaction():
         await connection.execute(ANY_IDLE_TIME)

@@ -52,7 +52,7 @@ BUSY_SECONDS = 0.1
 def known_channels(settings: Settings, client: GuardedClient | None = None) -> Channels:
     """Return all channels, including those of extensions.
 
-    Without an HTTP client, the channels can check the addresses of webhooks and chats but cannot send to them.
+    If `client` is None, the channels can check the addresses of webhooks and chats but cannot send to them.
     """
     allow = frozenset(settings.fetch_allow)
     seconds = settings.delivery_seconds

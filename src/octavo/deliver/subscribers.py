@@ -75,7 +75,7 @@ async def rotate_secret(connection: Connection, caller: Caller, subscriber: UUID
 
 
 async def notify_requester(connection: Connection, caller: Caller, process: UUID) -> None:
-    """Register the person who starts an analysis for a mail when it ends.
+    """Arrange for the person who starts an analysis to get a mail when it ends.
 
     Does nothing if the caller is not a person with a user account. Call this in the transaction that starts the
     analysis.
@@ -169,7 +169,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Make the administrator's addresses from the settings recipients of the failures in all accounts.
+    """Add the administrator's addresses in the settings as recipients of failures in all accounts.
 
     `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
     deleted.
@@ -180,9 +180,9 @@ async def keep_administrators(connection: Connection, owner_id: UUID, addresses:
 
 
 async def warn_of_failing(database: Database) -> int:
-    """Notify accounts about recipients to which deliveries have been failing for a week.
+    """Notify accounts about recipients whose deliveries have been failing for a week.
 
-    Each recipient is reported once, until a delivery succeeds again. Returns the number of reported recipients.
+    A recipient is not reported again until a delivery to it has succeeded. Returns the number of reported recipients.
     """
     async with database.transaction() as connection:
         return (await connection.execute(QUERIES.warn_of_failing, {"days": FAILING_DAYS})).rowcount
@@ -256,7 +256,7 @@ async def show_notification(connection: Connection, owner_id: UUID, notification
 
 
 async def mark_read(connection: Connection, owner_id: UUID, notification: UUID) -> Notification:
-    """Mark a notification as read. If it has already been read, the time at which it was first read is kept."""
+    """Mark a notification as read. A notification that was read before keeps the time when it was first read."""
     await connection.execute(QUERIES.mark_read, {"owner": owner_id, "id": notification})
     return await show_notification(connection, owner_id, notification)
 
@@ -268,7 +268,7 @@ async def mark_all_read(connection: Connection, owner_id: UUID) -> int:
 async def resolve(connection: Connection, owner_id: UUID, user_id: UUID | None, notification: UUID) -> Notification:
     """Mark a notification about an error as resolved, and store the time and the user.
 
-    Later calls change neither of them. `user_id` is None for callers without a user account.
+    Later calls do not change the stored time and user. `user_id` is None for callers without a user account.
     """
     await connection.execute(QUERIES.resolve, {"owner": owner_id, "id": notification, "user": user_id})
     found = await show_notification(connection, owner_id, notification)

@@ -110,7 +110,7 @@ class UnknownModel(BadInput):
 def embedding_model(settings: Settings, requested: str | None = None) -> str:
     """Return the name under which vectors of a model are stored.
 
-    Without `requested`, this is the model in the settings.
+    If `requested` is None, this is the model in the settings.
     """
     from octavo.language import NAME
 

@@ -71,7 +71,7 @@ class DescribeTools(EmbeddingTools, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """The revision of a document for which to generate title, summary and tags.
+    """The revision of a document whose title, summary and tags are generated.
 
     `picture` is the storage key of the image if the document is a picture. If `generation` is increased, models are
     called again instead of reusing stored answers.
@@ -323,8 +323,9 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Queue a new comparison with other documents when both this stage and the stage `missing` have finished,
-        because the comparison needs the results of both.
+        """Queue a new comparison with other documents once both this stage and the stage `missing` have finished.
+
+        The comparison needs the results of both stages.
         """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
@@ -372,7 +373,7 @@ class DocumentDescriber:
 
 
 def sample(chunks: Sequence[StoredChunk]) -> Sequence[StoredChunk]:
-    """Select chunks that represent a document: the first ones, and some of the others at equal distances."""
+    """Select chunks that represent a document: the first ones, and evenly spaced ones from the rest."""
     rest = chunks[FIRST_CHUNKS:]
     step = -(-len(rest) // SAMPLED_CHUNKS) or 1
     return [*chunks[:FIRST_CHUNKS], *rest[step - 1 :: step]]

@@ -1,4 +1,4 @@
-"""Decodes bytes of unknown encoding to text that can be stored. Never fails."""
+"""Decodes bytes of unknown encoding to text that the database can store. Never fails."""
 
 # ruff: noqa: RUF001 - mathematical characters look like others
 
@@ -81,8 +81,7 @@ def symbols_of(text: str, font: str = "") -> str:
 def _symbol(place: int, font: str) -> str:
     """Convert a character code of a symbol font to Unicode.
 
-    If the font name is unknown, the font Symbol is assumed, except for codes that are rare in Symbol. These are read as
-    Wingdings.
+    If the font name is unknown, the font is assumed to be Symbol or, if the code is rare in Symbol, Wingdings.
     """
     wingdings = WINGDINGS.get(place, "\ufffd")
     if "dings" in font.lower():
@@ -148,9 +147,10 @@ def _escaped_encoding(data: bytes) -> str | None:
 
 
 def _utf8(data: bytes) -> str | None:
-    """Detect UTF-8. More than nine tenths of the non-ASCII characters must be valid.
+    """Detect UTF-8, even if a few characters are damaged.
 
-    Text in another encoding is unlikely to pass this test.
+    More than nine tenths of the non-ASCII characters must be valid. Text in another encoding is unlikely to pass this
+    test.
     """
     try:
         data.decode()
@@ -163,9 +163,9 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the bytes around the first non-ASCII byte, to detect the encoding.
+    """Return the bytes around the first non-ASCII byte, for detecting the encoding.
 
-    ASCII text does not show which encoding is used.
+    ASCII text alone does not show which encoding is used.
     """
     found = _NOT_ASCII.search(data)
     start = max(found.start() - _LEAD_BYTES, 0) if found else 0

@@ -68,8 +68,8 @@ _MOST_CONTROL = 0.01
 def detect(head: bytes, filename: str = "", content_type: str = "") -> SourceType:
     """Detect the type of a file. `head` contains the first `HEAD_BYTES` bytes, or all bytes of a shorter file.
 
-    If the bytes show only a general type, such as text, and an installed extension reads files with the suffix of
-    `filename`, returns `EXTENSION`.
+    Returns `EXTENSION` if the bytes show only a general type, such as text, and an installed extension reads files with
+    the suffix of `filename`.
     """
     suffix = _suffix(filename)
     found = _built_in_type(head, suffix, _media_type(content_type))
@@ -163,10 +163,7 @@ _CONTAINER_LABELS = {
 
 
 def container_type(head: bytes, suffix: str, media_type: str) -> SourceType:
-    """Detect the type of an OLE container, the format of Office files before 2007.
-
-    Encrypted newer office files also use it.
-    """
+    """Detect the type of an OLE container, the format of Office files before 2007 and of encrypted newer ones."""
     if _LOCKED in head:
         return _LABELS.get(suffix) or _LABELS.get(media_type) or SourceType.DOCX
     label = _CONTAINER_LABELS.get(suffix) or _CONTAINER_LABELS.get(media_type)
@@ -280,7 +277,10 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """Yield the files in a zip archive whose headers are among the first bytes (`head`). Nothing is unpacked."""
+    """Yield the files in a zip archive, as far as their headers are in `head`, the first bytes of the archive.
+
+    Nothing is unpacked.
+    """
     start = 0
     while 0 <= start <= len(head) - _HEADER.size:
         signature, flags, packed, _, name_bytes, extra_bytes = _HEADER.unpack_from(head, start)
@@ -334,9 +334,9 @@ class Hints:
 class Processor:
     """Reads files of the types in `source_types`.
 
-    `extract` depends only on the file: it uses no database, network or clock. It raises errors from
-    `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` returns the bytes of a
-    picture inside the file, named by `Figure.member`.
+    The result of `extract` depends only on the file: it uses no database, network or clock. It raises errors from
+    `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` takes a path and a
+    `Figure.member`, and returns the bytes of this picture inside the file.
     """
 
     source_types: tuple[SourceType, ...]
@@ -345,10 +345,10 @@ class Processor:
 
 
 class Processors:
-    """Finds the processor for a file type.
+    """Finds the processor for a file type. Each type has at most one processor.
 
-    There is at most one processor for each type. The error for an unsupported type lists the supported types. `paged`
-    lists types that are read page by page, without a processor.
+    `paged` lists the types that are read page by page, without a processor. The error for an unsupported type lists all
+    supported types, including these.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:

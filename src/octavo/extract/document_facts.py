@@ -48,8 +48,8 @@ async def find_in_sandbox(
 ) -> list[Fact]:
     """Find the facts of a document, such as its date or total.
 
-    `path` is the document's file; it is read only for a PDF that is not a scan. `language` is the detected language. If
-    the PDF cannot be read again, or reading takes too long, only the extracted text is searched.
+    `path` is the document's file. It is read only for a PDF that is not a scan. If reading it fails or takes too long,
+    only the extracted text is searched. `language` is the detected language.
     """
     about = json.dumps(_about(extracted, filename, language), ensure_ascii=False)
     if path and extracted.source_type == SourceType.PDF and extracted.quality is not Quality.OCR:
@@ -71,7 +71,7 @@ async def _run(sandbox: Sandbox, about: str, path: Path | None, pages: Sequence[
 
 
 def _about(extracted: Extracted, filename: str, language: str | None) -> dict[str, Any]:
-    """Return the document's text, headings, metadata and file name as JSON values. The sandbox searches them for facts.
+    """Return the document's text, headings, metadata and file name as JSON values, as input for the search for facts.
 
     Long values are truncated, because a file can contain any amount of text.
     """
@@ -120,7 +120,8 @@ def _recognised_pages(extracted: Extracted) -> list[JSON]:
 def read_facts(made: bytes) -> list[Fact]:
     """Parse and validate the facts that a child process of the sandbox wrote.
 
-    A hostile file may have taken over the child process. Raises `Defect` if the facts are invalid.
+    Validation is needed because a hostile file may have taken over that process. Raises `Defect` if the facts are
+    invalid.
     """
     from pydantic import ValidationError
 
@@ -141,7 +142,11 @@ def _fact_type() -> TypeAdapter[list[Fact]]:
 
 @sandboxed
 def find_document_facts(task: Task, *, about: str, is_pdf: bool) -> None:
-    """Find the facts of a document. The input file is the PDF or a JSON list of pages with their words."""
+    """Find the facts of a document. Runs in the sandbox.
+
+    `about` is the result of `_about` as JSON. If `is_pdf` is true, the input file is the PDF. Otherwise it is a JSON
+    list of pages with their words.
+    """
     from octavo.facts.sheet import find_facts
     from octavo.facts.words import sheets_from_json
 
@@ -153,7 +158,7 @@ def find_document_facts(task: Task, *, about: str, is_pdf: bool) -> None:
 def find_in_text(extracted: Extracted, filename: str) -> bytes:
     """Find the facts of a text without pages, and return them as JSON. Runs in the sandbox.
 
-    The language is not detected in the sandbox. `add_language` adds it later.
+    The language is not detected in the sandbox, so `add_language` adds it later.
     """
     from octavo.facts.sheet import find_facts
 
@@ -163,7 +168,7 @@ def find_in_text(extracted: Extracted, filename: str) -> bytes:
 def add_language(facts: Sequence[Fact], extracted: Extracted, detected: str | None) -> list[Fact]:
     """Add the language to the facts from `find_in_text`.
 
-    `detected` is the detected language. It is combined with the language that the document declares.
+    It is determined from `detected`, the detected language, and from the language that the document declares.
     """
     from octavo.facts.sheet import NAMES, FileMetadata, find_language
 

@@ -334,7 +334,9 @@ _RECORDS_A_PIECE = 1000
 
 
 def json_pieces(extracted: Extracted) -> Iterator[bytes]:
-    """Yield the document as JSON, in pieces. A single string would take several times the document's size in memory."""
+    """Yield the document as JSON, in pieces, because a single string would take several times the document's size in
+    memory.
+    """
     for number, name in enumerate(extracted.__slots__):
         value = getattr(extracted, name)
         yield f'{"," if number else "{"}"{name}":'.encode()
@@ -372,7 +374,8 @@ def _dump(value: JSON) -> bytes:
 def from_json(document: bytes) -> Extracted:
     """Parse and validate the document that a child process of the sandbox wrote.
 
-    A hostile file may have taken over the child process. Raises `Defect` if the document is invalid.
+    Validation is needed because a hostile file may have taken over that process. Raises `Defect` if the document is
+    invalid.
     """
     # Imported late: children only write documents and do not need pydantic.
     from pydantic import ValidationError

@@ -1,4 +1,4 @@
-"""Reads the text of files of any type, through one function. Files are always parsed in the sandbox.
+"""Reads the text of files of any type. Files are always parsed in the sandbox.
 
 A short text, such as a note, is read, split into chunks and searched for facts in a single child process. Starting a
 child process takes longer than reading a note, so three processes would be wasteful.
@@ -94,7 +94,7 @@ async def open_reader(
     """Open a reader for interactive use. `language` and `page_seconds` are for OCR, which runs in a separate sandbox.
 
     Each sandbox starts when the first file needs it. `files` lists the paths and names of the files to read, if they
-    are known, so that the sandbox imports only the libraries for these files. `more` names other modules that the
+    are known, so that the sandbox imports only the libraries for these files. `more` names additional modules that the
     caller needs in the sandbox.
     """
     from octavo.sandbox import Sandbox
@@ -160,10 +160,7 @@ async def extract_in_sandbox(
 def extract_file(
     task: Task, *, filename: str, content_type: str, source_type: str | None, url: str, password: str
 ) -> None:
-    """Read a file and write the extracted document to the output file.
-
-    It is not returned, because it may be too large.
-    """
+    """Read a file and write the extracted document to the output file, as it may be too large for a return value."""
     task.output.write(to_json(read_document(task, filename, content_type, source_type, url, password)))
 
 
@@ -192,7 +189,7 @@ _PARTS = 3
 class ShortText:
     """A text with its chunks and facts.
 
-    The language is not detected in the sandbox. `add_language` adds it to the facts.
+    The language is not detected in the sandbox, so the facts include it only after `add_language`.
     """
 
     extracted: Extracted
@@ -209,7 +206,7 @@ async def read_in_sandbox(
     source_type: SourceType | None = None,
     url: str = "",
 ) -> ShortText:
-    """Read a short text in one child process. Raises the errors of `extract_in_sandbox`."""
+    """Read a short text in one child process. Raises the same errors as `extract_in_sandbox`."""
     call = read_short_text.call(filename=filename, content_type=content_type, source_type=source_type, url=url)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as made:
         given.write(content)
@@ -225,7 +222,7 @@ async def read_in_sandbox(
 
 @sandboxed
 def read_short_text(task: Task, *, filename: str, content_type: str, source_type: str | None, url: str) -> None:
-    """Read a text, and write it, its chunks and its facts as three lines of JSON."""
+    """Read a text. Writes three lines of JSON: the text, its chunks and its facts."""
     extracted = read_document(task, filename, content_type, source_type, url)
     document = to_json(extracted)
     task.output.write(b"\n".join((document, cut(document), find_in_text(extracted, filename))))

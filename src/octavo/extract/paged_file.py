@@ -173,10 +173,10 @@ async def run_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 @sandboxed
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
-    """Assemble a document. The first line of the input contains facts about the file, such as its bookmarks. Each
-    further line is a batch of pages.
+    """Assemble a document, and return the numbers of the pages that still need OCR.
 
-    Returns the numbers of the pages that still need OCR.
+    The first line of the input contains facts about the file, such as its bookmarks. Each further line is a batch of
+    pages.
     """
     extracted, unread = _assembled(task, SourceType(source_type))
     task.output.writelines(json_pieces(extracted))

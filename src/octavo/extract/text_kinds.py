@@ -236,8 +236,8 @@ def _mail_fields(text: str) -> set[str]:
 def _is_table(text: str) -> bool:
     """Whether a text is a table in which a character such as a comma or tab separates the cells.
 
-    All of the first rows must contain the same number of separators, so a table is not recognised if a cell contains
-    one.
+    Each of the first rows must contain the same number of separators, so a table is not recognised if one of its cells
+    contains the separator.
     """
     rows = [row for row in text.split("\n", _COMPARED_ROWS + 1)[:_COMPARED_ROWS] if row.strip()]
     counts = [{row.count(separator) for row in rows} for separator in _SEPARATORS]

@@ -177,7 +177,7 @@ def read_timestamps(text: str) -> list[Snippet] | None:
 
 
 def linked_urls(text: str) -> list[str]:
-    """Return the URLs to which the timestamps of a transcript link.
+    """Return the URLs that the timestamps in a transcript link to.
 
     Returns an empty list if the timestamps are not links, or if the text is not a transcript.
     """

@@ -48,7 +48,7 @@ DAMAGED = "The file is damaged: "
 class Archive:
     """The files in a zip archive, by name.
 
-    At most `MOST_TOTAL` bytes can be read from all files in total.
+    No more than `MOST_TOTAL` bytes can be read in total.
     """
 
     def __init__(self, path: Path) -> None:

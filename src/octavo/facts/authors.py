@@ -88,7 +88,8 @@ class Author:
 
 
 def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_metadata: bool = True) -> Author | None:
-    """Find the author in the publisher's metadata, or else in the printed text, or else in the file's metadata.
+    """Find the author in the publisher's metadata, the printed text or the file's metadata, in this order of
+    preference.
 
     An author in the metadata must look like a name, except that the name of a video channel can be any text.
     """
@@ -104,7 +105,7 @@ def find_author(source: FactSource, title_lines: Sequence[int] = (), *, with_met
 
 
 def claimed_author(text: str | None) -> str | None:
-    """Return the author in the file's metadata, if it is a person or organisation. Returns None if it is not."""
+    """Return the author named in the file's metadata. Returns None if it is neither a person nor an organisation."""
     text = " ".join((text or "").split()).strip(" ,;")
     folded = fold(text)
     if not text or _USER.fullmatch(folded) or _SOFTWARE.search(folded):
@@ -117,7 +118,11 @@ def claimed_author(text: str | None) -> str | None:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text looks like a person's name: two to five capitalised words, none of which is an ordinary word."""
+    """Whether a text looks like a person's name.
+
+    Such a text consists of two to five capitalised words, none of which is an ordinary word, or is a Chinese or Korean
+    name.
+    """
     text = _TITLES.sub("", text.strip(" .,:"))
     if _EASTERN.fullmatch(text):
         return True
@@ -136,8 +141,9 @@ def _is_name_word(word: str) -> bool:
 
 
 def is_likely(text: str) -> bool:
-    """Whether a text that looks like a name is probably one: it contains a known first name, an initial, or only rare
-    words.
+    """Whether a text that looks like a name is probably one.
+
+    It must contain a known first name, an initial or only rare words, or be a Chinese or Korean name.
     """
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
@@ -219,8 +225,11 @@ def _is_contact(text: str) -> bool:
 
 
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the names in a line are probably people: at least half of them are likely names, or a workplace or date
-    follows them.
+    """Whether the names in a line are probably people.
+
+    This is true if at least half of them are likely names. Otherwise, none of them may consist only of common words,
+    and either a workplace or date must follow, or the line must contain more than two names, at least one of them
+    likely.
     """
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):

@@ -1,7 +1,4 @@
-"""The content and metadata of a document in which its facts are found.
-
-This module also lists the printed lines at the beginning of the document.
-"""
+"""Defines the input of the search for facts: a document's content, its metadata and its first printed lines."""
 
 from __future__ import annotations
 
@@ -71,12 +68,12 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class FactSource:
-    """The content and metadata of a document in which to find its facts.
+    """A document's content and metadata, in which its facts are found.
 
     `sheets` contains the words on the first pages with their boxes. It is empty if the document has no pages.
     `markdown` is the text. For a long text, `markdown` is only the beginning, and `tail` is the end. `word_count`
-    counts the whole text. `language` is the detected language. It is empty if detection failed, and None if detection
-    was not tried.
+    counts the words of the whole text. `language` is the detected language. It is empty if detection failed, and None
+    if detection was not tried.
     """
 
     sheets: tuple[Sheet, ...] = ()

@@ -62,8 +62,8 @@ class Reading:
     def is_invoice(self) -> bool:
         """Whether the document is probably an invoice, because enough signs of one were found.
 
-        A document that does not call itself an invoice needs more signs. Papers, books and forms usually have at most
-        two signs.
+        The signs must include a total, or a number and a date. A document that does not call itself an invoice needs
+        more signs. Papers, books and forms usually have at most two signs.
         """
         counts = "total" in self.signs or {"number", "date"} <= self.signs
         return counts and len(self.signs) >= (_LEAST_SIGNS if "word" in self.signs else _LEAST_WITHOUT_WORD)

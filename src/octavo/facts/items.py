@@ -141,7 +141,9 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    If several columns may contain the amounts, the column is chosen by how many amounts equal quantity times price.
+    The table is read with each column that may contain the amounts, and also by the order of the numbers in its rows.
+    The first reading is replaced by another one only if the sum of that one's items is printed, and more of its amounts
+    equal quantity times price.
     """
     best = _read(page, head)
     for variant in head.variants():
@@ -414,7 +416,7 @@ def _distance(box: Box, head: Box) -> float:
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
     """Map each amount outside the table to the meaning of its label, such as total.
 
-    The meaning is empty if the label is not that of a sum.
+    The meaning is empty if the label is not the label of a sum.
     """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):
@@ -449,7 +451,8 @@ def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int
     """Decide how many of the rows are items.
 
     If the first rows add up to a printed sum, the rows after them are dropped, because they may belong to other tables.
-    Returns the amounts of the items, and whether their sum is printed.
+    If no sum is printed, the rows from the first one without quantity and price are dropped, unless this is the first
+    row. Returns the amounts of the items, and whether their sum is printed.
     """
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]

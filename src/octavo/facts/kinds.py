@@ -111,7 +111,7 @@ class _Text:
 
     @cached_property
     def body(self) -> str:
-        """The beginning and the end of the text, in lower case and without accents and link targets."""
+        """The beginning and end of the text, in lower case, without accents or link targets."""
         text = self.source.markdown[:8000] + "\n" + (self.source.tail or self.source.markdown[8000:])[-2500:]
         return fold("\n".join(plain(row.strip("#| ")) for row in text.splitlines()))
 

@@ -126,9 +126,10 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 
 
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
-    """Collect all amounts in the document by value, with the roles that their labels suggest, such as total.
+    """Collect the amounts in the document by value, with the roles that their labels suggest, such as total.
 
-    Amounts in item rows only get the role `item`.
+    Amounts in item rows only get the role `item`. If there are very many amounts, only the best labelled ones are
+    returned.
     """
     found: dict[Decimal, Amount] = {}
     for mention in page.every("amount"):
@@ -433,7 +434,10 @@ _CURRENCY_LABEL = re.compile(
 
 
 def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
-    """Return the document's currency: the labelled currency, or else that of the total, or else the most common one."""
+    """Return the document's currency.
+
+    A labelled currency has priority over the currency of the total, which has priority over the most common currency.
+    """
     found = page.every("currency")
     if not found:
         return None
@@ -456,8 +460,8 @@ def _currency(page: PageRuns, total: Choice | None) -> Choice | None:
 def _dollars(page: PageRuns, sign: Mention, name: str, named: set[str]) -> Choice:
     """Return the currency that "$" means.
 
-    It is the only dollar currency that the document names, or else the currency of the only country that it mentions.
-    If neither is clear, it is the US dollar.
+    If the document names exactly one dollar currency, such as AUD, it is that currency. Otherwise, if the document
+    mentions exactly one country, it is the currency of that country. Otherwise, it is the US dollar.
     """
     if len(named) == 1:
         return Choice(next(iter(named)), sign, frozenset({name, "only"}))
@@ -475,7 +479,7 @@ def _is_currency_label(page: PageRuns, mention: Mention) -> bool:
 def _beside(page: PageRuns, found: Sequence[Mention], total: Choice) -> list[Mention]:
     """Return the currencies on the line of the total, nearest first.
 
-    If there are none, return those in the header of its column.
+    If there are none, return the currencies in the header of the total's column.
     """
     line = [one for one in found if one.run.line == total.mention.run.line]
     if line:

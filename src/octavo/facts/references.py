@@ -276,8 +276,9 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
     """Choose the role of a date without a label.
 
-    It becomes the document's date if it is near the top of the first page and not inside a sentence. Returns None for
-    dates on other pages and in the item table.
+    It becomes the document's date if it is next to the name of the kind of document, or if it is near the top of the
+    first page and not inside a sentence. Otherwise, its role is `unknown`. Returns None for dates on other pages and in
+    the item table.
     """
     sheet = page.sheets[0]
     if mention.run.page != sheet.number or mention.run.line in in_items:
@@ -316,5 +317,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether a date in the document shows clearly whether the day or the month comes first, as 31/12/2024 does."""
+    """Whether the document has a date that shows if the day or the month comes first, such as 31/12/2024."""
     return writes_month_first(page.texts) is not None

@@ -77,8 +77,10 @@ class OwnDate:
 
 
 def find_own_date(source: FactSource, title_lines: Sequence[int] = ()) -> OwnDate | None:
-    """Return the date of a document: the date given by the publisher, or else the printed date, or else the year of the
-    copyright notice. The modification date of the file is never used.
+    """Return the date of a document: the date given by the publisher, the printed date, or the year of the copyright
+    notice.
+
+    The first of these that is found is used. The modification date of the file is never used.
     """
     claimed = source.metadata.date if source.source_type in _OF_PUBLISHER else None
     found = sorted(_printed_date(source, title_lines), key=lambda one: -one.score)
@@ -224,7 +226,8 @@ def _belongs(fact: Fact, kind: KindChoice) -> bool:
 
 
 def find_language(metadata: FileMetadata, source_type: str, detected: str | None) -> Iterator[Fact]:
-    """Find the language: the tag in the file, such as pt-BR, if it can be trusted, or else the detected language.
+    """Find the language: the language tag in the file, such as pt-BR, if it can be trusted. Otherwise, the detected
+    language.
 
     Office programs write their own language into files, so their tag must match the detected language.
     """

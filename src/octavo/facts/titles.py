@@ -1,4 +1,8 @@
-"""Chooses the title of a document: a printed title, or else the title in the metadata, or else the file name."""
+"""Chooses the title of a document.
+
+In formats in which people usually set the title, such as web pages and books, the title in the metadata is used first.
+In other formats, a printed title has priority over the metadata. The file name is used if there is neither.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +256,10 @@ def _overlap(one: Box, two: Box) -> bool:
 
 
 def _groups(lines: Sequence[PrintedLine]) -> Iterator[Group]:
-    """Group neighbouring lines with the same letter size, in reading order. No line is in two groups."""
+    """Group neighbouring lines with the same letter size, in reading order. No line is in two groups.
+
+    Paragraphs and groups of very many lines are left out.
+    """
     taken: set[int] = set()
     for start, first in enumerate(lines):
         if start in taken or first.size < _LEAST_SIZE - 0.15 or first.run is None:

@@ -133,7 +133,10 @@ class Restoring:
         return derived_id(self.owner, self.record.id)
 
     async def find(self) -> UUID | None:
-        """Lock the content by its checksum. Returns the id of the document. Returns None if it must be created."""
+        """Return the id of the document in this account. Returns None if it does not exist yet.
+
+        Also locks the content by its checksum until the transaction ends.
+        """
         record = self.record
         await self.connection.execute(QUERIES.lock_content, {"owner": self.owner, "sha256": record.sha256})
         origin = Origin(id=record.id, sha256=record.sha256, copy_of=record.duplicate_of)
@@ -204,7 +207,10 @@ class Restoring:
             )
 
     async def _family(self) -> UUID:
-        """Return the document's family id: that of its first version if this account has it, otherwise a derived id."""
+        """Return the document's family id.
+
+        This is the family of its first version if the account has that version. Otherwise, it is a derived id.
+        """
         origin = self.record.family_id
         for one in (derived_id(self.owner, origin), origin):
             if family := await self._id(QUERIES.family_of, document=one):

@@ -1,6 +1,6 @@
-"""The database rows of uploads: creating and listing uploads, checking limits, and removing abandoned ones.
+"""Creates and lists the database rows of uploads, checks limits, and marks abandoned uploads as failed.
 
-Also cleans file names.
+Also cleans up file names.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class IllegalTransition(BadInput):
 class NewJob:
     """A job to enqueue. There is at most one job per `key`.
 
-    `cap` limits how many jobs with the same `cap_key` run at the same time. Without a `lane`, a job gets the lane of
+    `cap` limits how many jobs with the same `cap_key` run at the same time. If `lane` is None, the job gets the lane of
     the newest job of its document.
     """
 
@@ -160,7 +160,7 @@ async def release_workers(connection: Connection, workers: Sequence[UUID], *, ki
     """Requeue the jobs of workers that have ended.
 
     `killed` is true if the workers were killed from outside. If it is false, one of the jobs may have crashed its
-    worker, and each job records this suspicion.
+    worker, so each job is recorded as suspicious.
     """
     because = "worker_killed" if killed else "worker_ended"
     values = {"ended": list(workers), "because": because, "suspicious": not killed}
@@ -219,7 +219,7 @@ async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: U
 async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
     """Start the next attempt of waiting jobs now instead of at its scheduled time. Returns the jobs that were waiting.
 
-    Also lets one test call through to each provider whose circuit breaker is open.
+    Also allows one test call to each provider whose circuit breaker is open.
     """
     values = {"owner": owner_id, "jobs": list(jobs)}
     woken = {row["id"] for row in await fetch_rows(connection, JOB_QUERIES.try_now, values)}

@@ -287,7 +287,7 @@ async def read_owner_events(connection: Connection, owner: UUID, after: Cursor, 
 async def keep_seen(connection: Connection, events: Sequence[Event]) -> list[Event]:
     """Return the events whose documents are visible through this database connection.
 
-    Used for the connections of limited members, to which only some documents are visible.
+    The connections of limited members show only some documents.
     """
     wanted = list({event.document_id for event in events if event.document_id})
     rows = await (await connection.execute(EVENT_QUERIES.seen_documents, {"documents": wanted})).fetchall()

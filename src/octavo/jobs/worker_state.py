@@ -141,7 +141,7 @@ class Slots:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the worker has no running jobs and has reported all others."""
+        """Whether the worker has no running jobs and has reported all finished ones."""
         return not (self.running or self.has_unreported)
 
     def held(self) -> list[ClaimedJob]:

@@ -1,6 +1,7 @@
 """Generates a document's summary and tags, and the themes, concepts and summary of each chunk, without a model.
 
-The title and other facts are passed in. Each chunk is parsed once. Word weights are computed over the whole document.
+The title and other facts are passed in. Each chunk is parsed only once. Word weights are computed over the whole
+document.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def summarise(parsed: ParsedChunk, weights: Mapping[str, float]) -> str:
 
 
 def summarise_document(parsed_chunks: Sequence[ParsedChunk], weights: Mapping[str, float]) -> str:
-    """Choose two sentences from the abstract, or from the first fifth of the document.
+    """Summarise a document with two sentences from its beginning (the first fifth), preferably from the abstract.
 
     Returns an empty string if there is no suitable sentence.
     """

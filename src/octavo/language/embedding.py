@@ -98,7 +98,7 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a model file and verify its checksum. A damaged model would return wrong vectors without an error."""
+    """Read a model file and verify its checksum. A damaged model would not fail, but return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")
@@ -146,7 +146,7 @@ class _Normalised(dict[int, str]):
 class Tokenizer:
     """Splits text into the word pieces that the models read (tokens of BERT's uncased WordPiece vocabulary).
 
-    The package `tokenizers` does the same, but it requires a client that downloads models.
+    The package `tokenizers` is not used, because it requires a client that downloads models.
     """
 
     def __init__(self, model: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def quote(self) -> str:
-        """The words around the value, without markup and line breaks. Only whole words are included."""
+        """The statement without markup and line breaks. A long statement is shortened to the words around the value."""
         text = self.statement.text
         if len(text) > MAX_QUOTE:
             text = text[_space_before(text, self.start) : _space_after(text, self.end, self.start)]
@@ -69,7 +69,7 @@ def read_statements(chunks: Sequence[ChunkText]) -> Iterator[Statement]:
 
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Split a text into sentences. The splitter breaks “14. April” and “Nr. 3” in German, so these are rejoined."""
+    """Split a text into sentences. The splitter breaks German text after “14.” and “Nr.”; such parts are rejoined."""
     held: tuple[int, int] | None = None
     for first, last in split_sentences(text, start, end):
         if held and _continues(text[held[0] : held[1]], text[first:last]):
@@ -167,9 +167,9 @@ def _iso(parts: dict[str, str | None], language: str | None) -> str | None:
 
 
 def _meanings(parts: dict[str, str | None], language: str | None) -> Iterator[tuple[int, int]]:
-    """Yield the possible (month, day) pairs of a date.
+    """Yield the possible (month, day) pairs of a date, most likely first.
 
-    If the order is unclear, as in 3/4 in English, the first pair is (0, 0), because only the year is certain.
+    If the order of day and month is unclear, as in 3/4 in English, the first pair is (0, 0): only the year is certain.
     """
     if parts.get("either"):
         first, second = int(parts["either"] or 0), int(parts["other"] or 0)

@@ -178,7 +178,7 @@ class DocumentFacts:
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two texts from different documents that are to be compared."""
+    """Two texts from different documents, to be compared with each other."""
 
     first: str
     second: str

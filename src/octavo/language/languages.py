@@ -33,7 +33,10 @@ def detect_language(text: str) -> str | None:
 
 
 def confirm_language(text: str, expected: str | None) -> str | None:
-    """Return `expected` if the text contains enough stop words of that language. Otherwise, detect the language."""
+    """Return `expected` if the text contains enough stop words of that language. Otherwise, detect the language.
+
+    If the detection is uncertain, `expected` is returned as well.
+    """
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())
     if words and sum(word in stopwords for word in words) >= _MIN_STOPWORDS * len(words):
@@ -44,7 +47,7 @@ def confirm_language(text: str, expected: str | None) -> str | None:
 def is_english(text: str) -> bool:
     """Whether a text is English.
 
-    Language detection is unreliable for short texts such as questions, so these are recognised by their stop words.
+    Language detection is unreliable for short texts, so the language of a question is recognised by its stop words.
     """
     if len(text) > _SHORT and (language := detect_language(blank_markup(text))):
         return language == ENGLISH
@@ -58,7 +61,10 @@ def is_english(text: str) -> bool:
 
 
 def detect_document_language(texts: Sequence[str], claimed: str | None = None) -> str | None:
-    """Detect the language of a document from a few chunks. Falls back to `claimed`, the language in the metadata."""
+    """Detect the most common language of a document's chunks, from a sample of them.
+
+    Falls back to `claimed`, the language in the metadata.
+    """
     step = max(len(texts) // _MAX_SAMPLES, 1)
     found = [
         language for text in texts[::step][: _MAX_SAMPLES + 1] if (language := detect_language(blank_markup(text)))

@@ -1,7 +1,7 @@
 """Finds the natural-language text in Markdown, and its sentences.
 
-Markup is replaced by spaces, so that all offsets stay valid. The parser needs no earlier context, because chunks may
-start anywhere. It reads the lines in one pass.
+Markup is replaced by spaces, so that all offsets stay valid. Because chunks can start anywhere, the parser does not
+depend on earlier text. It reads the lines in one pass.
 """
 
 from __future__ import annotations

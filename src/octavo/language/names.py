@@ -129,7 +129,9 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Replace a short form of a name, such as a surname, with the full name if exactly one in the text matches."""
+    """Replace a short form of a name, such as a surname, with the full name if the text contains exactly one that
+    matches.
+    """
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}
     for one in findings:

@@ -1,4 +1,4 @@
-"""Finds phrases, and chooses the concepts of chunks and the topics and themes of a document by counting phrases.
+"""Finds phrases and counts them, to choose the concepts and themes of chunks and the topics of a document.
 
 A phrase may name a concept. It consists of consecutive words without punctuation or stop words between them.
 
@@ -74,7 +74,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
 def better_form(one: str, other: str) -> str:
     """Choose the better spelling of a phrase.
 
-    The singular and lower case are preferred, because a capital may only mark the start of a sentence.
+    The singular is preferred, and so is lower case, because a capital letter may only mark the start of a sentence.
     """
     return min(one, other, key=lambda form: (len(form), form.swapcase()))
 
@@ -141,7 +141,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """Parse a chunk. `language` is the document's language. A chunk in another language is parsed in that language."""
+    """Parse a chunk. `language` is the language of the document, from which the language of the chunk can differ."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)
@@ -268,7 +268,7 @@ class Topics:
         """Return the themes of a chunk: those of its concepts that are most important in the whole document.
 
         Concepts that also occur in the chunk's headings get a higher score. If the chunk has no concepts, its headings
-        are returned.
+        are returned, innermost first.
         """
         if not named:
             return _short(list(reversed(parsed.chunk.headings)), _LONGEST_THEME)[:MAX_THEMES]

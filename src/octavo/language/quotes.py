@@ -192,7 +192,7 @@ def _split_segment(part: Segment, text: str) -> Iterator[tuple[int, int]]:
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
     """Score each sentence by the share of the question's words that it contains.
 
-    Rare words weigh more. Words that are only in the headings above the sentence count half.
+    Rare words weigh more. A word that occurs only in the headings above the sentence counts half.
     """
     weights = _weigh(keys, [one.words & keys for one in candidates])
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
@@ -206,7 +206,9 @@ def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Cand
 
 
 def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Return the weight of each word of a question. Words in few of the texts weigh more. The weights add up to 1."""
+    """Return the weight of each word in a question. Words that occur in few of the texts weigh more. The weights add up
+    to 1.
+    """
     counts = Counter(word for one in having for word in one)
     weights = {word: log(1 + len(having) / (1 + counts[word])) for word in keys}
     total = fsum(weights.values()) or 1.0
@@ -214,17 +216,17 @@ def _weigh(keys: frozenset[str], having: Sequence[frozenset[str]]) -> dict[str, 
 
 
 def _join(by_words: float, similarity: float) -> float:
-    """Combine two scores of a sentence: for words that match the question, and for similar meaning.
+    """Combine two scores of a sentence: one for matching words and one for similar meaning.
 
-    Matching words count twice as much, but a very similar meaning without matching words can also give nearly the
-    highest result.
+    Matching words count twice as much as meaning, but a very similar meaning alone can give nearly the highest score.
     """
     by_meaning = min(max((similarity - _UNRELATED) / (_SAME - _UNRELATED), 0.0), 1.0)
     return max((2 * by_words + by_meaning) / 3, _MEANING_ALONE * by_meaning)
 
 
 def _keys(text: str, language: str | None) -> frozenset[str]:
-    """Return the words of a text in a form that can be compared: English words as stems, without stop words.
+    """Return the words of a text in a form that can be compared, without stop words. English words are reduced to
+    stems.
 
     In scripts without spaces, pairs of characters are used instead of words.
     """
@@ -271,7 +273,7 @@ class AnswerQuote:
 class _Passage:
     """A few sentences or table rows of a chunk, preceded by their heading, as input for the model octavo-small.
 
-    To get an offset in the chunk, add `start` to the offset in the passage. `heading` is the length of the heading.
+    Adding `start` to an offset in the passage gives the offset in the chunk. `heading` is the length of the heading.
     `words` contains, for each sentence, the question's words that occur in it.
     """
 
@@ -370,10 +372,10 @@ def _is_of_kind(question: str, answer: str) -> bool:
 
 
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
-    """Choose the passages that the model reads.
+    """Choose the passages that the model reads, in the order in which it reads them.
 
-    Passages with many of the question's words, from highly ranked chunks, come first. Also returns the weights of the
-    question's words.
+    A passage comes earlier if it contains many of the question's words, and if its chunk is highly ranked. Also returns
+    the weights of the question's words.
     """
     passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
     weights = _weigh(keys, [one.all_words for one in passages])
@@ -406,7 +408,7 @@ def _passages(place: int, chunk: ChunkText, keys: frozenset[str]) -> Iterator[_P
 def _passage(
     place: int, heading: str, text: str, sentences: Sequence[tuple[int, int]], keys: frozenset[str]
 ) -> _Passage:
-    """Build a passage. Its text begins with the heading above it, so that the model reads the heading, too."""
+    """Build a passage. Its text begins with the heading above it, because the model needs the heading as context."""
     first, last = sentences[0][0], sentences[-1][1]
     before = f"{heading[:_MAX_HEADING]}. " if heading else ""
     start = first - len(before)
@@ -467,9 +469,8 @@ def _say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _scored_quote(one: _SummaryCandidate) -> Quote:
-    """Make a quote from a sentence.
-
-    The score of the sentence has no upper limit, so it is converted to a number between 0 and 1.
+    """Make a quote from a sentence. The sentence's score has no upper limit, so it is converted to a number from 0 to
+    1.
     """
     return Quote(
         chunk=one.chunk, start=one.start, end=one.end, text=one.text, score=round(one.score / (1 + one.score), 3)

@@ -63,7 +63,11 @@ class AnswerSpan:
 
 @dataclass(frozen=True, slots=True)
 class PassageAnswer:
-    """The probability that a passage answers a question, the answer if it is likely enough, and a score for ranking."""
+    """A model's result for one passage.
+
+    `probability` says how likely the passage is to answer the question. `span` is the answer, if it is likely enough.
+    `rank` is a score for ranking passages.
+    """
 
     probability: float
     span: AnswerSpan | None
@@ -94,9 +98,8 @@ class SentenceAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """A question and part of a passage as tokens, with the offset of each token in the passage.
-
-    Long passages are split into several windows.
+    """A question and a passage, or one section of a long passage, as tokens. `offsets` locates each token in the
+    passage.
     """
 
     question: list[int]
@@ -185,9 +188,10 @@ class SmallModel:
                 yield SentenceAnswer(number, span, float(part[start, end]), rank)
 
     def _score_spans(self, window: _Window) -> tuple[np.ndarray, float]:
-        """Score each possible answer, given by its first and last token.
+        """Score each possible answer, identified by its first and last token, relative to the score of "no answer
+        here".
 
-        The score of "no answer here" is subtracted. Also returns the score of the whole passage for the question.
+        Also returns the score of the whole passage for the question.
         """
         import numpy as np
 

@@ -1,8 +1,8 @@
-"""Chooses the tags of a document: a few phrases that a person would keep.
+"""Chooses the tags of a document: a few phrases that a person would also choose.
 
-A tag names a subject, so a phrase must be repeated or be in a heading. Words that occur in all kinds
-of documents, such as months, parts of a page, labels on invoices, and verbs in instructions, are not used as tags. Tags
-that the account already uses come first, because a tag is useful only if several documents have it.
+A tag names a subject, so a phrase must be repeated or be in a heading. Words that occur in all kinds of documents, such
+as months, parts of a page, labels on invoices, and verbs in instructions, are not used as tags. Tags that the account
+already uses come first, because a tag is useful only if several documents have it.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def choose_tags(source: TagSource) -> list[str]:
     """Choose a document's tags, most important first.
 
     If no phrase is suitable, a longer document gets its main word as a tag, if it has one. Documents without topics,
-    such as invoices, get only their type as a tag. A garbled text and program code get no tags.
+    such as invoices, get only their type as a tag. Garbled texts and program code get no tags.
     """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
@@ -168,7 +168,7 @@ def choose_tags(source: TagSource) -> list[str]:
 
 
 def _is_broken(chunks: Sequence[ParsedChunk]) -> bool:
-    """Whether the text is a placeholder, or has so many single letters that its words must be broken apart."""
+    """Whether the text is a placeholder, or has so many single letters that its words were probably broken apart."""
     text = " ".join(chunk.text for chunk in chunks[:20])
     words = len(_ANY_WORD.findall(text))
     return bool(_PLACEHOLDER.search(text)) or (words > 0 and len(_LETTER.findall(text)) > _BROKEN * words)
@@ -233,11 +233,11 @@ def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
-    A phrase of several words must be in the title, occur twice and be in a heading, or occur four times. Outside the
-    title, it must not begin with a stop word. A single word must be rare, occur twice and be in the title. A very rare
-    English word can also be outside the title, if it is not an abbreviation and is among the document's most frequent
-    words. Rarity is known only for English words. In a long document, the phrase must also occur in at least two
-    chunks.
+    In a long document, the phrase must occur in at least two chunks. A phrase of several words must either be in the
+    title, or be in a heading and occur twice, or occur four times and not be too common. Outside the title, it must not
+    begin with a stop word. A single word must be in the title and occur twice and, unless it is the whole title, be
+    rare. An English word outside the title must be very rare, be one of the most frequent words, and not be an
+    abbreviation. Rarity is known only for English words.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:
@@ -309,6 +309,6 @@ def _verb_share(word: str, chunks: Sequence[ParsedChunk]) -> float:
 
 
 def _repeats(phrase: Stems, other: Stems) -> bool:
-    """Whether two phrases are too similar to be separate tags: they share most words of the shorter one."""
+    """Whether two phrases are too similar to be separate tags, because they share most words of the shorter phrase."""
     own, known = {*phrase}, {*other}
     return 2 * len(own & known) > min(len(own), len(known))

@@ -66,7 +66,7 @@ def _verbatim(quote: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The data that identifies a passage: its quote, the text around it, and its last position."""
+    """The data for finding a passage again: its quote, the text around it, and its last known position."""
 
     quote: str
     text_before: str = ""
@@ -89,7 +89,11 @@ class QuoteFinder:
         return SqueezedText(_without_markup(self.text), _LETTERS)
 
     def find(self, anchor: Anchor) -> Span | None:
-        """Find the best occurrence of a quote: preferably whole words, in the same context, near its position."""
+        """Find the best occurrence of a quote.
+
+        Occurrences that do not cut words are preferred, then those with the same text around them, and then the one
+        nearest to the last known position.
+        """
         found = list(islice(self._find_verbatim(anchor.quote), MOST_OCCURRENCES)) or [
             self._with_last_marks(one, anchor.quote)
             for one in islice(self._letters.find_all(_without_markup(anchor.quote)), MOST_OCCURRENCES)
@@ -101,7 +105,7 @@ class QuoteFinder:
             yield from (Span(*one.span()) for one in _verbatim(quote).finditer(self.text))
 
     def _with_last_marks(self, span: Span, quote: str) -> Span:
-        """Extend a passage by the punctuation at the end of its quote."""
+        """Extend a passage to include the punctuation at the end of its quote."""
         end = span.end
         for mark in quote[len(quote.rstrip(_LAST_MARKS)) :]:
             end += self.text.startswith(mark, end)
@@ -117,7 +121,7 @@ class QuoteFinder:
 
 
 class SqueezedText:
-    """A text reduced to the parts that match a pattern, and the positions of these parts in the text."""
+    """The characters of a text that match a pattern, joined into one string, and their positions in the text."""
 
     def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
         self._pattern = pattern
@@ -151,7 +155,7 @@ def _letters(text: str) -> str:
 
 
 def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
-    """Return the number of characters at the beginning of two texts that are the same in both."""
+    """Return the length of the common prefix of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -159,9 +163,11 @@ def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
 
 
 def find_words(query: str, text: str, most: int) -> list[Span]:
-    """Find the words of a query in this order in Markdown, ignoring case, accents, white space and inline markup.
+    """Find up to `most` places in Markdown where the words of a query occur in the same order, one directly after the
+    other.
 
-    The URLs of links are not searched, because they are not visible.
+    Case, accents, white space and inline markup are ignored. The URLs of links are not searched, because they are not
+    visible.
     """
     if not (words := _WORD.findall(unicodedata.normalize("NFD", query))):
         return []

@@ -56,9 +56,8 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(maxsize=50_000)
 def rarity(stem: str) -> float:
-    """Return the rarity of a word.
-
-    It is 0 for the most common English word and 1 for words outside the 30,000 most common.
+    """Return the rarity of a word, from 0 for the most common English word to 1 for words outside the 30,000 most
+    common.
     """
     ranks = _ranks()
     last = next(reversed(ranks.values()))
@@ -67,13 +66,13 @@ def rarity(stem: str) -> float:
 
 
 def fold(word: str, language: str | None) -> str:
-    """Normalise a word for counting: the singular in English, lower case in other languages."""
+    """Normalise a word for counting: convert it to lower case and, in English, to the singular."""
     return stem(word) if language == "en" else word.lower()
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Turn an English plural into the singular, approximately. Other forms of a word are not merged."""
+    """Convert an English word to lower case and, approximately, to the singular. Other forms are not merged."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
     if len(low) <= _MIN_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low
@@ -86,7 +85,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def is_content(word: str, language: str) -> bool:
-    """Whether a word can name the subject of a text: it is neither a stop word nor an adverb."""
+    """Whether a word can name the subject of a text. Stop words, very short words and English adverbs cannot."""
     low = word.lower().replace("\u2019", "'")
     if len(low) < _MIN_LETTERS and not (len(low) > 1 and word.isupper()):
         return False

@@ -75,9 +75,9 @@ OnChanged: TypeAlias = Callable[[Connection, int], Awaitable[object]]
 class BulkAction:
     """An action on many documents of an owner.
 
-    `trashed` says whether the documents must be in the trash; None allows both. If `skips` is true, documents that were
-    deleted after they were selected are skipped. If `on_changed`, a callback, is set, all documents are changed in a
-    single batch.
+    If `trashed` is true, the documents must be in the trash. If it is false, they must not be. None allows both. If
+    `skips` is true, documents that were deleted after they were selected are skipped. If the callback `on_changed` is
+    set, all documents are changed in a single batch.
     """
 
     database: Database
@@ -130,7 +130,10 @@ class BulkAction:
 async def find_present(
     connection: Connection, owner: UUID, documents: Sequence[UUID], *, trashed: bool | None = False
 ) -> list[UUID]:
-    """Return which of these documents exist. `trashed` says whether they must be in the trash; None allows both."""
+    """Return which of these documents exist.
+
+    If `trashed` is true, they must be in the trash. If it is false, they must not be. None allows both.
+    """
     values = {"owner": owner, "documents": list(documents), "trashed": trashed}
     return [row["id"] for row in await fetch_rows(connection, QUERIES.present, values)]
 

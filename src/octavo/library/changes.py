@@ -106,7 +106,7 @@ async def lock_documents(
     trashed: bool | None = False,
     beside: Iterable[UUID] = (),
 ) -> list[LockedDocument]:
-    """Lock the account's `documents`, and also the documents in `beside`. Returns only `documents`.
+    """Lock the account's `documents`, and also the documents in `beside`. Only `documents` are returned.
 
     Raises `NotFound` if one of `documents` is missing.
     """
@@ -298,7 +298,7 @@ async def _has_extraction(connection: Connection, held: LockedDocument, extracti
 async def _add_description(connection: Connection, held: LockedDocument, lane: Lane) -> Retried:
     """Generate the missing title, summary and tags by resuming the document's job.
 
-    If there is no job to resume, as for a duplicate, a new revision is started.
+    If there is no job to resume, for example because the document is a duplicate, a new revision is started.
     """
     if not await _is_paused(connection, held):
         return await _begin_revision(connection, held, None, lane=lane)

@@ -97,7 +97,7 @@ def _clean_choices(type_: FieldType, choices: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:
-    """Checked values of fields, by the id of the field. None clears a value. `names` are the names of the fields."""
+    """Checked values of custom fields, keyed by field id. None clears a value. `names` are the names of the fields."""
 
     values: Mapping[UUID, str | None]
     names: Mapping[UUID, str]

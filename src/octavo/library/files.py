@@ -1,6 +1,6 @@
-"""The files of a document: its source, an unlocked copy of the source, and its artifacts.
+"""Finds the files of a document: its source, an unlocked copy of the source, and its artifacts.
 
-Also handles page images and figures: which documents have them, their source files, and the stored images.
+Also finds the files from which images of pages and figures are made, and stores these images.
 
 An image is made when it is first requested. Most figures in a long document are never viewed, and drawing one takes as
 long as reading twenty pages.
@@ -110,7 +110,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """Save an unlocked copy of the file. The document is processed from this copy from now on.
+    """Save an unlocked copy of the file. From now on, the document is processed from this copy.
 
     Returns the storage keys of earlier copies, to be deleted after the commit.
     """
@@ -327,7 +327,7 @@ async def store_figure(
 ) -> None:
     """Store the picture of a figure with its document.
 
-    Its file is named after its checksum, so that identical figures share a file.
+    The file is named after the checksum of the picture, so that identical pictures share a file.
     """
     digest = sha256(drawn).hexdigest()
     key = f"figures/{document}/{revision}/{digest}.png"

@@ -1,4 +1,4 @@
-"""Rules: if a document matches conditions, a rule adds tags, sets values, and sends the document to recipients.
+"""Rules change documents that match conditions: they add tags, set values and send the documents to recipients.
 
 Trying a rule changes nothing. Applying it changes documents in batches, like an action on many documents, and can be
 undone for a week. Enabled rules run on each new document, one after the other; the first rule that sets a value wins. A
@@ -228,7 +228,7 @@ class PlannedChange:
     """The changes that a rule makes to one document. `targets` are the values that it sets, such as `collection`.
 
     `blocked` are values that an earlier rule has set. `left_out` are tags beyond the maximum number of tags. `undated`
-    says that the document has no date from which its retention could be counted. `recipients` get a message about the
+    is true if the document has no date from which its retention can be counted. `recipients` get a message about the
     document.
     """
 
@@ -298,9 +298,9 @@ def _missing_tags(document: Row, then: RuleThen) -> list[str]:
 
 
 def settled_values(document: Row) -> frozenset[str]:
-    """Return the names of the values of a new version that rules do not change.
+    """Return the names of the values that rules do not change in a new version of a document.
 
-    They were set by a person or in the previous version.
+    These values were set by a person or in the previous version. For other documents, the result is empty.
     """
     if not document["is_version"]:
         return frozenset()
@@ -448,7 +448,9 @@ def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
 async def _conflicts(
     connection: Connection, owner: UUID, rule: RuleView, planned: Sequence[PlannedChange]
 ) -> dict[UUID, list[str]]:
-    """Find the other enabled rules that set a value of the same documents differently."""
+    """Find other enabled rules that set a value in one of these documents to something else. Returns messages by
+    document.
+    """
     found: dict[UUID, list[str]] = defaultdict(list)
     mine = {one.document["id"]: one for one in planned}
     for other in await list_rules(connection, owner):

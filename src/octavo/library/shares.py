@@ -51,7 +51,10 @@ async def share(
     days: int = DEFAULT_DAYS,
     sign_in: bool = False,
 ) -> tuple[Share, str]:
-    """Create a link to a document or a collection. Returns it with its token, of which only a hash is stored."""
+    """Create a link to a document or a collection.
+
+    Returns the link and its token. Only a hash of the token is stored.
+    """
     _require_member(caller)
     if (document is None) == (collection is None):
         raise BadInput("Send the id of a document or of a collection.")

@@ -188,7 +188,7 @@ ArchivePart: TypeAlias = Callable[[Database, Bucket, int], Awaitable[int]]
 async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
     """Archive the next events of the oldest month that ended at least `days` days ago. Returns their number.
 
-    A month whose events are all in files is dropped. This takes milliseconds, regardless of the number of events.
+    When all events of a month are in files, the month is dropped. This takes milliseconds, regardless of their number.
     """
     async with database.connection() as connection:
         months = [str(row["name"]) for row in await fetch_rows(connection, ARCHIVES.old_months, {"days": days})]

@@ -20,7 +20,17 @@ from pydantic import SecretStr
 from octavo.convert import PRELOAD as CONVERT_PRELOAD
 from octavo.core.errors import DatabaseUnavailable, OctavoError, WrongDatabase
 from octavo.core.settings import Settings
-from octavo.database import Connection, Database, MigrationState, connect, fetch_rows, load_queries, migrate, read_state
+from octavo.database import (
+    Connection,
+    Database,
+    MigrationState,
+    connect,
+    fetch_rows,
+    load_queries,
+    migrate,
+    read_state,
+    require_current,
+)
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.extract.chunks.chunking import PRELOAD as CHUNKS_PRELOAD
 from octavo.extract.document_facts import PRELOAD as FACTS_PRELOAD
@@ -109,6 +119,17 @@ async def open_connection(settings: Settings, *, direct: bool = False) -> AsyncG
         database_address(settings, direct=direct) as address,
         await connect(address, prepared=prepared) as connection,
     ):
+        yield connection
+
+
+@asynccontextmanager
+async def open_current_connection(settings: Settings) -> AsyncGenerator[Connection]:
+    """Open a single connection. Raises `WrongDatabase` if the schema does not match this version.
+
+    Without this check, a missing table would be reported as an internal error.
+    """
+    async with open_connection(settings) as connection:
+        await require_current(connection)
         yield connection
 
 

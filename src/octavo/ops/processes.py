@@ -116,6 +116,11 @@ class UpRecord:
         return any(one.pid and psutil.pid_exists(one.pid) for one in self.processes)
 
 
+def read_record(data_dir: Path) -> UpRecord | None:
+    """Return the record of the supervisor that is running on this data folder. Returns None if there is none."""
+    return RecordFile(DataFolder(data_dir)).read()
+
+
 class RecordFile:
     """The file in which the supervisor records its processes. It is valid only while the supervisor holds its lock.
 

@@ -46,6 +46,7 @@ from octavo.ops.processes import (
     UpRecord,
     count_oom_kills,
     oom_since,
+    read_record,
     was_killed,
 )
 from octavo.owners import make_sign_in_link, sign_in_url
@@ -406,7 +407,7 @@ class Status:
 
 def read_status(settings: Settings) -> Status:
     """Read the status of the Octavo instance that runs on this data folder."""
-    record = RecordFile(DataFolder(settings.data_dir)).read()
+    record = read_record(settings.data_dir)
     if record is None:
         raise NotRunning
     processes = [_process("up", record.pid, 0)]

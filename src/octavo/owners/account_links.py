@@ -35,7 +35,7 @@ class LinkedPerson:
 async def make_reset_token(connection: Connection, account: Account, *, clears: bool = False) -> tuple[str, datetime]:
     """Create the token of a link that sets a new password. Returns the token and its expiry time.
 
-    Earlier links of this person stop working. If `clears` is true, the link also removes the second factor.
+    The person's earlier links stop working. If `clears` is true, the link also removes the second factor.
     """
     made = await _insert(connection, "password", account.id, RESET_SECONDS, clears=clears)
     await record(connection, account.owner_id, "account.reset_link", account.id, clears=str(clears).lower())
@@ -51,7 +51,7 @@ async def make_reset_token_for(connection: Connection, email: str, *, clears: bo
 
 
 async def make_code_token(connection: Connection, user_id: UUID) -> str:
-    """Create the token of a sign-in that still needs the second factor. The password must have been verified."""
+    """Create a token for a sign-in that still needs the second factor. Verify the password first."""
     return (await _insert(connection, "code", user_id, CODE_SECONDS))[0]
 
 
@@ -118,7 +118,7 @@ class OpenInvitation:
 async def invite(
     connection: Connection, caller: Caller, email: str, role: Role, days: int = DEFAULT_DAYS, *, limited: bool = False
 ) -> tuple[Invitation, str]:
-    """Create an invitation. Returns it with its token, of which only a hash is stored."""
+    """Create an invitation. Returns the invitation and its token. Only a hash of the token is stored."""
     _require_manager(caller)
     refuse_limited_owner(role, limited=limited)
     token = new_token()
@@ -144,7 +144,7 @@ async def withdraw(connection: Connection, caller: Caller, invitation: UUID) -> 
 
 
 async def find_invitation(connection: Connection, token: str) -> OpenInvitation:
-    """Return the invitation of a link. Raises `LinkRefused` if it can no longer be accepted.
+    """Return the invitation that a link belongs to. Raises `LinkRefused` if it can no longer be accepted.
 
     This does not use up the link.
     """

@@ -70,7 +70,7 @@ async def set_language_of(connection: Connection, email: str, language: str | No
 async def sign_up(connection: Connection, email: str, password_hash: str, *, replacing: str | None) -> str:
     """Create a user account and open its first session. Returns the secret of the session.
 
-    If the session to replace belongs to an anonymous visitor, the visitor's documents become documents of the new
+    If `replacing` is the secret of an anonymous visitor's session, the visitor's documents become documents of the new
     account.
     """
     visitor = await end_session(connection, replacing)
@@ -105,7 +105,7 @@ async def sign_in(connection: Connection, account: Account, password_hash: str, 
 async def open_for(connection: Connection, user_id: UUID, *, by: str, replacing: str | None) -> str:
     """Open a session for a person whose identity was verified. Returns the secret of the session.
 
-    `by` says how the person signed in, for the audit log.
+    `by` is the sign-in method that is recorded in the audit log.
     """
     owner_id = await first_owner(connection, user_id)
     await record(connection, owner_id, "account.sign_in", user_id, actor=user_id, by=by)

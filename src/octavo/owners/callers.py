@@ -28,8 +28,8 @@ class Caller:
     """The caller of a request.
 
     `scope` is the scope of the session or API key. The caller's permissions are limited by both the scope and the
-    person's role. A `limited` member sees only the documents in collections that were granted to them.
-    `language` is the one that the person has chosen for pages and emails.
+    person's role. A `limited` member sees only the documents in collections that were granted to them. `language` is
+    the language that the person has chosen for pages and emails.
     """
 
     owner_id: UUID

@@ -1,7 +1,7 @@
 """Permissions per collection: groups of members, and the collections that limited members can read or change.
 
-Reading needs no code here: the database connections of a limited member show only what was granted (`database.Viewer`).
-Changes use unrestricted connections, after `require_writable` has checked the documents.
+Reading needs no code here: the database connections of a limited member show only documents in collections that were
+granted (`database.Viewer`). Changes use unrestricted connections, after `require_writable` has checked the documents.
 """
 
 from __future__ import annotations
@@ -109,7 +109,10 @@ async def grant(
     user_id: UUID | None = None,
     group: UUID | None = None,
 ) -> Grant:
-    """Let a member or a group read or change the documents of a collection. Replaces an earlier grant for it."""
+    """Let a member or a group read or change the documents of a collection.
+
+    Replaces an earlier grant of this collection to the same member or group.
+    """
     if (user_id is None) == (group is None):
         raise BadInput("Send either `user_id` or `group_id`.")
     await lock_members(connection, caller)
@@ -141,7 +144,7 @@ async def writable_collections(connection: Connection, caller: Caller) -> dict[s
 
 
 async def require_writable(connection: Connection, caller: Caller, documents: Iterable[UUID]) -> None:
-    """Raise `NotFound` if a limited member may not change one of these documents."""
+    """Raise `NotFound` unless a limited member is allowed to change all of these documents."""
     wanted = set(documents)
     values = {"owner": caller.owner_id, "user": caller.user_id, "documents": list(wanted)}
     if len(await fetch_rows(connection, QUERIES.writable_documents, values)) < len(wanted):
@@ -149,7 +152,10 @@ async def require_writable(connection: Connection, caller: Caller, documents: It
 
 
 async def require_changeable(connection: Connection, caller: Caller, thing: str, ident: UUID) -> None:
-    """Raise `NotFound` if a limited member may not change this document, highlight, upload or earlier change."""
+    """Raise `NotFound` unless a limited member is allowed to change this object.
+
+    `thing` is the type of the object: document, highlight, upload, or change (an earlier edit of documents).
+    """
     if thing == "upload":
         values = {"owner": caller.owner_id, "user": caller.user_id, "upload": ident}
         if not (await fetch_rows(connection, QUERIES.is_own_upload, values))[0]["own"]:

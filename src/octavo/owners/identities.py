@@ -194,7 +194,7 @@ class ProviderSignIn:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedSignIn:
-    """A sign-in for which the browser has returned from the provider.
+    """A sign-in after the browser has returned from the provider.
 
     If a signed-in person wants to connect an identity to their account, `user_id` is that person. For an ordinary
     sign-in, it is None.

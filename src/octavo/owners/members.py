@@ -52,9 +52,10 @@ async def change_role(connection: Connection, caller: Caller, user_id: UUID, rol
 
 
 async def limit_member(connection: Connection, caller: Caller, user_id: UUID, *, limited: bool) -> Member:
-    """Let a member see only granted collections, or everything. This takes effect with the member's next request.
+    """Limit a member to the collections that are granted to them, or remove this limit.
 
-    A member who becomes limited loses the shared links that they created.
+    This takes effect with the member's next request. A member who becomes limited loses the shared links that they
+    created.
     """
     members = await lock_members(connection, caller)
     if user_id not in members:

@@ -2,8 +2,8 @@
 
 The local owner signs in with links that work once.
 
-The second factor: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. A code is valid for its time step
-of 30 seconds and the steps before and after it, and works once.
+This module also checks the second factor: codes from an authenticator app (TOTP, RFC 6238) and recovery codes. Each
+code works once. A code from the app is valid for its time step of 30 seconds and for the steps before and after it.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def code_at(secret: str, step: int) -> str:
 
 
 def find_step(secret: str, code: str, now: datetime) -> int | None:
-    """Return the time step of a code. Returns None if the code is not valid now."""
+    """Return the time step that a code belongs to. Returns None if the code is not valid now."""
     current = int(now.timestamp()) // STEP_SECONDS
     given = code.replace(" ", "").encode()
     steps = (current, current - 1, current + 1)
@@ -258,7 +258,7 @@ async def begin(connection: Connection, user_id: UUID, sealed: str) -> None:
 
 
 async def confirm(connection: Connection, user_id: UUID, owner_id: UUID, code: str, reveal: Reveal) -> list[str]:
-    """Require the second factor from now on. Returns the recovery codes, of which only hashes are stored."""
+    """Require the second factor from now on. Returns the recovery codes. Only their hashes are stored."""
     await _use_code(connection, user_id, code, reveal)
     await connection.execute(FACTOR_QUERIES.confirm_second_factor, {"user": user_id})
     await record(connection, owner_id, "account.second_factor", user_id, change="enabled")

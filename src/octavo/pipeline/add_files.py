@@ -109,9 +109,9 @@ class SourceIntake:
         return tried
 
     async def _try(self, file: WaitingFile) -> OctavoError | None:
-        """Add one file. Returns None if nothing more is to be done for it.
+        """Add one file. Returns an error if the file should be tried again, and `_Stop` if no more files can be added.
 
-        Returns the error if the file should be tried again, or `_Stop` if no more files can be added.
+        Otherwise, returns None.
         """
         try:
             return None if await self._add(file) else _Stop()

@@ -45,7 +45,7 @@ QUERIES = load_queries("processing")
 class RevisionFiles:
     """Stores the large outputs of a job's stages as files in the storage bucket.
 
-    The database only stores the storage key of such a file as the output of the stage.
+    The database stores only the storage key of such a file as the output of the stage.
     """
 
     def __init__(self, run: Run[Tools], document: UUID, revision: int) -> None:

@@ -155,9 +155,9 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Retry missing summaries, tags, vectors and connections of readable documents.
+    """Generate the missing summaries, tags, vectors and connections of readable documents again.
 
-    The retry happens some time after they failed for good.
+    This happens some time after generating them failed for good.
     """
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}

@@ -1,6 +1,6 @@
-"""Runs parsers of untrusted files in disposable processes.
+"""Runs parsers on untrusted files in disposable processes.
 
-Such a process can only read one file and write one file.
+Each process can read only one input file, besides Python and system libraries, and write only one output file.
 """
 
 from typing import TYPE_CHECKING

@@ -73,7 +73,7 @@ class Channel:
     def feed(self, data: bytes) -> bool:
         """Process bytes from the child process.
 
-        Returns True if a result has arrived only in part, so that the caller continues reading immediately.
+        Returns True if only part of a result has arrived, so that the caller continues reading immediately.
         """
         if self.failure is None:
             try:
@@ -102,19 +102,21 @@ class Channel:
 
 
 class Log:
-    """Keeps the last bytes that the child process wrote to stderr."""
+    """Keeps the last 4 KiB that the child process wrote to stderr."""
 
     def __init__(self) -> None:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add bytes and keep only the last ones. Always returns False, so that the caller pauses between reads."""
+        """Append data, and drop the oldest bytes beyond 4 KiB. Always returns False, so that the caller pauses between
+        reads.
+        """
         self._tail = (self._tail + data)[-_LOG_BYTES:]
         return False
 
     @property
     def text(self) -> str:
-        """The last lines, without characters that could control a terminal."""
+        """The kept stderr output, without characters that could control a terminal."""
         lines = self._tail.decode(errors="replace").splitlines()
         return "\n".join(printable(line) for line in lines)
 
@@ -129,8 +131,8 @@ _MOST_LEFT_CHUNKS = 18
 class PacedReader:
     """Reads from a pipe and passes the data to `feed`.
 
-    Pauses after each read, to limit the CPU time spent on a child process that never stops writing. If the read was
-    large and `feed` returned True, which means that more data is expected, it does not pause.
+    Pauses after most reads, to limit the CPU time spent on a child process that never stops writing. There is no pause
+    after a large read if `feed` returns True, which means that it expects more data.
     """
 
     def __init__(self, descriptor: int, feed: Callable[[bytes], bool]) -> None:

@@ -1,6 +1,6 @@
 """Applies all layers of the sandbox.
 
-Some are applied in the preloaded parent process. All others are applied in each child process that it forks.
+Some layers are applied in the preloaded parent process, and the others in each child process that it forks.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def hide_other_files(readable: Sequence[Path]) -> bool:
     """Give this process a root folder that contains only the files that sandboxed child processes can read.
 
     This runs in the preloaded parent process, and the child processes inherit the root. With Landlock alone, they could
-    see the names and sizes of files whose paths they know. Returns whether the kernel allowed the change. It is tried
-    in a child process first, because a failure halfway cannot be undone.
+    see the names and sizes of files whose paths they know. The change is tried in a child process first, because a
+    failure halfway cannot be undone. Returns whether the root was changed.
     """
     paths = _readable_paths(readable)
     if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):
@@ -144,7 +144,7 @@ def _enter_own_root(paths: Iterable[Path]) -> None:
 def _outermost(paths: Iterable[Path]) -> list[Path]:
     """Return the paths that exist, both as written and with symbolic links resolved.
 
-    Paths inside another of these paths are left out.
+    A path inside another of these paths is left out.
     """
     existing = {one for path in paths if path.exists() for one in (path.absolute(), path.resolve())} - {Path("/")}
     return sorted(path for path in existing if existing.isdisjoint(path.parents))
@@ -160,7 +160,7 @@ def _show(source: int, place: Path) -> None:
 
 
 def die_first() -> None:
-    """Make the kernel kill this process and its child processes first if memory runs out.
+    """If memory runs out, make the kernel kill this process and its child processes before any others.
 
     Some containers do not allow this.
     """
@@ -183,7 +183,7 @@ def drop_privileges() -> None:
 
 
 def limit_resources(limits: Limits) -> None:
-    """Set the limits of a task. Memory is limited by RLIMIT_DATA, which counts writable private memory.
+    """Apply a task's limits to this process. Memory is limited by RLIMIT_DATA, which counts writable private memory.
 
     RLIMIT_AS would also count address space that is only reserved, and allocators reserve gigabytes. The system call
     filter blocks the types of memory that RLIMIT_DATA does not count.

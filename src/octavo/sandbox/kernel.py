@@ -1,7 +1,7 @@
-"""Kernel calls that the standard library does not offer.
+"""Calls the kernel for sandbox features that the standard library does not offer, such as namespaces and Landlock.
 
-Landlock: after `restrict`, a process can open only the given files and folders, and only for reading. Rules apply to
-inodes, so access to a folder can be limited to the input file in it.
+After `restrict`, Landlock lets a process open only the listed files and folders, and only for reading. Its rules apply
+to inodes, so access to a folder can be limited to the input file in it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,11 @@ def hide_from_others() -> None:
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities permanently. An ordinary user has none and cannot change the bounding set."""
+    """Drop all capabilities permanently.
+
+    An ordinary user is not allowed to change the bounding set. It is then left as it is, because such a process has no
+    capabilities.
+    """
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     capability = 0
     while _drop_from_bounding_set(capability):

@@ -33,7 +33,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """All layers, in the order in which a child process applies them."""
+    """All layers of the sandbox."""
 
     layers: tuple[Layer, ...]
 
@@ -63,7 +63,9 @@ _COVERS: dict[str, Callable[[], str]] = {
 
 
 def explain(found: JSON) -> Layers:
-    """Create a report from the result of `probe`, which lists for each layer the forbidden actions that succeeded."""
+    """Convert the result of `probe` to a report. The result lists, for each layer, the forbidden actions that
+    succeeded.
+    """
     if not isinstance(found, dict) or found.keys() != _COVERS.keys():
         raise TypeError(f"the probe returned {found!r}")
     return Layers(tuple(_layer(name, found[name]) for name in _COVERS))
@@ -88,7 +90,7 @@ def _why_missing(name: str) -> str:
 
 @sandboxed
 def probe(_task: Task, *, memory_bytes: int) -> JSON:
-    """Try all actions that the sandbox layers forbid. Maps each layer to the names of the actions that succeeded."""
+    """Try every action that the sandbox forbids. Returns, for each layer, the names of the actions that succeeded."""
     attempts: dict[str, dict[str, Attempt]] = {
         "limits": {
             "use more memory": lambda: bytearray(memory_bytes),
@@ -134,7 +136,7 @@ def _one_more(kind: int) -> tuple[int, int]:
 
 
 def _status(name: str) -> str:
-    """Return a field of `/proc/self/status`. Returns "unknown" if the file cannot be read."""
+    """Return the value of a field in `/proc/self/status`. Returns "unknown" if the file cannot be read."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -1,7 +1,8 @@
 """The worker's connection to the preloaded parent process, which forks the sandboxed child processes.
 
-Starts the parent process, sends orders without blocking, and handles its notices. Also decides how a task ended, from
-its exit status and its messages. Reports from the kernel have priority over reports from the child process.
+Starts the parent process, sends orders to it without blocking, and handles its notices. Also judges how a task ended,
+based on the exit status and the messages of its child process. The kernel's reports are trusted more than those of the
+child process.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class FinishedTask:
-    """The information from which `judge` decides how a task ended."""
+    """The data about a finished task from which `judge` determines the outcome."""
 
     exit: Exit
     limits: Limits
@@ -179,7 +180,7 @@ _LOG_BYTES = 4 * KIB
 
 
 class ParentLink:
-    """The worker's connection to one preloaded parent process, from its start to its end."""
+    """The worker's connection to one preloaded parent process. Starts the process, sends it orders, and stops it."""
 
     def __init__(self, control: socket.socket, process: asyncio.subprocess.Process, log: IO[bytes]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -244,8 +245,8 @@ class ParentLink:
     def run(self, task: int, files: ChildFiles) -> asyncio.Future[Exit | None]:
         """Start a child process. Takes ownership of `files`.
 
-        Returns a future that completes when the child process has ended and was reaped. Its result is the exit status,
-        or None if the preloaded parent process ended first.
+        Returns a future that completes when the child process has ended and has been reaped. Its result is the exit
+        status, or None if the preloaded parent process ended first.
         """
         exited: asyncio.Future[Exit | None] = self._loop.create_future()
         self._exits[task] = exited

@@ -149,7 +149,7 @@ def _freeze_objects() -> None:
 
 
 def main(control: str, worker: str, preload: str, later: str, readable: str, niceness: str) -> None:
-    """Run the parent process. The arguments are from the command line, and lists are encoded as JSON."""
+    """Run the parent process. The arguments come from the command line. Lists are encoded as JSON."""
     kernel.die_with(int(worker))
     os.nice(int(niceness))
     os.environ.clear()

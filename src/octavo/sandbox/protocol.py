@@ -1,10 +1,11 @@
 """The messages between the worker, the preloaded parent process and the child processes that it forks.
 
-The parent process only receives numbers and descriptors. Arguments, which may contain a password, are sent directly to
-the child process. If the parent process had them in memory, later child processes would inherit them.
+The parent process receives only numbers and file descriptors. Arguments, which may contain a password, are passed to
+the child process in a file that the parent process never reads. If the parent process had them in memory, later child
+processes would inherit them.
 
-Also defines sandboxed functions and the files that they can use, and the limits, progress, outcome and errors of a
-sandboxed task. Each error inherits its `code` and `error_class` from its base class in `octavo.core.errors`.
+Also defines sandboxed functions, and the limits, progress, outcome and errors of a sandboxed task. Each error inherits
+its `code` and `error_class` from its base class in `octavo.core.errors`.
 """
 
 from __future__ import annotations
@@ -111,14 +112,14 @@ ENDED = (ChildCrashed, OutOfTime, OutputTooLarge, TaskFailed)
 
 
 class Order(IntEnum):
-    """An order that the worker sends to the preloaded parent process, such as to start a child process."""
+    """An order that the worker sends to the preloaded parent process, for example to start a child process."""
 
     RUN = 1
     KILL = 2
 
 
 class Notice(IntEnum):
-    """A message that the preloaded parent process sends to the worker, such as that a child process has ended."""
+    """A message that the preloaded parent process sends to the worker, for example when a child process has ended."""
 
     READY = 1
     EXITED = 2
@@ -178,7 +179,9 @@ FAILURE_OTHER = "other"
 
 
 def frame(kind: bytes, document: object) -> bytes:
-    """Encode a message as one line for the channel between the processes. Refuses NaN, which is not JSON."""
+    """Encode a message as one line for the channel between the processes. Raises `ValueError` for NaN, which is not
+    JSON.
+    """
     return kind + json.dumps(document, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
@@ -213,10 +216,10 @@ _PROGRESS_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Task:
-    """The files and the progress channel that a sandboxed function can use: one file to read and one file to write.
+    """The files and the progress channel that a sandboxed function can use.
 
-    `input` is seekable. `input_path` opens the same file again, for libraries that need a path. If there is no input
-    file, both are empty. If there is no output file, writing to `output` fails.
+    `input` is seekable. `input_path` is a path to the same file, for libraries that need a path. If there is no input
+    file, both refer to an empty file. If there is no output file, writing to `output` fails.
     """
 
     input: BinaryIO
@@ -272,9 +275,10 @@ class SandboxedFunction(Generic[P]):
 
 
 def sandboxed(function: Callable[Concatenate[Task, P], JSON]) -> SandboxedFunction[P]:
-    """Allow a function to run in the sandbox: `await sandbox.run(function.call(argument=1), input_file=path)`.
+    """Allow a function to run in the sandbox.
 
-    Arguments are sent as JSON. Declare them after a `*`, with the types str, int, float, bool, None or lists of these.
-    The worker imports the module too, so import parsers inside the function.
+    Example: `await sandbox.run(function.call(argument=1), input_file=path)`. Arguments are sent as JSON. Declare them
+    after a `*`, with the types str, int, float, bool, None or lists of these. The worker imports the module too, so
+    import parsers inside the function.
     """
     return SandboxedFunction(function)

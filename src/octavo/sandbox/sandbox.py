@@ -1,7 +1,7 @@
 """Runs functions on untrusted files, each in a confined process that can be killed at any time.
 
-A child process is watched from start to end, even if the caller is cancelled. Every file is opened again for the child
-process, either for reading or for writing, so the file positions of the caller do not move.
+A child process is watched until it ends, even if the caller is cancelled. The caller's files are reopened for the child
+process, either for reading or for writing, so that their positions do not change.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 
 
 class Sandbox:
-    """Runs tasks in child processes. It starts when it is entered as a context manager, or with the first task.
+    """Runs tasks in child processes. The sandbox starts when it is entered as a context manager, or with the first
+    task.
 
     `preload` names modules that the parent process imports for all child processes. They must not start threads.
-    `later` names modules that only some tasks need. The first tasks do not wait for them. `readable` lists additional
-    folders that child processes can read and import from. `niceness` is the `nice` value of the child processes. By
-    default they run as background work.
+    `later` names modules that only some tasks need. They are imported when the sandbox is idle, so the first tasks do
+    not wait for them. `readable` lists additional folders that child processes can read and import from. `niceness` is
+    the `nice` value of the child processes. By default, they run as background work.
     """
 
     def __init__(
@@ -102,10 +103,10 @@ class Sandbox:
     ) -> Outcome:
         """Run a sandboxed function in a new child process.
 
-        If the parent process ends in the meantime, the function is started again, so progress may be reported twice.
-        `output_file` is truncated first. The read and write positions of both files stay unchanged. The call returns
-        only when the child process is dead, even if the caller is cancelled. Raises errors from
-        `octavo.sandbox.protocol`, and errors from `octavo.core.errors` that the function raised.
+        `output_file` is truncated first. The positions of both files do not change. If the parent process ends during
+        the call, the function is started again, so progress may be reported twice. Returns only after the child process
+        has ended, even if the caller is cancelled. Raises the errors in `octavo.sandbox.protocol`, and errors from
+        `octavo.core.errors` that the function raised.
         """
         async with self._slots:
             for starts_left in reversed(range(STARTS)):
@@ -270,9 +271,9 @@ class Supervision:
         )
 
     async def _wait_or_kill(self, exited: asyncio.Future[Exit | None]) -> bool:
-        """Wait for the child process. Kill it when the time is up or the caller is cancelled.
+        """Wait for the child process. Kill it if it exceeds the time limit or the caller is cancelled.
 
-        Returns whether it was killed.
+        Returns whether it exceeded the time limit.
         """
         try:
             await asyncio.wait([exited], timeout=self.limits.wall_seconds)
@@ -285,9 +286,9 @@ class Supervision:
 
 
 async def _wait_undisturbed(exited: asyncio.Future[Exit | None]) -> None:
-    """Wait until the child process is dead, even if the caller is cancelled.
+    """Wait until a killed child process has ended, even if the caller is cancelled. This takes only a short time.
 
-    A pending cancellation is raised afterwards. After SIGKILL the wait is short.
+    A cancellation is raised after the wait.
     """
     cancelled: asyncio.CancelledError | None = None
     while not exited.done():

@@ -1,11 +1,11 @@
 """The system call filter. It is an allow-list, so that calls added to the kernel later are refused as well.
 
 Refused calls return EPERM, so that a library can do without them. Newer calls return ENOSYS, so that the C library
-falls back to older ones. A process that uses another calling convention is killed, because there the same numbers mean
-other calls.
+falls back to older ones. A process that uses another calling convention is killed, because the numbers then mean other
+calls.
 
-The call numbers are from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for aarch64. None
-means that aarch64, the newer architecture, does not have the call.
+The call numbers are from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for aarch64. For
+calls that aarch64, the newer architecture, does not have, the number is None.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def _tail() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A system call filter that can be prepared before the fork. It becomes complete when the process ID is known."""
+    """A system call filter that is built before the fork, except for the process ID, which is added after the fork."""
 
     head: bytes
     tail: bytes

@@ -1,4 +1,4 @@
-"""Keyword search, semantic search and hybrid search in an account's documents, and answers to questions about them."""
+"""Searches an account's documents by keywords, by meaning or by both, and answers questions about them."""
 
 from octavo.records.search import Degraded, Mode, Scores, SearchHit, SearchPage
 from octavo.search.chunk_search import embed_query, find, find_page, search

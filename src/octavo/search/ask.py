@@ -1,7 +1,7 @@
 """Answers a question: understands follow-up questions, finds chunks, and lets a model answer from them.
 
-The citations of the answer are verified. A question about a known fact, or about which documents mention something, is
-answered without a model.
+The citations of the answer are verified. No model is needed for a question about a known fact, or about which documents
+mention something.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _ASKS_LIST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the chunks from which to answer it.
+    """A question, and the chunks from which to answer it. Models receive only these chunks.
 
-    Models receive only these chunks. `snippets` are the best matching parts of the chunks. `known` is an answer that
-    needs no chunks: a fact, or a list of documents. If `generation` changes, a model answers the same question again.
+    `snippets` are the best matching parts of the chunks. `known` is an answer that needs no chunks: a fact, or a list
+    of documents. Stored answers are reused only for the same `generation`; to ask the question again, pass a new one.
     """
 
     owner: UUID
@@ -73,10 +73,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A question as it was understood.
+    """A question after the missing words were added. `asked` is the original question.
 
-    `preferred` are documents that it probably asks about, and `only` is a document that it certainly asks about. The
-    preferred documents are searched for the original question (`asked`), because its subject is known there.
+    `preferred` are documents that the question is probably about, and `only` is a document that it is certainly about.
+    Preferred documents are also searched for the words of `asked`, because they are known to cover its subject.
     """
 
     text: str
@@ -93,7 +93,7 @@ async def understand(
 ) -> Understood:
     """Add the words that a follow-up question leaves out. `sources` are the documents cited by the last answer.
 
-    If there is no model, or if the model fails, rules do this.
+    Without a model, or if the model fails, rules add the words.
     """
     if not earlier:
         return Understood(question)
@@ -112,8 +112,8 @@ async def resolve_scope(
 ) -> Filters:
     """Return the filters for a scope. Raises `NotFound` if a collection or a document does not exist.
 
-    If the scope is not new, documents that have been deleted in the meantime are left out. Raises `BadInput` if no
-    document remains.
+    If `is_new` is false, documents that have been deleted in the meantime are left out. In that case, raises `BadInput`
+    if no document remains.
     """
     if scope.query is not None:
         return await _limit_to_query(database, gateway, owner, scope.query)
@@ -133,7 +133,7 @@ async def resolve_scope(
 
 
 async def _limit_to_query(database: Database, gateway: Gateway, owner: UUID, query: str) -> Filters:
-    """Return filters for the documents that match a query.
+    """Return filters for the documents that match a query. Raises `BadInput` if there are none.
 
     Operators such as `type:invoice` become filters. Other words select the documents that match best.
     """

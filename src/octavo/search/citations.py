@@ -17,7 +17,7 @@ class Answer:
     """An answer to a question. `found` is true if the documents answer the question.
 
     `made_by` is the name of a model, or `local` for an answer made without a model. `short` is the answer in a few
-    words, if there is one. `note` names the texts that were not read.
+    words, if there is one. `note` tells the user about the limits of offline answers, if they apply.
     """
 
     found: bool
@@ -68,7 +68,7 @@ def cite(answer: CitedAnswer, sources: Sequence[SourceChunk]) -> tuple[list[Stat
 def with_marks(statement: Statement, citations: Sequence[Citation]) -> str:
     """Format a statement as plain text. [1] marks a verified citation, and [2?] an unverified one.
 
-    `citations` are sorted by number.
+    `citations` must be sorted by number.
     """
     cited = [citations[number - 1] for number in statement.citations]
     marks = "".join(f"[{one.number}]" if one.verified else f"[{one.number}?]" for one in cited)

@@ -1,4 +1,4 @@
-"""Builds search hits: details of the chosen chunks, why each was found, and a snippet with the matched words."""
+"""Builds search hits: the details of a chunk, the reason why it was found, and a snippet with the matched words."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class HitDraft:
 async def read_details(
     connection: Connection, owner: UUID, keys: Sequence[UUID], marked: str | None
 ) -> dict[UUID, dict[str, Any]]:
-    """Load the details of hits. The keys are ids of chunks, or of documents without text."""
+    """Load the details of hits. `keys` are ids of chunks, or of documents without text."""
     values = {"owner": owner, "marked": marked, "begin": BEGIN, "end": END}
     chunks = await fetch_rows(connection, QUERIES.details, {**values, "chunks": list(keys)}, prepare=False)
     found: dict[UUID, dict[str, Any]] = {row["chunk_id"]: dict(row) for row in chunks}
@@ -180,8 +180,8 @@ class Snippet:
     """The part of a chunk that is shown for a hit.
 
     `marks` are the start and end offsets of the matched words. `at` is the position of the first matched word in the
-    chunk. `sentence` is the sentence with the most different matched words, or the sentence that was chosen by
-    similarity.
+    chunk. `sentence` is the sentence with the largest number of distinct matched words, or the sentence that was chosen
+    by similarity.
     """
 
     text: str
@@ -191,9 +191,10 @@ class Snippet:
 
 
 def cut_snippet(marked: str, length: int = LENGTH, chosen: int | None = None) -> Snippet:
-    """Return the part of a text with the most distinct matched words. It begins at the start of a sentence if possible.
+    """Return the part of a text with the largest number of distinct matched words.
 
-    If the text has no matched words, `chosen` is the index of the sentence to show, as numbered by `plain_sentences`.
+    It begins at the start of a sentence if possible. If the text has no matched words, `chosen` is the index of the
+    sentence to show, as numbered by `plain_sentences`.
     """
     text, marks = read_marks(_tidy(marked))
     left, right = _spans(text)[chosen] if chosen is not None else _best_sentence(text, marks)
@@ -225,7 +226,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the offsets of the sentence with the most distinct matched words.
+    """Return the offsets of the sentence with the largest number of distinct matched words.
 
     If several sentences have the same number, the first of them is returned.
     """
@@ -243,7 +244,7 @@ def _fits(marks: Sequence[tuple[int, int]], left: int, right: int, length: int) 
 
 
 def _first_inside(marks: Sequence[tuple[int, int]], start: int) -> int:
-    """Return the index of the first matched word at or after this position."""
+    """Return the index of the first matched word at or after this position. Returns 0 if there is none."""
     return next((place for place, mark in enumerate(marks) if mark[0] >= start), 0)
 
 
@@ -284,7 +285,7 @@ def _bare(text: str) -> str:
 def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
     """Return the index of the first matched word of the best snippet with `length` characters.
 
-    The best snippet contains the most different matched words.
+    The best snippet contains the largest number of distinct matched words.
     """
     words = [text[start:end].lower() for start, end in marks]
     best, most, last = 0, -1.0, 0
@@ -306,7 +307,9 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Return the start of the snippet: the start of the sentence if it is near enough, or else the start of a word."""
+    """Return the offset at which the snippet starts: its sentence's start if that is near enough, otherwise a word's
+    start.
+    """
     if found <= LEAD:
         return 0
     opens = [match.end() for match in _OPENS.finditer(text, found - LEAD, found)]

@@ -138,7 +138,7 @@ class TermCounter:
         }
 
     async def _count_others(self, queries: Sequence[str], counts: Counts) -> Counts:
-        """Count the matches of those queries that are not in `counts` yet."""
+        """Count the matches of the queries that are not in `counts` yet."""
         known = {query for _, query in counts}
         missing = [query for query in dict.fromkeys(queries) if query not in known]
         return await self._count(QUERIES.counts, missing) if missing else {}
@@ -205,7 +205,7 @@ async def _unknown_words(connection: Connection, owner: UUID, query: str, terms:
 
 
 async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]) -> set[str]:
-    """Return those of the words that occur in documents outside the trash."""
+    """Return the words that occur in documents outside the trash."""
     wanted = sorted(words)
     counted = {term.word for term in await count_terms(connection, owner, wanted) if term.found_in}
     named = await fetch_rows(connection, QUERIES.named_words, {"owner": owner, "words": wanted}, prepare=False)
@@ -213,7 +213,10 @@ async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]
 
 
 def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
-    """Return the words that `word` may be a misspelling of, sorted by fewest changes and then by most documents."""
+    """Return the words that `word` may be a misspelling of, best first.
+
+    Words with fewer changes come first, then words with the same first letter, then words that are in more documents.
+    """
     limit = 2 if len(word) >= LONG else 1
     changes = {near: count_changes(word, near, limit) for near in listed}
     similar = [near for near, count in changes.items() if 0 < count <= limit]

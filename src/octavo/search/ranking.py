@@ -171,10 +171,10 @@ def choose_lookups(weights: Mapping[Term, float]) -> list[IndexLookup]:
 
 
 def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[WeightedTerm]:
-    """Return the smallest set of terms of which a matching text must contain at least one.
+    """Return the smallest set of terms such that every matching text contains at least one of them.
 
-    A text with none of them matches less than `share` of each language's weight. Words that occur in many chunks are
-    usually not in the set.
+    A text matches if its terms have at least `share` of the total weight of the terms in one language. Words that occur
+    in many chunks are usually not in the set.
     """
     chosen: list[WeightedTerm] = []
     for config in dict.fromkeys(term.config for term in terms):
@@ -189,10 +189,10 @@ def essential_terms(terms: Sequence[WeightedTerm], share: float) -> list[Weighte
 
 
 def fuse(rankings: Iterable[tuple[float, Mapping[Key, float] | Sequence[Key]]]) -> dict[Key, float]:
-    """Merge several rankings into one.
+    """Merge several rankings, each with a weight, into one.
 
-    Keys that rank very high in one ranking, or well in several, come first. Each ranking has a weight. In a sequence,
-    each key gets the whole weight. In a mapping, each key gets the given fraction of it. Scores are between 0 and 1. A
+    Keys that rank very high in one ranking, or well in several, come first. In a ranking that is a sequence, each key
+    gets the whole weight. In a mapping, each key gets the given fraction of the weight. Scores are between 0 and 1. A
     score of 1 means first in every ranking.
     """
     used = [(weight, ranking) for weight, ranking in rankings if ranking]

@@ -1,4 +1,4 @@
-"""Threads: questions, their follow-up questions, and the answers. They belong to an account.
+"""Stores threads: questions to documents, follow-up questions, and their answers. A thread belongs to an account.
 
 A turn is stored before its question is answered, and its answer is stored afterwards, in one SQL statement. If the
 process is killed in between, the turn stays unfinished, and the rest of the thread is complete.
@@ -36,8 +36,8 @@ STATEMENTS, CITATIONS = TypeAdapter(list[Statement]), TypeAdapter(list[Citation]
 class NewTurn:
     """A question to store.
 
-    Without `thread_id`, it starts a thread. `again` is the id of the last turn of the thread, if that turn is to be
-    answered again.
+    If `thread_id` is None, the question starts a thread. To answer the last turn of a thread again, pass its id as
+    `again`.
     """
 
     question: str

@@ -1,6 +1,6 @@
-"""The interface of a storage bucket, the format of its keys, a health check, and functions for objects.
+"""Defines the interface of a storage bucket and the format of its keys.
 
-The functions copy, verify and repair objects.
+Also contains functions for any bucket: they copy, verify and repair objects, and test whether the bucket works.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def _once(key: str, call: Callable[P, None], *args: P.args, **kwargs: P.kwargs) 
 
 
 def _put_whole(key: str, file: folder.UnfinishedFile, body: bytes, names: tuple[str, ...]) -> None:
-    """Write and publish a small object in one thread call, because three calls would take longer than the writing."""
+    """Write and publish a small object in one thread call, because three calls would take longer than the write."""
     try:
         file.write(body)
         _once(key, file.publish, names)

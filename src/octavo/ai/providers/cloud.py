@@ -37,7 +37,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Azure(Compatible):
-    """Azure OpenAI. The name of a model is the name of its deployment, which is a part of the URL."""
+    """Azure OpenAI. The name of a model is the name of its deployment, which is part of the URL."""
 
     version: str = ""
 

@@ -178,7 +178,7 @@ def _text_of(reply: GenerateReply) -> str:
 
 
 def _join(replies: Sequence[GenerateReply]) -> GenerateReply:
-    """Join the events of a streamed answer. Each event contains the next text and the token counts so far."""
+    """Join the events of a streamed answer. Each event contains the next part of the text and updated token counts."""
     blocked = next((one for one in replies if one.prompt_feedback.block_reason), None)
     if blocked:
         return blocked

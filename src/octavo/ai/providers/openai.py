@@ -127,7 +127,7 @@ class Compatible:
         return read
 
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
-        """Check whether the server truncated the prompt or the answer, judging by its token counts.
+        """Return the fault if the server truncated the prompt or the answer, judging by its token counts.
 
         Returns None if neither was truncated.
         """

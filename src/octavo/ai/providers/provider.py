@@ -67,7 +67,7 @@ class Provider(Protocol):
     ) -> ModelReply:
         """Call the model once. Raises only `ProviderFault`.
 
-        With `on_text`, the answer is streamed if the provider can do that.
+        If `on_text` is set and the provider supports streaming, the answer is streamed.
         """
         ...
 

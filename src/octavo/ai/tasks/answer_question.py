@@ -33,7 +33,8 @@ Text1000 = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 class ChunkCitation(Output):
     """A citation of a chunk.
 
-    `passage` is the index of the chunk in the request, from 0. The caller checks that the chunk contains the quote.
+    `passage` is the index of the chunk in the request, starting at 0. The caller checks that the chunk contains the
+    quote.
     """
 
     passage: Annotated[int, Field(ge=0)]
@@ -70,7 +71,7 @@ _STATEMENT = re.compile(r'"text"\s*:\s*"((?:[^"\\]|\\.)*)')
 
 
 def read_draft(written: str) -> str:
-    """Return the statements in the unfinished JSON answer of a model, one per line, without citations."""
+    """Return the statements in a model's unfinished JSON answer, one per line, without citations."""
     return "\n".join(map(_unescape, _STATEMENT.findall(written)))
 
 
@@ -108,8 +109,9 @@ class OfflineAnswer(CitedAnswer):
 def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
     """Answer with sentences quoted from the chunks.
 
-    The built-in model octavo-small finds the answers in English chunks. If it finds none, the sentences in the other
-    chunks that are most similar to the question are quoted.
+    If the question asks for a summary, the most important sentences are quoted. Otherwise, the built-in model
+    octavo-small finds the answers in English chunks. If it finds none, the sentences in the other chunks that are most
+    similar to the question are quoted.
     """
     from octavo.language import asks_summary, summarise_in_quotes
     from octavo.language.languages import is_english

@@ -57,7 +57,7 @@ def list_findings(subject: Subject, texts: Sequence[tuple[int, str]], unit: str)
 def _share(found: Extraction) -> list[int]:
     """Return how many items to list for each group.
 
-    Every group gets an equal share, plus the shares that other groups do not use.
+    Every group gets an equal share, plus the unused part of the other groups' shares.
     """
     sizes = [len(entries) for _, entries in found.groups]
     equal = MAX_LISTED // len(sizes)

@@ -41,7 +41,7 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
-    """The answers to combine. `texts` contains the numbered pages that were answered without a model.
+    """The answers to combine. `texts` contains the numbered pages whose answers were made without a model.
 
     Models do not receive `texts`.
     """

@@ -1,7 +1,8 @@
-"""Model tasks that describe documents: the title, summary, type and tags of a document or a picture, and the themes,
-concepts, tone, importance and summary of each of up to 50 chunks.
+"""Model tasks that describe documents, pictures and chunks.
 
-The description of a document or a picture also includes the author, date and language, if they are known.
+The description of a document or picture contains its title, summary, type and tags, and the author, date and language
+if they are known. The description of a chunk contains its themes, concepts, tone, importance and summary. One call
+describes up to 50 chunks.
 """
 
 from __future__ import annotations

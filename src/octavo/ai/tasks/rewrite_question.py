@@ -28,8 +28,8 @@ FEW_WORDS = 2
 
 @dataclass(frozen=True, slots=True)
 class EarlierTurn:
-    """An earlier question as it was rewritten, its answer, and the titles of the sources in the order of their
-    numbers.
+    """An earlier question after rewriting, its answer, and the titles of the answer's sources, ordered by source
+    number.
     """
 
     question: str
@@ -48,8 +48,8 @@ class FollowUp:
 class RewrittenQuestion(Output):
     """A question that makes sense on its own.
 
-    `same_documents` is true if it asks about the documents of the previous answer. `source` is the number of the source
-    that it asks about.
+    `same_documents` is true if the question is about the documents of the previous answer. If it is about one source of
+    that answer, `source` is the number of the source.
     """
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION)]
@@ -205,7 +205,7 @@ def _by_item(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_question_word(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Ask the previous question with another question word, for a question such as "Why?"."""
+    """Repeat the previous question with another question word, for a follow-up question such as "Why?"."""
     match = _BARE.fullmatch(asked.text)
     if not match:
         return None
@@ -222,7 +222,7 @@ def _by_question_word(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion |
 
 
 def _by_time(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace the time in the previous question, for a question such as "And in 2023?"."""
+    """Repeat the previous question with another time, for a follow-up question such as "And in 2023?"."""
     match = re.fullmatch(rf"(?:(?:{_CASE_WORD}) )?(?:the )?(?P<time>{_TIME})", asked.text, re.IGNORECASE)
     if not match or not asked.is_part:
         return None
@@ -233,7 +233,7 @@ def _by_time(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_case(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace the words after the same preposition in the previous question, for a question such as "And for the
+    """Repeat the previous question with another prepositional phrase, for a follow-up question such as "And for the
     vans?".
     """
     match = _CASE.fullmatch(asked.text)
@@ -246,7 +246,7 @@ def _by_case(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Replace the last name in the previous question, for a question such as "What about Norway?"."""
+    """Repeat the previous question with another name, for a follow-up question such as "What about Norway?"."""
     wanted = re.fullmatch(rf"(?:the )?(?P<name>{_NAME})(?:['\u2019]s)?", asked.text)
     previous = _plain(before.question)
     names = list(_NAMES.finditer(previous))
@@ -256,7 +256,7 @@ def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_thing(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Ask the previous question about another object, for a question such as "What about the crane?"."""
+    """Repeat the previous question about another object, for a follow-up question such as "What about the crane?"."""
     wanted = _THING.fullmatch(asked.text)
     if not wanted or not asked.is_about or _PROPERTIES.fullmatch(wanted["noun"]):
         return None
@@ -303,7 +303,7 @@ _RULES: Sequence[Callable[[_Asked, EarlierTurn], RewrittenQuestion | None]] = (
 
 
 def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
-    """Add the subject of the previous question to a question such as "And how much is the deposit?"."""
+    """Add the subject of the previous question to a follow-up question such as "And how much is the deposit?"."""
     if asked.is_part:
         return _finish(_in_place(asked.text, before))
     case, subject = _case(before), _subject(before)
@@ -315,9 +315,9 @@ def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
 
 
 def _in_place(thing: str, before: EarlierTurn) -> str:
-    """Rewrite a follow-up question such as "And the deposit?", in which `thing` is "the deposit".
+    """Complete a follow-up question that only names an object, such as "And the deposit?".
 
-    The result is the previous question, in which `thing` replaces the object that it asked about, such as "the rent".
+    `thing` is that object. The missing words come from the previous question.
     """
     previous = _plain(before.question)
     place = _last_case(previous)
@@ -335,7 +335,7 @@ def _in_place(thing: str, before: EarlierTurn) -> str:
 
 
 def _at_same_time(text: str, before: EarlierTurn) -> str:
-    """Add the time that the previous question names to the new question, unless the new question names one."""
+    """Add the time that the previous question names to the new question, unless it already names a time."""
     time = _AT_TIME.search(_plain(before.question))
     return text if not time or _compile(rf"\b(?:{_TIME})").search(text) else f"{text}{time[0]}"
 
@@ -344,7 +344,7 @@ def _at_same_time(text: str, before: EarlierTurn) -> str:
 
 
 def _last_case(question: str) -> int:
-    """Return the position of the last phrase that begins with a preposition, without phrases that name a time.
+    """Return the position of the last phrase that begins with a preposition and does not name a time.
 
     Returns 0 if there is no such phrase.
     """
@@ -369,7 +369,10 @@ def _case(before: EarlierTurn) -> str:
 
 
 def _subject(before: EarlierTurn) -> str:
-    """Return the subject of the previous question or, if it names none, the title of the first source."""
+    """Return the subject of the previous question.
+
+    If the question names no subject, returns the title of the answer's first source.
+    """
     if owner := _OWNER.search(_plain(before.question)):
         return owner["name"]
     found = _case(before).partition(" ")[2] or _main_thing(_AT_TIME.sub("", _plain(before.question)))
@@ -395,8 +398,10 @@ def _without_verb(words: Sequence[str]) -> str:
 
 
 def _thing(before: EarlierTurn, pronoun: str) -> str:
-    """Return the words that "it" refers to: a short answer to the previous question, or else the subject of that
-    question.
+    """Return the words to use in place of "it".
+
+    If the previous question began with "what" or "which" and the answer is short, returns the answer. Otherwise,
+    returns the subject of that question.
     """
     answer = before.answer.strip()
     asks_thing = re.match(r"(?:what|which)\b", before.question, re.IGNORECASE)
@@ -416,7 +421,11 @@ def _place(before: EarlierTurn, _pronoun: str) -> str:
 
 
 def _person(before: EarlierTurn, _pronoun: str) -> str:
-    """Return the person that the previous question names, or the person who answers it."""
+    """Return the name to use in place of "he" or "she".
+
+    If the previous question asked who, returns the name in its answer. Otherwise, returns the last name in that
+    question.
+    """
     asks_person = re.match(r"(?:by |with |for )?(?:who|whom)\b", before.question, re.IGNORECASE)
     if asks_person and re.fullmatch(_NAME, before.answer.strip()):
         return before.answer.strip()

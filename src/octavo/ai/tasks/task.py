@@ -35,7 +35,7 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """Read `prompts/<name>.md` and append the instructions about documents that all prompts share.
+    """Read `prompts/<name>.md` and append the shared instructions about documents.
 
     Changing the version of a prompt invalidates its stored answers.
     """
@@ -115,7 +115,9 @@ def _parse(text: str, schema: Schema) -> JSON:
 
 
 def _explain(error: ValidationError) -> str:
-    """List where and why validation failed. Values are omitted, because they may contain text from the document."""
+    """List each position where validation failed, with the reason. Values are omitted, because they may contain text
+    from the document.
+    """
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False)]
     return "; ".join(wrong[:_MAX_MISTAKES])
 

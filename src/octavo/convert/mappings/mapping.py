@@ -40,8 +40,8 @@ class Term:
 class Check:
     """A check such as `net + tax = total`.
 
-    It passes if the left side equals one of the alternatives on the right. With `at_most`, it also passes if the left
-    side is smaller.
+    It passes if the left side equals one of the alternatives on the right. If `at_most` is true, it also passes if the
+    left side is smaller.
     """
 
     text: str

@@ -198,7 +198,7 @@ Patterns = Sequence[UserPattern]
 
 
 def find_by_rules(text: PageText, wanted: Field, notation: Notation) -> Table:
-    """Find the rows of a table by applying its rules one after the other."""
+    """Find the rows of a table by applying the mapping's line rules in order."""
     types = {column.name: column.type for column in wanted.columns}
     table = Table()
     for rule in wanted.rules:

@@ -291,7 +291,7 @@ def _serves(process: psutil.Process, cluster: Path) -> bool:
 def remove_stale_files(cluster: Path, socket_folder: Path) -> None:
     """Remove the files of a dead server.
 
-    PostgreSQL does not start if the process id in these files is that of a zombie or of another program.
+    PostgreSQL does not start if these files contain the process id of a zombie or of another program.
     """
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     for file in socket_folder.glob(".s.PGSQL.*"):

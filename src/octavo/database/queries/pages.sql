@@ -5,7 +5,7 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS documents,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND (document_id IS NOT NULL OR kind = 'convert')
            AND kind NOT IN ('embed_tags', 'improve_document', 'analyse_document') AND status IN ('queued', 'processing', 'paused'))
-       + (SELECT count(*) FROM analyses WHERE owner_id = :owner AND status IN ('queued', 'analyzing')) AS working,
+       + a.running AS working, a.running AS analyses,
        (SELECT count(*) FROM jobs WHERE owner_id = :owner AND kind = 'detect_connections'
            AND status IN ('queued', 'processing', 'paused')) AS comparing,
        CASE WHEN EXISTS (SELECT FROM paused_imports WHERE owner_id = :owner) THEN 'paused'
@@ -15,7 +15,8 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        (SELECT count(*) FROM notifications WHERE owner_id = :owner AND read_at IS NULL AND level = 'error') AS unread,
        ARRAY(SELECT ARRAY[id::text, name] FROM views WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS views,
        ARRAY(SELECT name FROM collections WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS collections,
-       clock_timestamp() AS now;
+       clock_timestamp() AS now
+FROM (SELECT count(*) AS running FROM analyses WHERE owner_id = :owner AND status IN ('queued', 'analyzing')) a;
 
 -- name: dead_letters()
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';

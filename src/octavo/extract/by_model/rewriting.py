@@ -1,7 +1,7 @@
 """Combines an extracted document with the sections that a model rewrote.
 
 A section keeps its extracted text if the model returned no text for it, or if the new text drops or adds too many
-words. The positions of pages, headings, boxes and recording times are then determined in the new text.
+words. Then the positions of pages, headings, boxes and recording times in the new text are determined.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[
 
 @sandboxed
 def rewrite_document(task: Task, *, made_by: str) -> None:
-    """Run `rewrite` in the sandbox.
+    """Replace sections of the document in the input file with a model's text. Runs in the sandbox.
 
-    The first line of the input is the document. The second line maps section indexes to new texts. Both are JSON.
+    The input has two lines, both JSON: the document, and an object that maps section indexes to new texts.
     """
     plain = from_json(task.input.readline())
     texts = {int(place): text for place, text in json.loads(task.input.readline()).items()}
@@ -199,7 +199,7 @@ class _Document:
 def _find_boxes(blocks: Sequence[Block], before: Sequence[Block]) -> dict[int, Box]:
     """Map the index of each new block to its box, which is the area that it covers on the page.
 
-    The boxes come from the old blocks: each is assigned to the new block that shares the most words with its old block.
+    Each old block's box is assigned to the new block that shares the most words with the old block.
     """
     if not any(block.box for block in before):
         return {}
@@ -226,8 +226,9 @@ def _union(one: Box, other: Box) -> Box:
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
     """Find the position of each recording time in the new text.
 
-    It is the first word after the old position that also occurs in the new text. A time is dropped if there is no such
-    word before the next time. `places` contains the offsets of shared words in the old and the new text.
+    The time is moved to the first word at or after its old position that also occurs in the new text. A time is dropped
+    if there is no such word before the next time. `places` contains the offsets of shared words in the old and the new
+    text.
     """
     lefts = [left for left, _ in places]
     last = -1
@@ -254,7 +255,8 @@ def _outline(plain: Extracted, document: _Document) -> tuple[OutlineEntry, ...]:
 def is_faithful(plain: str, written: str, *, recognised: bool = False) -> bool:
     """Whether a rewritten text keeps nearly all words of the original and adds only a few others.
 
-    The order of words is ignored. If the original has no words, any text is accepted.
+    The order of words is ignored. If the original has no words, any text is accepted. If `recognised` is true, the
+    original comes from OCR, and more words can differ.
     """
     before, after = (Counter(index_words(_BY_MODEL.sub(" ", text)).words) for text in (plain, written))
     if not before:

@@ -50,8 +50,8 @@ class Seam:
 class StitchedText:
     """The joined text.
 
-    `seams` contains one entry for each pair of neighbouring answers with shared pages. It is the position at which the
-    two answers were joined. If the answers do not match, the entry is None and both answers are kept in full.
+    `seams` contains one entry for each pair of neighbouring answers with shared pages: the position at which the two
+    answers were joined. The entry is None if the answers do not match. Both answers are then kept in full.
     """
 
     markdown: str
@@ -84,7 +84,7 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
     """Find the position at which to join two answers, in the pages that both contain.
 
-    If there is none, search both texts in full, because page markers can be wrong.
+    If there is no such position, both texts are searched in full, because page markers can be wrong.
     """
     begin = max((place for page, place in find_page_markers(rest).items() if page <= after.pages.first), default=0)
     end = min((place for page, place in find_page_markers(after.markdown).items() if page > pages.last), default=None)
@@ -98,7 +98,7 @@ def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
     Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words must then come later
-    in `before` than in `after`. Otherwise they are only a phrase with which all answers start. Returns None if no
+    in `before` than in `after`. Otherwise, they are only a phrase with which every answer starts. Returns None if no
     reliable match is found.
     """
     left, right = index_words(before), index_words(after)
@@ -117,9 +117,9 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """Find the stretches of words that both texts contain.
+    """Find the passages that both texts contain.
 
-    For each stretch, yields the index of each word in the left text and in the right text.
+    Yields, for each passage, the index of each of its words in the left text and in the right text.
     """
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0
@@ -197,9 +197,8 @@ def _words_of(runs: Iterable[Pair], size: int) -> Iterator[Pair]:
 def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
     """Return the confidence that the matching words belong to a real overlap.
 
-    In a real overlap, the words from the beginning of the right text match the words up to the end of the left text.
-    The confidence is the fraction of these words that match. It is lowered if few words match, because short phrases
-    also match by chance.
+    In a real overlap, the last words of the left text match the first words of the right text. The confidence is the
+    fraction of these words that match. It is lowered if few words match, because short phrases also match by chance.
     """
     end_left, end_right = pairs[-1]
     agreement = len(pairs) / (end_right + left_words - end_left)
@@ -207,8 +206,9 @@ def _confidence(pairs: Sequence[Pair], left_words: int) -> float:
 
 
 def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
-    """Choose where to join two texts, preferably at the start of a block, because models often format the same table
-    differently.
+    """Choose where to join two texts, preferably at the start of a block.
+
+    A join inside a block can damage it, for example because models often format the same table differently.
     """
     middle = (pairs[0][0] + pairs[-1][0]) / 2
     blocks = [pair for pair in pairs if pair[0] in left.blocks and pair[1] in right.blocks]
@@ -219,9 +219,9 @@ def _seam(pairs: Sequence[Pair], left: WordIndex, right: WordIndex) -> Seam:
 
 
 def _best_candidate(candidates: Sequence[Pair], pairs: Sequence[Pair], middle: float) -> Pair:
-    """Choose the candidate nearest to `middle`.
+    """Choose the candidate nearest to `middle` for which at least half of the surrounding words match.
 
-    Candidates with many matching words around them (at least half) are preferred.
+    If there is no such candidate, choose the nearest one.
     """
     places = [left for left, _ in pairs]
 
@@ -243,8 +243,8 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 class WordIndex:
     """The words of a text.
 
-    `starts` contains the offset of each word. `blocks` contains an entry for the first word of each block: its index,
-    and the offset of its line.
+    `starts` contains the offset of each word. `blocks` maps the index of each block's first word to the offset of the
+    line on which the block begins.
     """
 
     words: Sequence[str]

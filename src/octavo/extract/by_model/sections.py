@@ -1,12 +1,11 @@
-"""Splits a text into sections: its pages or, if it has none, groups of blocks.
+"""Plans what a model reads or rewrites in each call.
 
-A section is either replaced as a whole by the model's text or kept unchanged.
+To be rewritten, a text is split into sections: its pages or, if it has none, groups of blocks. A section is either
+replaced as a whole by the model's text or kept unchanged.
 
-Plans which pages go into each model call.
-
-The answer to a call must fit within the model's output limit. Consecutive calls share pages, so that their answers can
-be joined. The prompt asks the model to write a marker line before each page, so that each page can be found in the
-answer.
+The answer to a call must fit within the model's output limit. If a document is read in several calls, consecutive calls
+share pages, so that their answers can be joined. The prompt asks the model to write a marker line before each page, so
+that each page can be found in the answer.
 """
 
 from __future__ import annotations
@@ -64,7 +63,9 @@ def estimate_tokens(text: str) -> int:
 
 
 def plan_calls(tokens: Sequence[int], limits: CallLimits | None = None) -> list[PageRange]:
-    """Plan the model calls that read a document: one call for all pages if they fit, or else several overlapping calls.
+    """Plan the model calls that read a document: one call if all pages fit into it, otherwise several overlapping
+    calls.
+
     `tokens` contains the estimated output tokens of each page. A single page that exceeds the limit still gets its own
     call.
     """
@@ -139,7 +140,7 @@ class Section:
 
 
 def sections_of(plain: Extracted) -> list[Section]:
-    """Split the document into sections. All text belongs to a section; only white space is left between sections."""
+    """Split the document into sections. Only white space is outside all sections."""
     if plain.pages:
         return [Section(page.start, page.end, page.number) for page in plain.pages]
     return [_trimmed(plain.markdown, section) for section in _split_at_blocks(plain)]

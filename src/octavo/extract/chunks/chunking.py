@@ -249,7 +249,8 @@ def _fill(file: BinaryIO, content: bytes) -> None:
 def read_chunks(made: bytes, markdown: str) -> list[Chunk]:
     """Parse and validate the chunks that a child process of the sandbox wrote.
 
-    A hostile file may have taken over the child process. Raises `Defect` if the chunks are invalid.
+    Validation is needed because a hostile file may have taken over that process. Raises `Defect` if the chunks are
+    invalid.
     """
     # Imported late: the preloaded parent imports this module too, and its forks are faster without pydantic.
     from pydantic import ValidationError

@@ -1,7 +1,7 @@
-"""Counts words, divides a document at its headings into sections, and adjusts the sections to the length of a chunk.
+"""Divides a document into sections at its headings, and makes chunks of the right length from the sections.
 
 Short sections are merged. A long section is split between blocks if possible, or else after a sentence or line, or else
-at a space.
+at a space. Lengths are counted in words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDEOGRAPH = re.compile(f"[{ONE_CHARACTER}{FEW_CHARACTERS}]")
 
 
 class Measure:
-    """A text divided into units, to measure its length. A unit is a word, or a part of a very long word."""
+    """A text divided into units, by which its length is measured. A unit is a word, or a part of a very long word."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -113,8 +113,8 @@ def read_sections(measure: Measure, blocks: Sequence[BlockLike]) -> Iterator[Sec
 def merge_sections(sections: Sequence[Section]) -> Iterator[Section]:
     """Join sections that are too short for a chunk with their neighbours.
 
-    A short section is joined with the next one, even if a main heading separates them. Otherwise a document with many
-    short sections would have mostly short chunks.
+    A short section is joined with the next one, even if the next one starts with a main heading. Otherwise, a document
+    with many short sections would have mostly short chunks.
     """
     current: Section | None = None
     for place, section in enumerate(sections):
@@ -249,10 +249,10 @@ class Cutter:
         return self._starts[place], self._measure.unit_at(self._blocks[place].end), self._blocks[place].kind
 
     def _around_whole(self, start: int, window: Window) -> int:
-        """Return the end of a chunk that would otherwise split a table or code listing.
+        """Return where to end a chunk that would otherwise split a table or code listing.
 
-        The chunk ends after it or, if that makes the chunk too long, before it, even if that makes the chunk short.
-        Called if the chunk cannot end anywhere else.
+        The chunk ends after the table or listing. If that would make the chunk too long, it ends before the table or
+        listing, however short the chunk is then. Called only if the chunk cannot end anywhere else.
         """
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:

@@ -242,7 +242,8 @@ class Part(NamedTuple):
 def read_parts(unpacked: BinaryIO) -> Iterator[Part]:
     """Read and validate the unpacked files that `unpack` wrote.
 
-    A hostile file may have taken over the child process that ran `unpack`. Raises `Defect` if the data is invalid.
+    Validation is needed because a hostile file may have taken over the child process that ran `unpack`. Raises `Defect`
+    if the data is invalid.
     """
     last = -1
     while size := unpacked.read(_HEADER.size):

@@ -1,7 +1,7 @@
 """Reads PowerPoint files from before 2007. Each slide is a page with its title, text, tables, pictures and notes.
 
-The file is a list of records. PowerPoint appends new copies of changed records when it saves a file. A directory in the
-file says which copies are valid.
+The file is a list of records. When PowerPoint saves changes, it appends new copies of the changed records. A directory
+in the file says which copies are valid.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _Slide:
     def _table(self, group: bytes) -> Iterator[DocumentBlock]:
         """Read a table, which is stored as a group of shapes.
 
-        The edges of the shapes with text are the borders of its columns and rows.
+        The edges of the shapes that contain text are the borders of the table's columns and rows.
         """
         shapes = [one for one in records(group) if one.kind == _SHAPE][1:]
         cells = [(area, self._text(one.data)) for one in shapes if (area := _area(one)) and inside(one.data, _TEXT_BOX)]

@@ -67,9 +67,9 @@ def _checked_container(path: Path) -> Metadata:
 
 
 def _check_records(stream: bytes) -> None:
-    """Reject a workbook that has a password, or cells that are very far apart.
+    """Reject a workbook if it has a password, or if its cells are very far apart.
 
-    The library calamine allocates memory for all empty cells between them.
+    The library calamine would allocate memory for all empty cells between such cells.
     """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):
@@ -102,9 +102,8 @@ def _checked(archive: Archive) -> Metadata:
 
 
 def _displayed_cells(archive: Archive) -> dict[str, xlsx.SheetCells]:
-    """Return the displayed texts of cells such as percentages, by sheet.
-
-    The library calamine returns only their raw numbers.
+    """Return the displayed texts of cells such as percentages, by sheet, because the library calamine returns raw
+    numbers.
     """
     data = archive.find("content.xml") if "content.xml" in archive else None
     if not data or len(data) > _MOST_DISPLAYED:

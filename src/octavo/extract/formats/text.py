@@ -1,6 +1,4 @@
-"""Reads plain text, source code, logs, Markdown and pasted text.
-
-Also reads video transcripts and caption files (VTT, SRT) as text with timestamps.
+"""Reads plain text, source code, logs, Markdown, pasted text, video transcripts and captions (VTT, SRT).
 
 Also reads files in formats that extensions add. The entry point of an extension is named after a file suffix, such as
 `.ics`. It is a function that takes the path of a file and returns Markdown. It runs in the sandbox.
@@ -87,7 +85,7 @@ def extract_captions(path: Path, hints: Hints) -> Extracted:
 def _cues(text: str) -> Iterator[_Cue]:
     """Yield the cues (captions with a start and end time).
 
-    A cue ends at an empty line. Lines outside cues are skipped. They contain numbers, styles and comments.
+    A cue ends at an empty line. Lines outside cues, such as numbers, styles and comments, are skipped.
     """
     cue: _Cue | None = None
     for line in text.split("\n"):
@@ -109,9 +107,8 @@ def _seconds(timing: re.Match[str], first: int) -> float:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove the lines at the start of a caption that repeat the end of the previous caption.
-
-    This happens in captions that scroll up.
+    """Remove the lines at the start of a caption that repeat the end of the previous caption, as in captions that
+    scroll up.
     """
     last, end = "", 0.0
     for cue in cues:
@@ -179,7 +176,7 @@ def extract(path: Path, hints: Hints) -> Extracted:
 
 
 def from_text(text: str, language: str | None = None) -> Extracted:
-    """Convert a text to Markdown. If `language` is given, the whole text is code in that language."""
+    """Convert a text to Markdown. If `language` is given, the whole text is written as code in that language."""
     if not text.strip():
         raise Empty("The file contains no text.")
     converted = _as_code(text, language) if language else convert(text)

@@ -286,8 +286,10 @@ def _read_article(html: str, url: str) -> tuple[str, Metadata]:
 
 def remove_asides(tree: Any) -> None:  # noqa: ANN401 - an untyped library
     """Remove parts of the page that do not belong to the article: hidden elements, dialogs, forms, and boxes about
-    cookies and newsletters. A part that contains much of the page's text is kept, because some pages are a single form
-    or hide the article at first.
+    cookies and newsletters.
+
+    A part that contains a large share of the page's text is kept, because some pages are a single form or hide the
+    article at first.
     """
     most = _MOST_ASIDE * len(text_of(tree))
     for element in list(tree.iter("*")):
@@ -358,7 +360,7 @@ def _is_caption(part: str) -> bool:
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
     """Turn text between double line breaks into paragraphs.
 
-    Otherwise trafilatura would divide the text at every link.
+    Without this, trafilatura would divide the text at every link.
     """
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)
@@ -400,11 +402,10 @@ def _begin(element: Any, text: str | None) -> Any:  # noqa: ANN401
 
 
 def without_additions(markdown: str, words: str) -> str:
-    """Remove text that is not part of the article: short paragraphs, such as keywords and "Read more", and lists whose
-    items are all headings.
+    """Remove short paragraphs, such as keywords and "Read more", and lists of headings, because they do not belong to
+    the article.
 
-    `words` is the same article, extracted without links and bold type. Only short paragraphs that do not occur in
-    `words` are removed.
+    `words` is the same article, extracted without links and bold type. Short paragraphs that occur in `words` are kept.
     """
     known = _letters(words)
     parts = [part for part in _EMPTY_LINES.split(markdown) if not _BOX_NAMES.fullmatch(part)]

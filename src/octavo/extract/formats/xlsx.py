@@ -81,8 +81,8 @@ class SheetCells(NamedTuple):
     """Details of cells that the library calamine does not read.
 
     Rows and columns are numbered from 0. `formats` maps cells to number formats. `formulas` maps rows to formulas whose
-    result is not in the file. `texts` maps cells to displayed texts. It contains only error values, unless the file
-    stores displayed texts.
+    result is not in the file. `texts` maps cells to displayed texts. Unless the file stores displayed texts, `texts`
+    contains only error values.
     """
 
     formats: dict[tuple[int, int], str]
@@ -208,7 +208,7 @@ def _people(package: Package, workbook: str) -> dict[str, str]:
 def _comments(
     package: Package, part: str, people: dict[str, str]
 ) -> Iterator[tuple[tuple[int, int], list[DocumentBlock]]]:
-    """Yield the comments of a sheet, placed after its tables.
+    """Yield all comments of a sheet as one group of blocks, which is placed after the tables.
 
     A comment with replies is stored twice, in an older and a newer form. The older one is skipped.
     """

@@ -1,9 +1,8 @@
 """Escapes plain text for Markdown. Only characters with a special meaning at their position are escaped.
 
-Detects which block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables.
-
-Every pattern is matched at the start of a line and takes linear time. Possessive quantifiers (`*+`) ensure this where
-one repeat follows another.
+Also detects which kind of block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables. Every
+pattern is matched at the start of a line and takes linear time. This is why possessive quantifiers (`*+`) are used
+where one repeat follows another.
 """
 
 from __future__ import annotations

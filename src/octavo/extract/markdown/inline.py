@@ -70,8 +70,10 @@ def inline(runs: Iterable[TextRun], *, is_plain: bool = False, one_line: bool = 
 
 
 def _readable(runs: Iterable[TextRun]) -> Iterator[TextRun]:
-    """Make text runs readable without formatting: a superscript after a number gets a caret, so that 10⁵ becomes "10^5"
-    and not "105". Also replaces characters of symbol fonts.
+    """Make text runs readable without formatting.
+
+    A superscript after a number gets a caret, so that 10⁵ becomes "10^5" and not "105". Characters of symbol fonts are
+    replaced with Unicode characters.
     """
     before = ""
     for run in runs:

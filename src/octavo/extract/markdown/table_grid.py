@@ -149,8 +149,8 @@ def _join_rows(parts: list[Part]) -> list[Part]:
 def _is_beside(one: Part, other: Part) -> bool:
     """Whether two areas of filled cells form one table.
 
-    One empty column must separate them, one of them must be a single column, and all rows of the shorter area must also
-    be rows of the longer one. The longer one must have several rows.
+    Exactly one empty column must be between them, and one of them must be a single column. The taller area must have
+    several rows and extend over all rows of the other.
     """
     left, right = (one, other) if one[1] < other[1] else (other, one)
     if right[1] - left[3] != 2 or not (one[1] == one[3] or other[1] == other[3]):  # noqa: PLR2004 - one column between
@@ -202,7 +202,7 @@ def _between_empty_rows(rows: Sequence[Sequence[str]]) -> list[Part]:
 
 
 def _table(rows: list[list[str]]) -> Iterator[DocumentBlock]:
-    """Write a table. Rows at the top that contain a single text become paragraphs before it."""
+    """Write a table. Rows at the top that contain only one text become paragraphs before the table."""
     while rows and len({cell for cell in rows[0] if cell}) == 1 and (len(rows) == 1 or _filled(rows[1]) > 1):
         yield Paragraph(next(cell for cell in rows[0] if cell))
         rows = rows[1:]

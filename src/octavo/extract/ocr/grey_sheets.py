@@ -115,10 +115,10 @@ _LEAST_SIDE = 100  # smaller pictures have too few rows of pixels
 
 def tilt_of(picture: Image.Image) -> float:
     """Return the angle, in degrees, by which to rotate a picture to the left so that its rows of text are level.
-    Returns 0 if they are already level, or if the angle is unclear.
 
-    The rows of text are level at the angle at which the amount of ink differs most between neighbouring rows of pixels.
-    If the page is on its side, columns of pixels are compared instead.
+    Returns 0 if the rows are already level, or if the angle is unclear. The chosen angle is the one at which the amount
+    of ink differs most between neighbouring rows of pixels. If the page is on its side, columns of pixels are compared
+    instead.
     """
     if min(picture.size) < _LEAST_SIDE:
         return 0.0

@@ -1,7 +1,7 @@
-"""Loads the OCR models that every page needs as soon as this module is imported.
+"""When this module is imported, it loads the OCR models that every page needs.
 
-The parent process of the OCR sandbox imports this module, so that its child processes inherit the models. If a page is
-in another script, the child process loads the model for it, which takes less than a fifth of a second.
+The parent process of the OCR sandbox imports it, so that the child processes inherit the models. The model for any
+other script is loaded by the child process that needs it, which takes less than a fifth of a second.
 """
 
 from __future__ import annotations

@@ -91,9 +91,10 @@ def recognise_page(
 
 
 def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line], int]:
-    """Read text that the first OCR run missed: very large text, and text on dark or coloured backgrounds or in
-    diagrams. Returns all lines, and the number of letters that are still unread. A page that was read well is not read
-    again.
+    """Read text that the first OCR run missed, unless the page was read well.
+
+    Such text is very large, in a diagram, or on a dark or coloured background. Returns all lines, and the number of
+    letters that are still unread.
     """
     ink, lines = ink_sheet(turned), upright.lines
     unread = unread_letters(ink, (line.box for line in lines if line.score >= LEAST_LINE))
@@ -107,7 +108,7 @@ def read_hidden(turned: Image.Image, upright: UprightSheet) -> tuple[list[Line],
 
 
 def _copies(turned: Image.Image, ink: InkSheet) -> Iterator[InkSheet]:
-    """Yield four copies of the page: in two sizes, each in grey and with the background removed.
+    """Yield four copies of the page: two sizes, each in grey and with the background removed.
 
     A word that OCR misses in one copy can be readable in another.
     """

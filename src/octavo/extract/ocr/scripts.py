@@ -159,7 +159,8 @@ def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
     """Return the scripts (writing systems) to try first.
 
     These are the scripts of the given language or, without a language, the detected script. Latin is added if the
-    detection is uncertain and the script is easily confused with Latin, such as Cyrillic.
+    detection is uncertain and the script is easily confused with Latin, such as Cyrillic. If no script was detected,
+    Latin is the only candidate.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -238,16 +239,17 @@ def fit(script: str, samples: Sequence[Image]) -> Reading:
 def _is_latin(lines: Sequence[Line]) -> bool:
     """Whether most letters are Latin.
 
-    Most models also recognise Latin letters, so such text does not indicate another script.
+    Most models for other scripts also recognise Latin letters, so Latin text does not show that the page is in such a
+    script.
     """
     letters = [letter for line in lines for letter in line.text if letter.isalpha()]
     return 2 * sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) > len(letters)
 
 
 def _around(box: Box) -> tuple[int, int, int, int]:
-    """Return the area of a picture around the beginning of a line, for a sample.
+    """Return the area around the beginning of a line, which is used as a sample of the line.
 
-    It includes a margin, because Tesseract misreads letters at the edge of a picture.
+    The area includes a margin, because Tesseract misreads letters at the edge of a picture.
     """
     left, top, right, bottom = box
     margin = _LINE_MARGIN * (bottom - top)

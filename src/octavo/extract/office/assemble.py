@@ -76,7 +76,7 @@ def is_picture(data: bytes) -> bool:
 
 
 def without_figures(markdown: str) -> str:
-    """Remove the pictures from the Markdown, for counting words."""
+    """Remove the pictures from the Markdown before its words are counted."""
     return _FIGURE.sub(" ", markdown)
 
 

@@ -260,9 +260,10 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Insert the cells that extend down from earlier rows. They are inserted before `cell`.
+    """Insert, before `cell`, the cells that extend down from earlier rows.
 
-    Returns the column of `cell`. `reach` maps each column to the remaining rows and the text of such a cell.
+    Returns the column of `cell`. For each column with such a cell, `reach` contains the number of remaining rows and
+    the text.
     """
     while column in reach:
         left, text = reach.pop(column)

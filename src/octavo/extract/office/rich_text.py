@@ -68,7 +68,8 @@ _DRAWINGS = frozenset({"emfblip", "wmetafile", "pmmetafile", "dibitmap", "wbitma
 class State:
     """The formatting inside an RTF group.
 
-    If the text of the group is not part of the body, for example a footnote, it is collected in `collector`.
+    If the group does not belong to the body, for example because it is a footnote, its text is collected in
+    `collector`.
     """
 
     bold: bool = False
@@ -98,7 +99,7 @@ class ParagraphFormat:
 class Line:
     """A paragraph with its font size.
 
-    It becomes a heading or an ordinary paragraph when all font sizes of the file are known.
+    It becomes a heading or an ordinary paragraph after the whole file has been read, when all font sizes are known.
     """
 
     runs: list[TextRun]

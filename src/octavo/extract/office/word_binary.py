@@ -100,10 +100,7 @@ class WordFile:
         return self.table[start : start + size]
 
     def after(self, index: int) -> bytes:
-        """Return all bytes of the table stream that follow a structure.
-
-        Used for the levels of lists, which are stored there.
-        """
+        """Return the bytes that follow a structure in the table stream, such as the levels of lists."""
         return self.table[sum(self._place(index)) :]
 
     def _place(self, index: int) -> tuple[int, int]:

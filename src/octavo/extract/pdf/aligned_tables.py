@@ -89,7 +89,7 @@ def _touches(part: Segment, box: Box) -> bool:
 def _ruled_areas(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Area]:
     """Yield groups of text lines that look like a table between wide drawn lines.
 
-    Neighbouring lines with several cells are included.
+    Neighbouring text lines with several cells are included.
     """
     parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
     near = [line for line in parts if line]
@@ -144,10 +144,7 @@ def _is_tabular(lines: Sequence[Line]) -> bool:
 
 
 def _extended(lines: Sequence[Line], start: int, end: int) -> tuple[int, int]:
-    """Extend a range of lines by the neighbouring lines above and below that also have several cells.
-
-    Returns the new start and end.
-    """
+    """Extend a range of lines to neighbouring lines that also have several cells. Returns the new start and end."""
     while start > 0 and len(lines[start - 1]) > 1 and _is_next(lines[start - 1], lines[start]):
         start -= 1
     while end < len(lines) and len(lines[end]) > 1 and _is_next(lines[end - 1], lines[end]):
@@ -163,7 +160,7 @@ def _is_next(above: Line, below: Line) -> bool:
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
     """Remove paragraphs that are printed beside other text.
 
-    They are recognised by many long pieces of text with the same left edge.
+    They are recognised by many long pieces of text that have the same left edge and often start in lower case.
     """
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
@@ -186,10 +183,7 @@ def _without_prose(lines: Sequence[Line]) -> list[Line]:
 
 
 def _blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Yield groups of neighbouring text lines in which most lines have several cells.
-
-    A few lines with a single cell may be in between.
-    """
+    """Yield groups of neighbouring text lines with several cells. A few lines with a single cell may be in between."""
     start = end = -1
     for place, line in enumerate(lines):
         if start >= 0:
@@ -215,7 +209,7 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the index of the first line of a table, without the page title above it.
+    """Return the index of the first line of a table, without the page title. Returns `start` if there is no page title.
 
     The title can have a page number beside it and continue with centred lines. It has fewer columns than the table.
     """
@@ -229,7 +223,7 @@ def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
 
 
 def _is_centred(part: Segment, title: Line, left: float) -> bool:
-    """Whether a line of several words is below the middle of the title, and not above the first column of a table."""
+    """Whether a line of several words is centred below a title, and not above the first column of a table."""
     is_indented = len(part.words) >= _FEW and part.left > left + 5 * part.height
     return is_indented and any(abs(part.middle - one.middle) < part.height for one in title)
 
@@ -311,10 +305,7 @@ def _without_overhang(row: Row, columns: Sequence[Column]) -> Row:
 
 
 def _full_rules(box: Box, rulings: Rulings) -> list[float]:
-    """Return the vertical positions of the drawn lines that are as wide as the box.
-
-    A line may be interrupted between columns.
-    """
+    """Return the vertical positions of the drawn lines that are as wide as the box, apart from gaps between columns."""
     slack = 0.2 * (box.right - box.left)
     rules: dict[float, tuple[float, float, float]] = {}
     for rule in rulings.horizontal:
@@ -339,8 +330,9 @@ def _fit(line: Line, columns: Sequence[Column]) -> Iterator[tuple[int, int, Segm
 
 
 def _split(part: Segment, columns: Sequence[Column]) -> Iterator[Segment]:
-    """Split a group of words that contains the headings of several columns, printed close together, such as "Price
-    Total".
+    """Split a group of words that contains the headings of several columns.
+
+    Headings that are printed close together, such as "Price Total", look like one heading.
     """
     start = 0
     for place in overlapped(columns, part)[:-1]:
@@ -434,8 +426,9 @@ def _is_list(rows: Sequence[Row], columns: int) -> bool:
 
 
 def _is_contents(rows: Sequence[Row]) -> bool:
-    """Whether the lines are a table of contents: most end with a page number, the page numbers ascend, and there are
-    few other numbers.
+    """Whether the lines are a table of contents.
+
+    Most of the lines end with a page number, the page numbers ascend, and there are few other numbers.
     """
     lines = [[part.text for _, part in row.parts.values()] for row in rows]
     pages = [int(found[1]) for line in lines if (found := _PAGE.search(line[-1]))]
@@ -457,8 +450,9 @@ def _mean_words(parts: Sequence[Segment]) -> float:
 
 
 def _alignment(rows: Sequence[Row], columns: int) -> float:
-    """Return the share of cells that are aligned with the other cells in their column, by their left edge, right edge
-    or middle.
+    """Return the share of cells that are aligned with the other cells in their column.
+
+    The cells of a column can be aligned by their left edges, right edges or middles.
     """
     aligned = total = 0
     for parts in (_column(rows, place) for place in range(columns)):

@@ -1,8 +1,8 @@
 """Reads the annotations of a PDF page, which PDF files store separately from the text of the page.
 
 Check boxes become characters at their position on the page. Form values are added to the line of their label. Text that
-was typed onto the page becomes a paragraph. Comments and highlights become quotes after the paragraph to which they
-refer.
+was typed onto the page becomes a paragraph. Comments and highlights become quotes after the paragraph that they refer
+to.
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ class Annotation:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the annotation shows text at its position on the page, like a filled-in form field.
-
-        Comments do not.
+        """Whether the annotation shows text at its position on the page, like a filled-in form field but unlike a
+        comment.
         """
         return self.kind in {"field", "tick", "free_text"}
 
@@ -208,7 +207,10 @@ def _marked_text(text_page: Any, handle: Any) -> str:  # noqa: ANN401
 
 
 def _continues(before: Any, quad: Any) -> bool:  # noqa: ANN401
-    """Whether two highlighted areas touch on the same line. Some programs store one highlight for every letter."""
+    """Whether two highlighted areas touch on the same line.
+
+    Their texts are then joined without a space, because some programs highlight every letter separately.
+    """
     (_, _, end, high), (start, low, _, top) = _bounds(before), _bounds(quad)
     return max(abs(start - end), abs(top - high)) < _TOUCHING * (top - low)
 
@@ -236,7 +238,7 @@ def _text_in(text_page: Any, quad: Any) -> str:  # noqa: ANN401
 
 
 def with_ticks(page: PageContent, annotations: Sequence[Annotation]) -> PageContent:
-    """Add check boxes and radio buttons to the text of a page if they have a label to their right.
+    """Add check boxes and radio buttons to the text of a page, if they have a label to their right.
 
     Check boxes and radio buttons that the text already contains are skipped.
     """
@@ -339,8 +341,8 @@ def _around(one: Box | None, other: Box) -> Box:
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
     """Return the index at which to insert a new block, such as a comment, into the blocks of a page.
 
-    It is inserted after the last block that its box overlaps or, if there is none, after the last block that begins
-    above it.
+    The new block is inserted after the last block that its box overlaps. If it overlaps none, it is inserted after the
+    last block that begins above it.
     """
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]

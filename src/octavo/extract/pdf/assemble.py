@@ -73,7 +73,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
     """Rejoin words that are divided at line ends, so that "exam-" and "ple" become "example".
 
-    Compounds such as "well-known" keep their hyphen. Other words of the document help to decide.
+    Compounds such as "well-known" keep their hyphen. They are recognised with the help of the document's other words.
     """
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages
@@ -106,9 +106,9 @@ def merge_pages(facts: PdfFacts, batches: Iterable[Batch]) -> list[PageText]:
 
 
 def _with_more_text(read: PageText, recognised: PageText) -> PageText:
-    """Return the page as read by OCR if its text is much longer.
+    """Return the page as read by OCR if its text is much longer than the text in the file.
 
-    Otherwise return the page as read from the file, which is exact.
+    Otherwise return the page as read from the file, because that text is exact.
     """
     own, seen = (sum(len(block.text) for block in page.blocks) for page in (read, recognised))
     return recognised if seen > _MANY_MORE * own or not own else replace(read, pictures=False)
@@ -174,10 +174,7 @@ class _Document:
 
 
 def _caption(page: PageText, block: PageBlock) -> str:
-    """Return the caption of a figure from the block after it or before it.
-
-    Returns an empty string if there is no caption.
-    """
+    """Return the caption of a figure, which is the block after or before it. Returns "" if there is no caption."""
     at = next(index for index, one in enumerate(page.blocks) if one is block)
     near = (*page.blocks[at + 1 : at + 2], *page.blocks[max(at - 1, 0) : at])
     found = next((one for one in near if one.region is RegionKind.CAPTION), None)
@@ -222,10 +219,9 @@ def _outline(facts: PdfFacts, places: Mapping[int, Place], document: _Document) 
 
 
 def _quality(pages: Sequence[PageText], written: Sequence[Page]) -> Quality:
-    """Return the quality of the text. It is partial if any page has unread images, could not be read, or may have wrong
-    text.
+    """Return the quality of the text.
 
-    Blank pages do not lower the quality.
+    It is partial if any page has unread images, could not be read, or may have wrong text. Blank pages do not matter.
     """
     if not any(page.end > page.start for page in written):
         return Quality.EMPTY
@@ -249,10 +245,7 @@ def _metadata(facts: PdfFacts, pages: Sequence[PageText], document: _Document) -
 
 
 def _first_title(blocks: Sequence[Block]) -> str | None:
-    """Return the text of the highest heading on the first page that has headings.
-
-    Returns None if there are no headings.
-    """
+    """Return the text of the highest heading on the first page with headings. Returns None if there are no headings."""
     headings = [block for block in blocks if block.kind is BlockKind.HEADING and block.text]
     first = [block for block in headings if block.page == headings[0].page]
     return min(first, key=lambda block: block.level or 1).text if first else None

@@ -182,8 +182,8 @@ def _flow(bands: Sequence[Band]) -> Flow:
 def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
     """Return the index of the line at which two columns really begin.
 
-    The white space between columns can start too high: if the text above the columns ends with short lines, they look
-    like lines of the left column.
+    The white space between columns can start too high: short lines at the end of the text above the columns look like
+    lines of the left column.
     """
     first = next((at for at in range(gutter.start, gutter.end) if _sides([bands[at]], gutter.gap)[1]), gutter.start)
     if first > gutter.start and bands[first].top - bands[first - 1].bottom < 0.3 * _height(bands[first]):
@@ -208,7 +208,7 @@ def _continues_column(bands: Sequence[Band], gap: Gap) -> bool:
 
 
 def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
-    """Whether a presumed gutter consists only of a few wide word spaces, one below the other, in justified text.
+    """Whether a presumed gutter is only a few wide word spaces in justified text that happen to be one below the other.
 
     In such text, the lines around the gutter are close together and equally long.
     """
@@ -225,8 +225,8 @@ def _is_justified(bands: Sequence[Band], gutter: _Gutter) -> bool:
 def _trimmed_end(bands: Sequence[Band], gutter: _Gutter) -> int:
     """Return the index after the line at which two columns really end.
 
-    The white space between columns can end too low: if the text below the columns starts with a short line, it looks
-    like a line of the left column.
+    The white space between columns can end too low: a short line at the start of the text below the columns looks like
+    a line of the left column.
     """
     last = gutter.end - 1
     if gutter.end == len(bands) or last <= gutter.start or _sides([bands[last]], gutter.gap)[1]:
@@ -290,8 +290,7 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` is the number of strips with text to the left of it or with text to the right of it; the smaller number is
-    used.
+    `rows` is the number of strips with text to the left of the gutter or, if that is smaller, to the right of it.
     """
 
     rows: int
@@ -323,8 +322,8 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
     """Yield wide gaps at which to start the search for column separators.
 
-    They are between two pieces of text on one line, or on two neighbouring lines with one piece each, because the lines
-    of two columns can be at different heights.
+    A gap is between two pieces of text on the same line, or on two neighbouring lines with only one piece each, because
+    the lines of two columns can be at different heights.
     """
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
@@ -342,7 +341,7 @@ def _is_closer(band: Band, below: Band, above: Band | None) -> bool:
 def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
     """Yield the indexes of headings that divide two columns into an upper and a lower part.
 
-    Such a heading is in the left column, with a lot of white space around it.
+    Such a heading is in the left column, and a large space surrounds it.
     """
     segments = [one for band in group for one in band.segments]
     size = median(one.size or 10.0 for one in segments)
@@ -357,9 +356,7 @@ def _headings(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
 
 
 def _blank_strips(group: Sequence[Band], gap: Gap, start: int) -> Iterator[int]:
-    """Yield the indexes of lines above which a large vertical gap divides columns of short lines, such as addresses
-    side by side.
-    """
+    """Yield the indexes of lines at which a large vertical gap divides columns of short lines, such as addresses."""
     segments = [one for band in group for one in band.segments]
     if any(map(_is_running, _split_at(segments, gap))):
         return
@@ -431,7 +428,7 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
 
 
 def _are_stacked(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether one side ends before the other begins, such as an indented line above a paragraph."""
+    """Whether one side ends before the other begins, for example because the right side is only an indented line."""
     return max(left[0].top, right[0].top) > min(_lowest(left), _lowest(right))
 
 
@@ -440,7 +437,7 @@ def _lowest(side: Sequence[Segment]) -> float:
 
 
 def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a column contains only amounts below at most one heading. Each amount belongs to the line beside it."""
+    """Whether a column contains only amounts that belong to the lines beside them, with or without a heading."""
     lines = sorted(side, key=lambda one: one.bottom)
     amounts = [one for one in lines if _AMOUNT.fullmatch(one.text)]
     if not amounts or len(amounts) < len(lines) - 1 or (len(amounts) < len(lines) and lines[0] in amounts):
@@ -449,9 +446,9 @@ def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _are_definitions(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether the two sides are terms and their definitions: each line is beside a line in another style.
+    """Whether the two sides are terms and their definitions: nearly every line is beside a line in another style.
 
-    Neither side has running text, because the columns of an article can also differ in style.
+    The columns of an article can also differ in style, so neither side may contain running text.
     """
     left, right = ([one for one in side if one.block is None] for side in (left, right))
     if min(len(left), len(right)) < _FEW_LINES:
@@ -485,9 +482,9 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 
 
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether the lines in `side` are table cells of the rows in `main`.
+    """Whether the lines in `side` are table cells that belong to the rows in `main`.
 
-    Each must be at the same height as a line in `main`, and they must be numbers, or few and far apart.
+    Each must be at the same height as a line in `main`. They must be numbers, or be few, short and far apart.
     """
     if _has_block(side) or not _heads_lines(side, main):
         return False
@@ -525,7 +522,7 @@ def _has_block(side: Sequence[Segment]) -> bool:
 
 
 def _are_blocks_of_short_lines(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two columns are blocks of short lines, such as addresses, and are therefore read one after the other.
+    """Whether two columns are blocks of short lines, such as addresses, and are read one after the other.
 
     Forms and tables are read row by row instead.
     """
@@ -540,8 +537,9 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
     """Whether two groups of short lines are side by side with a wide gap between them, such as the addresses in a
     letter.
 
-    Table rows look similar. So the lines of each group must be close together, unless both groups contain a postcode.
-    Also, both groups must contain a label or a line of an address, or one group must be much longer than the other.
+    Table rows look similar. Therefore, the lines of each group must be close together, unless both groups contain a
+    postcode. Also, both groups must contain a label or a line of an address, or one group must be much longer than the
+    other.
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
@@ -590,11 +588,7 @@ def _has_right_neighbour(one: Segment, side: Sequence[Segment]) -> bool:
 
 
 def _line_texts(side: Sequence[Segment]) -> list[str]:
-    """Return the text of each line of a column.
-
-    A line can consist of several pieces of text, because typed lines are split at every wide gap. The pieces are
-    joined.
-    """
+    """Return the text of each line of a column. If a line was split at wide gaps, its pieces are joined again."""
     ordered = sorted(side, key=lambda one: (round(one.bottom), one.left))
     lines = groupby(ordered, key=lambda one: round(one.bottom))
     return [" ".join(one.text for one in line) for _, line in lines]
@@ -619,7 +613,7 @@ def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a column is much narrower than the main text, or than a single column of the main text."""
+    """Whether a column is less than half as wide as the main text or, if the main text has columns, as one of these."""
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

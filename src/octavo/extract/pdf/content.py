@@ -1,5 +1,6 @@
-"""Reads the contents of PDF pages with the library liteparse: words, text runs, drawn lines and other shapes, with
-their positions. Other modules turn these contents into lines, regions and tables.
+"""Reads the contents of PDF pages with the library liteparse: words, text runs, drawn lines and other shapes.
+
+All contents have positions. Other modules turn them into lines, regions and tables.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class Word(NamedTuple):
 class TextRun(NamedTuple):
     """Words on one line in one font.
 
-    `tag` is the id of the marked content to which they belong, if the PDF is tagged. `white` is true if the letters are
-    white. Such letters can be seen only on a darker background.
+    `tag` is the id of the marked content that they belong to, if the PDF is tagged. `white` is true if the letters are
+    white, so that they can be seen only on a darker background.
     """
 
     box: Box
@@ -113,7 +114,7 @@ class ContentError(Exception):
 
 
 def read_contents(file: bytes) -> Iterator[PageContent]:
-    """Yield the contents of all readable pages, in order. Raises `ContentError` if the whole file cannot be read."""
+    """Yield the contents of all readable pages, in order. Raises `ContentError` if the file cannot be opened."""
     for page in _parse(file).pages:
         graphics = page.vector_graphics
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
@@ -125,8 +126,9 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
 
 
 def _fits(box: Box, page: Any) -> bool:  # noqa: ANN401
-    """Whether a box is on the page and not much larger than the page. Text in broken fonts can have boxes of any size
-    and position.
+    """Whether a box is on the page and not much larger than the page.
+
+    Text in broken fonts can have boxes of any size and position.
     """
     left, top, right, bottom = box
     if right < 0 or bottom < 0 or left > page.width or top > page.height:
@@ -191,7 +193,7 @@ def text_run(item: Any) -> TextRun | None:  # noqa: ANN401
 def with_hyphens(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Replace soft hyphens with hyphens in the fonts that use them for all hyphens.
 
-    In such a font, there is also a soft hyphen next to a digit or sign, where no word can be divided.
+    Such a font is recognised by a soft hyphen next to a digit or sign, where no word can be divided.
     """
     soft = [run for run in runs if _SOFT_HYPHEN in run.text]
     fonts = {run.font for run in soft if _DRAWN_HYPHEN.search(run.text)}
@@ -207,8 +209,8 @@ def _with_hyphens(text: str) -> str:
 def with_right_sizes(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Correct the letter sizes of text runs that begin with smaller or larger letters, such as the number of a note.
 
-    liteparse reports only the size of a run's first letter. If the other words are as high as the words of another run
-    in the same font, they have the size of that run.
+    liteparse reports only the size of a run's first letter. If the other words are as high as those of another run in
+    the same font, the size of that run is used.
     """
     heights = [(run.words[0].bottom - run.words[0].top, run.words[-1].bottom - run.words[-1].top) for run in runs]
     uneven = [place for place, (first, last) in enumerate(heights) if not _SMALLER * last < first < last / _SMALLER]
@@ -230,10 +232,10 @@ def with_right_sizes(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
 
 
 def with_right_weights(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
-    """Correct the bold flags of a page's text runs.
+    """Correct the bold flags of a page's text runs, because many fonts declare a wrong weight.
 
-    Many fonts declare a wrong weight. If more than half of the text is bold only because of declared weights, these
-    weights are ignored. Otherwise no headings could be found on the page.
+    If more than half of the text is bold only because of declared weights, these weights are ignored. Otherwise, no
+    headings could be found on the page.
     """
     heavy = {font for font in {run.font for run in runs if run.bold} if not _style(font)[0]}
     letters = sum(len(run.text) for run in runs)
@@ -271,8 +273,8 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     """Return the rotation of a text run.
 
-    liteparse also reports italic letters as rotated. They are recognised by the small height of their box, and 0 is
-    returned for them.
+    liteparse also reports italic letters as rotated. They are recognised by the small height of their box, and the
+    result is 0.
     """
     rotation = item.rotation or 0.0
     # A short symbol with its exponent is higher.
@@ -282,7 +284,7 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether the box of a text run is many times higher than its letters are wide.
+    """Whether the box of a text run is many times as high as its letters are wide.
 
     This happens if the font declares a wrong height.
     """

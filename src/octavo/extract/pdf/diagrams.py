@@ -27,7 +27,7 @@ _LONGEST_LABEL = 50  # letters
 def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
     """Add the diagram of a page to the pictures that were found.
 
-    Pictures that overlap the diagram are left out. An area with a table is not a diagram.
+    Pictures that overlap the diagram are left out. An area that overlaps a table is not a diagram.
     """
     box = _find_diagram(page, [area.box for area in areas if area.kind == "photo"])
     if box is None or any(_overlap(box, table) for table in tables):
@@ -39,7 +39,8 @@ def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequen
 def _find_diagram(page: PageContent, photos: Sequence[Box] = ()) -> Box | None:
     """Return the area of the diagram on a page. Returns None if the page has no diagram.
 
-    The boxes of a table touch each other. The boxes of a diagram are apart, and each is connected to another one.
+    The boxes of a diagram do not touch each other, unlike those of a table, and at least half of them are connected to
+    another box by a line.
     """
     if not _FEWEST_NODES <= len(page.shapes) <= _MOST_SHAPES:
         return None
@@ -56,7 +57,7 @@ def _find_diagram(page: PageContent, photos: Sequence[Box] = ()) -> Box | None:
 
 
 def _nodes(page: PageContent) -> list[Box]:
-    """Return the boxes that contain text, without frames around several boxes, shadows and cells of tables."""
+    """Return the boxes that contain text, except for frames around several boxes, shadows and cells of tables."""
     most = _MOST_OF_NODE * page.width * page.height
     boxes = [shape.box for shape in page.shapes if _is_box(shape) and _area(shape.box) < most]
     texts = [run.box for run in page.runs if run.text.strip()]
@@ -91,7 +92,7 @@ def _lines(page: PageContent, photos: Sequence[Box]) -> Iterator[Box]:
 def _linked(box: Box, nodes: Sequence[Box]) -> frozenset[Box]:
     """Return the two boxes that a line connects. Returns an empty set if it does not connect two boxes.
 
-    The line must fill most of the gap between the boxes, and be outside both.
+    The line must fill most of the gap between the boxes and must not run through them.
     """
     near = [node for node in nodes if _overlap(_grown(box, _REACH), node)]
     if len(near) != 2:  # noqa: PLR2004
@@ -115,7 +116,7 @@ def _frames(page: PageContent, box: Box) -> Iterator[Box]:
 
 
 def _with_labels(page: PageContent, box: Box, nodes: Sequence[Box]) -> Box | None:
-    """Extend the area to the labels beside its lines. Returns None if there are sentences between the boxes."""
+    """Extend a diagram's area to the labels beside its lines. Returns None if there are sentences outside its boxes."""
     runs = [run for run in page.runs if _overlap(run.box, _grown(box, _NEAR))]
     if any(_is_sentence(run) for run in runs if not any(_is_centre_in(run.box, node) for node in nodes)):
         return None

@@ -75,9 +75,10 @@ class PageError(Exception):
 
 @contextmanager
 def open_document(path: Path, password: str | None = None) -> Generator[Document]:
-    """Open a PDF. Raises `Encrypted`, `Empty` or `TooLarge`, and `BadInput` if the file is too damaged to open.
+    """Open a PDF.
 
-    If the password only protects against changing or printing, the file opens without it.
+    Raises `Encrypted`, `Empty`, `TooLarge` or, if the file is too damaged to open, `BadInput`. If the password only
+    protects the file against changes or printing, the file opens without it.
     """
     # Not opened by pypdfium2, because it resolves the path first. In the sandbox, the file has no other name.
     handle = _raw.FPDF_LoadDocument(bytes(path) + b"\0", password.encode() + b"\0" if password else None)
@@ -143,7 +144,7 @@ class Document:
     def bookmarks(self) -> Iterator[tuple[int, str, int | None]]:
         """Return the level, title and page of each bookmark.
 
-        Each bookmark is read only once, because bookmarks can form a cycle.
+        Bookmarks can form a cycle, so a bookmark that was already read is skipped.
         """
         return self._bookmarks(None, 1, set())
 
@@ -282,9 +283,9 @@ class OpenPage:
         return name.value
 
     def raised(self, text: str) -> frozenset[int]:
-        """Return the indexes of superscript digits and symbols.
+        """Return the indexes of superscript digits and symbols in `text`.
 
-        These are smaller and higher than the letter before them. `text` must contain one character for each PDFium
+        They are smaller and higher than the letter before them. `text` must contain one character for each PDFium
         character.
         """
         found: set[int] = set()
@@ -355,9 +356,8 @@ class OpenPage:
         return area.left, area.bottom, area.right, area.top
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """For each box, return whether this area of the rendered page is completely white.
-
-        Text in such a box is invisible.
+        """For each box, return whether this area of the rendered page is completely white, so that text in it is
+        invisible.
         """
         scale = fitting_scale(*self.size, _LOOK_SCALE)
         bitmap = self._page.render(scale=scale, grayscale=True)
@@ -368,17 +368,14 @@ class OpenPage:
             bitmap.close()
 
     def images(self) -> list[Box]:
-        """Return the boxes of the images on the displayed page.
-
-        If there are very many images, only the first ones are returned.
-        """
+        """Return the boxes of the images on the displayed page. The number of boxes is limited."""
         place = self.placed()
         shown = islice(_raw_images(self._page.raw), _MOST_IMAGES)
         boxes = (place(*sides) for sides in shown)
         return [box for box in boxes if isfinite(sum(box))]
 
     def shows_pictures(self) -> bool:
-        """Whether the page may show text that is not stored as text: in an image, or drawn as a large number of
+        """Whether the page may show text that is not stored as text, either in an image or as a large number of
         strokes.
         """
         for count, shown in enumerate(self._page.get_objects(max_depth=_DEEPEST_OBJECT)):
@@ -448,7 +445,7 @@ def _is_raised(one: tuple[float, float], base: tuple[float, float]) -> bool:
 def _by_size(text_page: Any, index: int) -> tuple[float, float] | None:  # noqa: ANN401
     """Return the bottom and top of an upright letter, computed from its baseline and font size.
 
-    Returns None for other letters.
+    Returns None if the letter is not upright.
     """
     across, base, matrix = ctypes.c_double(), ctypes.c_double(), _raw.FS_MATRIX()
     found = _raw.FPDFText_GetCharOrigin(text_page, index, across, base)
@@ -464,8 +461,8 @@ Sides = tuple[float, float, float, float]
 def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
     """Yield the left, bottom, right and top of each image on a page, in PDF coordinates.
 
-    Colour gradients that are small enough for bullets are included. pypdfium2 is not used for this, because it creates
-    a Python object for each path and letter, and ignores the positions of form objects.
+    Colour gradients are included if they are small enough to be bullets. pypdfium2 is not used for this, because it
+    creates a Python object for each path and letter, and ignores the positions of form objects.
     """
     left = _MOST_OBJECTS
     waiting: list[tuple[Any, list[Any]]] = [(page, [])]
@@ -491,7 +488,7 @@ def _raw_images(page: Any) -> Iterator[Sides]:  # noqa: ANN401
 
 
 def _is_bullet(sides: Sides) -> bool:
-    """Whether a colour gradient is small enough for a bullet. Larger ones are backgrounds."""
+    """Whether a colour gradient is small enough to be a bullet. Larger ones are backgrounds."""
     return max(sides[2] - sides[0], sides[3] - sides[1]) < _LARGEST_BULLET
 
 

@@ -85,8 +85,8 @@ def layout_doubts(
 def has_moved_words(blocks: Sequence[PageBlock], own: str) -> bool:
     """Whether neighbouring words of a paragraph or cell are not neighbours in PDFium's text (`own`).
 
-    PDFium keeps the order in which the program that made the file wrote the words. Such a program rarely interrupts a
-    sentence, so words from different columns, cells or labels were probably joined.
+    PDFium keeps the order in which the words were written by the program that made the file. Such a program rarely
+    interrupts a sentence. So words from different columns, cells or labels were probably joined.
     """
     written = "".join(_WORD.findall(own.casefold()))
     texts = (text for block in blocks if _is_ordered(block) for text in _cells_of(block))
@@ -110,7 +110,7 @@ def _neighbours(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_moved(one: str, other: str, written: str) -> bool:
-    """Whether both words are in the written text, but never one directly after the other. Line ends do not matter."""
+    """Whether `written` contains both words, but never one directly after the other. Line ends do not matter."""
     if not _PLAIN_WORD.fullmatch(one) or not _PLAIN_WORD.fullmatch(other):
         return False
     end, start = one[-_COMPARED:], other[:_COMPARED]
@@ -120,7 +120,7 @@ def _is_moved(one: str, other: str, written: str) -> bool:
 def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
     """Whether several lines with wide gaps, like the rows of a table, are not in a table.
 
-    Lines that end with a page number belong to a table of contents.
+    Lines that end with a page number are ignored, because they belong to a table of contents.
     """
     rows = (block for block in blocks if block.region is RegionKind.TABLE and block.kind is BlockKind.PARAGRAPH)
     return sum(_PAGE_END.search(block.text) is None for block in rows) >= _LEAST_FIGURES
@@ -148,7 +148,10 @@ def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _has_code_beside_labels(blocks: Sequence[PageBlock]) -> bool:
-    """Whether short texts are beside code, as in a table with examples, but were read before or after all of it."""
+    """Whether short texts that are printed beside code were read before or after the whole code.
+
+    This happens in tables with examples.
+    """
     code = [block.box for block in blocks if block.kind is BlockKind.CODE and block.box]
     texts = (block for block in blocks if block.kind is BlockKind.PARAGRAPH and block.region in _TEXT) if code else ()
     labels = [block.box for block in texts if block.box and len(block.text) <= _LONGEST_BESIDE]
@@ -163,7 +166,8 @@ def _is_beside(label: Box, code: Box) -> bool:
 def _is_read_across(text: str) -> bool:
     """Whether a paragraph was probably read across two columns.
 
-    This is assumed if it is the same heading twice, or has two numbered lines of a program in one line.
+    This is assumed if it consists of the same heading twice, or if one of its lines contains two consecutive line
+    numbers of a program.
     """
     if _TWICE.fullmatch(text):
         return True
@@ -193,14 +197,19 @@ def _has_false_span(table: Table) -> bool:
 
 
 def _divides(row: Sequence[str], places: range) -> bool:
-    """Whether a row has texts in several of the given columns. If the row has a label, they must not all be numbers."""
+    """Whether a row has texts in several of the given columns.
+
+    If the row begins with a label outside these columns, the texts must not all be numbers.
+    """
     texts = [row[place] for place in places if row[place]]
     return len(texts) > 1 and not (row[0] and 0 not in places and all(map(is_figure, texts)))
 
 
 def _has_false_header(table: Table) -> bool:
-    """Whether the first row is probably not a header: it has a label with its value, a sentence, or an empty cell after
-    its first heading.
+    """Whether the first row is probably not a header.
+
+    This is assumed if it contains a label with its value, a sentence, a number followed by a heading, or an empty cell
+    after its first heading.
     """
     if any(_LABEL_AND_VALUE.fullmatch(text) or len(text.split()) > PROSE for text in table.grid[0]):
         return True
@@ -224,8 +233,9 @@ def _has_cut_cells(table: Table) -> bool:
 
 
 def _has_stacked_rows(table: Table) -> bool:
-    """Whether several rows of a table seem to have been read as one, for example because a cell contains several labels
-    or several amounts with labels.
+    """Whether several rows of a table were probably read as one.
+
+    A sign of this is a cell that contains several labels or several amounts with labels.
     """
     cells = [cell.text for row in table.rows for cell in row]
     stacked = (
@@ -239,8 +249,9 @@ def _has_stacked_rows(table: Table) -> bool:
 
 
 def _is_cut(table: Table) -> bool:
-    """Whether a table seems to be read wrongly: a row is a sentence that was split into cells, or an amount is in the
-    column next to its heading.
+    """Whether a table was probably read wrongly.
+
+    Either a row is a sentence that was split into cells, or an amount is in the column next to its heading.
     """
     sentences = sum(map(_is_cut_sentence, table.grid[1:]))
     return 0 < 4 * sentences <= len(table.grid) or _is_shifted(table)
@@ -252,9 +263,8 @@ def _is_cut_sentence(row: Sequence[str]) -> bool:
 
 
 def _is_shifted(table: Table) -> bool:
-    """Whether an amount seems to be in the wrong column.
-
-    This is assumed if the amount has no heading above it, but an empty cell next to it has one.
+    """Whether an amount is probably in the wrong column: its column has no heading, but an empty cell next to it has
+    one.
     """
     if any(cell.columns > 1 or cell.rows > 1 for cell in table.rows[0]):
         return False
@@ -268,7 +278,8 @@ def _is_shifted(table: Table) -> bool:
 
 
 def _is_ragged(table: Table) -> bool:
-    """Whether two rows of a table without drawn lines have equally many numbers, but in columns that are shifted.
+    """Whether two rows of a table without drawn lines have equally many numbers, but in columns shifted by the same
+    distance.
 
     The numbers probably belong to the same columns, although they are not aligned.
     """
@@ -289,7 +300,7 @@ def _beside(place: int, head: Sequence[str]) -> Iterator[int]:
 def _has_mixed_cell(column: Sequence[str]) -> bool:
     """Whether a cell in a column of amounts has several words before its amount.
 
-    They are probably a heading that was read as part of the wrong row.
+    These words are probably a heading that was read as part of the wrong row.
     """
     filled = [text for text in column[1:] if text]
     amounts = sum(_AMOUNT.fullmatch(text) is not None for text in filled)
@@ -299,8 +310,8 @@ def _has_mixed_cell(column: Sequence[str]) -> bool:
 def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
     """Whether a formula was probably read as text.
 
-    On a page with mathematical fonts, a paragraph has only a few letters, or a large symbol, such as a sum or a high
-    bracket, is outside the pictures.
+    This is assumed if a page with mathematical fonts has a paragraph of only a few letters, or a large symbol outside
+    the pictures, such as a sum or a high bracket.
     """
     fonts = {font for font in {run.font for run in page.runs} if _MATH_FONT.search(font.lower())}
     if fonts and any(_is_symbol(block.text) and block.region in _TEXT for block in blocks):
@@ -313,7 +324,7 @@ def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bo
 def _has_fraction(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
     """Whether a fraction is outside the pictures and tables: small text above and below a short line.
 
-    The two parts of such a fraction were read as parts of different lines.
+    The numerator and the denominator were then read as parts of different text lines.
     """
     rules = [one.box for one in page.shapes[:_MOST_SHAPES] if _is_fraction_bar(one)][:_MOST_BARS]
     if not rules:
@@ -344,12 +355,18 @@ def _is_next_to(box: Box, rule: Box, overlap: float) -> bool:
 
 
 def _is_symbol(text: str) -> bool:
-    """Whether a paragraph is a part of a formula: one letter, or two or three characters that are not a word."""
+    """Whether a paragraph is so short that it is probably a part of a formula.
+
+    It has at most three characters, and is not a word with a capital letter.
+    """
     return len(text) <= _MOST_OF_SYMBOL and not (len(text) > 1 and text.isalpha() and not text.islower())
 
 
 def _is_divided(tables: Sequence[Table]) -> bool:
-    """Whether one table was read as two: directly below a table, another table begins with a row of numbers."""
+    """Whether one table was probably read as two tables, one directly below the other.
+
+    The lower table begins with a row of numbers and has another number of columns.
+    """
     return any(
         0 <= below.box.top - above.box.bottom < _NEXT_TABLE
         and overlaps(above.box, below.box._replace(top=above.box.top))
@@ -362,7 +379,8 @@ def _is_divided(tables: Sequence[Table]) -> bool:
 def has_lone_cells(blocks: Sequence[PageBlock]) -> bool:
     """Whether the page probably shows a table that was read column by column.
 
-    This is assumed if many paragraphs are single words at the same height as other blocks.
+    This is assumed if several paragraphs are single words at the same height as other blocks, or if very many
+    paragraphs are single words.
     """
     heights = Counter(round(block.box.bottom / 3) for block in blocks if block.box)
     words = (block for block in blocks if block.region in _TEXT and block.box and not block.text.endswith(":"))

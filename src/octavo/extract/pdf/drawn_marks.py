@@ -1,4 +1,4 @@
-"""Reads marks that are drawn as shapes and not printed as letters: bullets, check boxes and underscores."""
+"""Reads marks that are drawn as shapes instead of being printed as letters: bullets, check boxes and underscores."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _fills(box: Box, before: Word, after: Word) -> bool:
 def _bullets(runs: Sequence[TextRun], dots: Sequence[Box]) -> Iterator[TextRun]:
     """Yield a text run for each drawn bullet.
 
-    Bullets are dots of the same size, one below the other, each to the left of a line of text, with no text before it.
+    Bullets are dots of the same size, one below the other. Each is directly to the left of the first text on a line.
     """
     found: defaultdict[tuple[int, int, int], dict[Box, TextRun]] = defaultdict(dict)
     for box in dots:

@@ -104,7 +104,7 @@ class FigureArea:
 class Segment(NamedTuple):
     """A part of a printed line that contains no wide gap.
 
-    `math` is the share of its letters that belong to formulas.
+    `math` is the share of its letters that are in mathematical fonts or are symbols.
     """
 
     box: Box
@@ -205,7 +205,7 @@ def _drawn_above(
 def _labels_beside(whole: Box, column: Box, between: Sequence[Segment]) -> Iterator[Box]:
     """Yield the labels to the left and right of a drawing, up to the edges of its column.
 
-    Such labels can be far from the drawing, with only lines between them.
+    Such labels can be far from the drawing and be connected to it only by drawn lines.
     """
     column = _grown(column, _TOUCH)
     for one in between:
@@ -227,7 +227,7 @@ def _reaches_sideways(box: Box, other: Box) -> bool:
 
 
 def may_show_figures(page: PageContent, images: Sequence[Box]) -> bool:
-    """Quickly check whether the page may contain figures. Most pages have no image, few shapes and no mathematics."""
+    """Quickly check whether the page may contain figures: it has an image, several shapes or a mathematical font."""
     if images or len(page.shapes) >= _FEWEST_SHAPES:
         return True
     return any(map(_is_math_font, {run.font for run in page.runs}))
@@ -342,7 +342,7 @@ def _bars(boxes: Sequence[Box]) -> Iterator[list[Box]]:
 def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]]) -> bool:
     """Whether a rectangle is a table cell or a background, and not part of a drawing.
 
-    Its upper edge is a drawn line, or it is very wide or white.
+    This is assumed if its upper edge is also drawn as a line, or if it has no outline and is very wide or white.
     """
     box = shape.box
     if (round(box.left), round(box.top), round(box.right)) in edges:
@@ -353,7 +353,7 @@ def _is_backing(shape: Shape, page: PageContent, edges: set[tuple[int, int, int]
 def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Find drawings by their shapes.
 
-    A drawing is a group of curves, diagonal lines and bars close together, with axes and labels.
+    A drawing is a group of curves, diagonal lines or bars that are close together, with its axes and labels.
     """
     ink, rulings, bars = strokes
     for group in bars:
@@ -377,7 +377,9 @@ def _drawings(page: PageContent, strokes: _Strokes, segments: Sequence[Segment])
 
 
 def _is_around_code(box: Box, runs: Sequence[TextRun]) -> bool:
-    """Whether an area contains only text in monospaced fonts. Its shapes are then the frame of a program."""
+    """Whether all text in an area is monospaced, so that the shapes in the area are probably the frame of a code
+    listing.
+    """
     inside = [run for run in runs if _centre_in(run.box, box)]
     return bool(inside) and all(is_monospaced(run.font) for run in inside)
 
@@ -403,7 +405,7 @@ def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
 
 
 def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
-    """Whether most boxes are rectangles with text that share a whole side with another one, like cells of a table."""
+    """Whether most boxes contain text and have a whole side in common with another one, like the cells of a table."""
     cells = [
         box for box in group[:_MOST_CELLS] if box not in curved and any(_centre_in(one.box, box) for one in segments)
     ]
@@ -421,7 +423,7 @@ def _is_shading(whole: Box, shapes: Sequence[Shape], segments: Sequence[Segment]
 
 
 def _are_highlights(group: Sequence[Box], curved: set[Box], runs: Sequence[TextRun]) -> bool:
-    """Whether most boxes are the backgrounds of single words, as in programs with coloured words."""
+    """Whether most boxes are the backgrounds of single words, as in code listings with coloured words."""
     part = group[:_MOST_CELLS]
     low = [box for box in part if box not in curved and _height(box) < _MOST_OF_HIGHLIGHT]
     if 2 * len(low) <= len(part):
@@ -450,10 +452,9 @@ def _is_white(colour: str | None) -> bool:
 
 
 def _groups(boxes: Sequence[Box], page: PageContent) -> list[list[Box]]:
-    """Group boxes that are close to each other.
+    """Group boxes that are close to each other, in linear time.
 
-    The page is divided into a grid, and boxes belong together if they cover the same grid cells or neighbouring ones.
-    Takes linear time.
+    The page is divided into a grid. Boxes belong together if they cover the same grid cells or neighbouring ones.
     """
     side = max(page.width, page.height, 1.0) / _GRID
     cells = [_cells(box, side) for box in boxes]
@@ -473,7 +474,7 @@ def _cells(box: Box, side: float) -> tuple[int, int, int, int]:
 
 
 def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
-    """For each cell of the grid, count the boxes that cover it. Uses a two-dimensional prefix sum."""
+    """Count, for each cell of the grid, the boxes that cover it. Uses a two-dimensional prefix sum."""
     grid = [[0] * (_GRID + 1) for _ in range(_GRID + 1)]
     for left, top, right, bottom in cells:
         grid[top][left] += 1
@@ -487,9 +488,7 @@ def _covered(cells: Iterable[tuple[int, int, int, int]]) -> list[list[int]]:
 
 
 def _fill(grid: Sequence[Sequence[int]], names: list[list[int]], start: tuple[int, int], name: int) -> None:
-    """Assign the number `name` to all grid cells that contain boxes and are connected to the cell `start`
-    (flood fill).
-    """
+    """Assign the number `name` to all non-empty grid cells that are connected to the cell `start` (flood fill)."""
     waiting = [start]
     names[start[0]][start[1]] = name
     while waiting:
@@ -522,7 +521,7 @@ def _drawing(
 
 
 def _are_sides(group: Sequence[Box], box: Box) -> bool:
-    """Whether shapes are only the thick sides of frames around lines of text, with the same left and right edges."""
+    """Whether shapes are only the thick sides of equally wide frames around text."""
     return _width(box) > _LEAST_FRAME and all(_is_side(one, box) for one in group)
 
 
@@ -534,7 +533,7 @@ def _is_side(one: Box, frame: Box) -> bool:
 
 
 def _axis_titles(box: Box, segments: Sequence[Segment]) -> Iterator[Box]:
-    """Yield the title below a chart: a label near its lower edge, in the middle of its width."""
+    """Yield the title below a chart: a label near the chart's lower edge and near the middle of its width."""
     for one in segments:
         gap, off = one.box.top - box.bottom, one.box.left + one.box.right - box.left - box.right
         if 0 <= gap < _AXIS_GAP and abs(off) < _MIDDLE * _width(box) and _is_label(one) and _value(one.text) is None:
@@ -547,7 +546,7 @@ Tick = tuple[float, Segment]  # a number beside an axis, with its value
 def _plots(page: PageContent, segments: Sequence[Segment]) -> Iterator[FigureArea]:
     """Find charts by the numbers on their two axes: a column of numbers and a row of numbers.
 
-    Both the numbers and their positions increase in equal steps, such as 10, 20, 30.
+    Along each axis, the numbers (such as 10, 20, 30) and their positions increase in equal steps.
     """
     ticks = [(value, one) for one in segments if (value := _value(one.text)) is not None][:_MOST_TICKS]
     rises = list(_scales(ticks, lambda box: box.right, lambda box: box.top + box.bottom))
@@ -569,9 +568,9 @@ def _value(text: str) -> float | None:
 
 
 def _scales(ticks: Sequence[Tick], line: Callable[[Box], float], place: Callable[[Box], float]) -> Iterator[list[Box]]:
-    """Yield groups of at least three numbers that can label a chart axis, such as 10, 20, 30.
+    """Yield the boxes of at least three numbers that can label a chart axis, such as 10, 20, 30.
 
-    The numbers of a group are on one line, with equal differences and equal distances. Yields the boxes of the numbers.
+    The numbers are in one row or column, with equal differences between them and at equal distances.
     """
     groups: list[list[Tick]] = []
     for tick in sorted(ticks, key=lambda tick: line(tick[1].box)):
@@ -595,7 +594,7 @@ def _is_same_step(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
-    """Whether a row of numbers begins just below a column of numbers, where the two axes of a chart meet."""
+    """Whether a column of numbers and a row of numbers below it meet at a corner, like the axes of a chart."""
     corner, first, high = rise[-1], row[0], _height(rise[-1])
     across = (first.left + first.right) / 2 - corner.right
     down = (first.top + first.bottom - corner.top - corner.bottom) / 2
@@ -603,10 +602,7 @@ def _meet(rise: Sequence[Box], row: Sequence[Box]) -> bool:
 
 
 def _are_labels_of_rows(rise: Sequence[Box], row: Sequence[Box], segments: Sequence[Segment]) -> bool:
-    """Whether most numbers in a column have another number to their right.
-
-    The numbers are then part of a table, not a chart axis.
-    """
+    """Whether most numbers in a column have another number to their right, as in a table but not on a chart axis."""
     right = row[-1].right
     cells = [one.box for one in segments if _NUMBER.fullmatch(one.text.strip())]
     level = sum(
@@ -699,8 +695,9 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a piece of text is a numbered formula: mathematical symbols, at most one word, and an equation number
-    such as "(3)" to its right.
+    """Whether a piece of text is a numbered formula.
+
+    It contains mathematical symbols and at most one word, and an equation number such as "(3)" is to its right.
     """
     if not _SIGN.search(segment.text) or _count_words(segment) > _MATH_WORDS:
         return False
@@ -753,7 +750,7 @@ def _with_caption(area: FigureArea, segments: Sequence[Segment], page: PageConte
 
 
 def _by_caption(areas: Sequence[FigureArea], segments: Sequence[Segment]) -> list[FigureArea]:
-    """Join areas that have the same caption and no running text between them, because they are parts of one figure."""
+    """Join areas that have the same caption, and no running text between them, because they are parts of one figure."""
     joined: dict[Box, FigureArea] = {}
     alone: list[FigureArea] = []
     for area in areas:
@@ -784,7 +781,7 @@ def _gap(area: Box, caption: Box) -> float:
 
 
 def _caption_lines(first: Segment, segments: Sequence[Segment], area: Box) -> list[Segment]:
-    """Return the lines of a caption: its first line, and the lines directly below in the same font size."""
+    """Return the lines of a caption: its first line, and the lines directly below it in the same font size."""
     lines = [first]
     for one in segments:
         step = one.box.top - lines[-1].box.top

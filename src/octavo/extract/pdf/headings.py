@@ -127,7 +127,7 @@ def body_size(pages: Iterable[PageText]) -> float:
 def is_form(pages: Sequence[PageText]) -> bool:
     """Whether a document is probably a form, letter or invoice.
 
-    Such a document has little prose, and it has few pages or many labels.
+    Such a document has little prose, and it has only a few pages or many labels.
     """
     blocks = [block for page in pages for block in page.blocks if block.kind in _COUNTED]
     letters = sum(len(block.text) for block in blocks)
@@ -142,7 +142,7 @@ def _is_prose(block: PageBlock) -> bool:
 
 
 def _is_short_prose(block: PageBlock) -> bool:
-    """Whether a block is a paragraph of two lines that ends with a full stop."""
+    """Whether a block is a paragraph or list of more than one line that ends with a full stop."""
     is_long = block.lines > 1 and len(block.text) > _SHORT
     return is_long and block.kind in _BODY and "\n" not in block.text and block.text.endswith(".")
 
@@ -150,10 +150,10 @@ def _is_short_prose(block: PageBlock) -> bool:
 def heading_levels(
     pages: Sequence[PageText], body: float, marked: Mapping[Place, int], skipped: Collection[Place]
 ) -> dict[Place, int]:
-    """Map each heading to its level.
+    """Map each heading to its level. Blocks that are not in the result are not headings.
 
-    Blocks that are not in the result are not headings. `marked` contains the blocks that bookmarks point to, with the
-    levels of these bookmarks. Blocks in `skipped` are ignored.
+    `marked` contains, for each block that a bookmark points to, the level of the bookmark. Blocks in `skipped` are
+    ignored.
     """
     is_heading = partial(_is_title_of_form if is_form(pages) else _is_heading_of_prose, body)
     likely = {
@@ -180,7 +180,7 @@ def heading_levels(
 
 
 def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
-    """Whether bookmarks do not show levels: they all have the same level, but point to headings of many sizes."""
+    """Whether bookmarks do not show levels: they all have the same level, but point to headings in many sizes."""
     if len(set(marked.values())) > 1:
         return False
     sizes = sorted({likely[place].size for place in marked})
@@ -188,9 +188,9 @@ def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
 
 
 def _may_be_heading(block: PageBlock, body: float) -> bool:
-    """Whether a block is in a region of the page that can contain headings.
+    """Whether the region of a block can contain headings: the body of the page or a text box.
 
-    This is the body of the page. In a text box, a heading must be bold and have very large letters.
+    In a text box, a heading must be bold and have very large letters.
     """
     if block.region is RegionKind.BOX:
         return block.bold and block.size >= _TITLE * body > 0
@@ -235,7 +235,7 @@ def _is_styled(block: PageBlock, body: float) -> bool:
 def _reads_as_title(text: str, ratio: float) -> bool:
     """Whether the text reads like a title, and not like part of a sentence.
 
-    Short text in large letters may start in lower case. If it is a single word, it may also end with a full stop.
+    A short text in large letters may start in lower case. If it is a single word, it may also end with a full stop.
     """
     if ratio >= _MUCH_LARGER and len(text) <= _FEW_WORDS:
         return _CLAUSE_END.search(text) is None and (" " not in text or not text.endswith("."))
@@ -252,7 +252,10 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
 
 
 def _are_authors(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a centred line on the first page contains names: it is not bold, and below a larger centred title."""
+    """Whether a line on the first page contains only names.
+
+    It must not be bold, and must be centred below a title in larger letters.
+    """
     block = blocks[index]
     above = [one for one in blocks[max(0, index - _MOST_LINES) : index] if one.box and not one.figure]
     if block.bold or block.box is None or not above or not _NAMES.fullmatch(block.text):
@@ -266,7 +269,7 @@ def _are_authors(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _is_term(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a bold line is the term of a definition: the text directly below it is indented further."""
+    """Whether a line is the term of a definition, because the text directly below it is indented further."""
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or block.size >= _LARGER * body:
         return False
@@ -277,7 +280,9 @@ def _is_term(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _is_titled_caption(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a line is the title of a table or figure: the line directly above it is only "Table 1"."""
+    """Whether a line is the title of a table or figure, because the line directly above it is only a label such as
+    "Table 1".
+    """
     block, before = blocks[index], blocks[index - 1] if index else None
     if before is None or before.region is not RegionKind.CAPTION or block.box is None or before.box is None:
         return False
@@ -286,7 +291,7 @@ def _is_titled_caption(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a centred line names a section, such as "Article 4: Scope", directly above a paragraph."""
+    """Whether a centred line names a section, such as "Article 4: Scope", and is directly above a paragraph."""
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if block.lines > 1 or len(block.text) > _SHORT or block.size < _SMALLER * body or not _SECTION.match(block.text):
         return False
@@ -296,7 +301,7 @@ def _is_centred_section(body: float, blocks: Sequence[PageBlock], index: int) ->
 
 
 def _is_centred(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a block is centred between the outer edges of all text on the page, and far from both."""
+    """Whether a block is centred between the outer edges of the page's text, and clearly narrower than this text."""
     box, boxes = blocks[index].box, [block.box for block in blocks if block.box and not block.figure]
     if box is None or len(boxes) < _FEW_PAGES:
         return False
@@ -306,8 +311,9 @@ def _is_centred(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether an italic line is a heading: it is directly above a paragraph and does not continue the paragraph before
-    it.
+    """Whether an italic line is a heading.
+
+    It must be directly above a paragraph, and must not continue the paragraph above it.
     """
     block, before = blocks[index], blocks[index - 1] if index else None
     if not block.italic or block.lines > 1 or block.size < _SMALLER * body or not _reads_as_title(block.text, 1.0):
@@ -346,8 +352,9 @@ def _is_prose_line(block: PageBlock) -> bool:
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether a line is a heading in a form: it is a usual title such as "Invoice", or clearly separate from other
-    lines.
+    """Whether a line is a heading in a form.
+
+    It is a usual title such as "Invoice", or a line that is clearly separate from other lines.
     """
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
@@ -375,8 +382,9 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
-    """Whether the block can be the heading of a section: it is directly above a table, or above text that is not bold
-    and has the same left edge.
+    """Whether the block can be the heading of a section, judging by the block directly below it.
+
+    That block must not be bold, and must be a table or have the same left edge.
     """
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
     if after is None or block.box is None or after.box is None or after.bold:
@@ -387,7 +395,7 @@ def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
 
 
 def join_headings(pages: Sequence[PageText], body: float) -> Sequence[PageText]:
-    """Join the lines of headings that have several lines.
+    """Join the lines of each heading that has several lines.
 
     Also joins a heading with its number if they are separate blocks.
     """
@@ -431,7 +439,7 @@ def _continues(one: PageBlock, other: PageBlock, body: float) -> bool:
 
 
 def _is_chapter_number(one: PageBlock, other: PageBlock, body: float) -> bool:
-    """Whether `one` is "Chapter 3" or a large number above or beside the title `other` of the chapter."""
+    """Whether `one` is a chapter number for the title `other`: "Chapter 3" above it, or a large number beside it."""
     if {one.kind, other.kind} - _TEXTS or {one.region, other.region} != {RegionKind.BODY} or one.lines > 1:
         return False
     if one.box is None or other.box is None or min(one.size, other.size) < _CENTRED_LARGER * body:
@@ -459,8 +467,8 @@ def _style(block: PageBlock) -> Style:
 def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Style, int]:
     """Find the heading level of each style (font size and weight) from bookmarks.
 
-    The level of a style is the level that most bookmarks to headings in this style have. A style without bookmarks gets
-    a level below all larger styles that have bookmarks.
+    The level of a style is the most common level of the bookmarks that point to headings in this style. A style without
+    bookmarks gets the level below those of all larger styles.
     """
     votes: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for place, level in marked.items():
@@ -476,7 +484,7 @@ def _levels_of_marked(likely: Headings, marked: Mapping[Place, int]) -> dict[Sty
 
 
 def _levels_by_rank(likely: Headings) -> dict[Style, int]:
-    """Find the heading level of each style from its font size: the larger, the higher.
+    """Find the heading level of each style from its font size. Larger styles have higher levels.
 
     At the same size, bold text has a higher level than regular text. If the largest style is used only on the first
     page, it is the document title, and the next style also gets level 1.
@@ -500,8 +508,8 @@ def _levels_by_rank(likely: Headings) -> dict[Style, int]:
 def _levels_by_number(likely: Headings) -> dict[Style, int]:
     """Find the heading level of each style from section numbers: "2.1" means level 2.
 
-    A style without numbers gets the level below the next larger style with numbers. Returns an empty dict if too few
-    headings have numbers.
+    A style without numbers gets the level below the next larger style with numbers. Returns an empty dictionary if too
+    few headings have numbers.
     """
     depths: defaultdict[Style, Counter[int]] = defaultdict(Counter)
     for block in likely.values():
@@ -563,7 +571,7 @@ class Match(NamedTuple):
 def match_bookmarks(
     pages: Sequence[PageText], bookmarks: Sequence[Bookmark], skipped: Collection[Place]
 ) -> Iterator[Match]:
-    """Find the block to which each bookmark points, by its title.
+    """Find the block that each bookmark points to, by the bookmark's title.
 
     If two blocks match equally well, the first is chosen.
     """
@@ -599,9 +607,9 @@ def _score(title: str, words: str, block: PageBlock) -> float:
 
 
 def _shared_letters(one: str, other: str) -> int:
-    """Count the letters that two texts have in common.
+    """Return twice the number of letters that two texts have in common.
 
-    Returns twice this number, so that it can be divided by the total length of both texts.
+    The result can be divided by the total length of both texts.
     """
     return 2 * (Counter(one) & Counter(other)).total()
 

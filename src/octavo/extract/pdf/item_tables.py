@@ -1,6 +1,7 @@
 """Finds tables of items, as on invoices: a header, and rows whose cells are below the cells of the header.
 
-Such tables often have no drawn lines. Further text lines below an item belong to the same row. The functions are pure.
+Such tables often have no drawn lines. An item can have several text lines, which become one row. The functions are
+pure.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def _columns(header: Line, items: Sequence[Line]) -> list[Column]:
 def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
     """Group the words of a header with several lines into cells.
 
-    Words that are one above the other form one cell, such as "Unit" above "price".
+    Words that are one below the other form one cell, such as "Unit" and "price".
     """
     cells: list[tuple[float, list[Word]]] = []
     for part in sorted((part for line in header for part in line), key=lambda part: (part.left, part.top)):
@@ -158,7 +159,9 @@ def _over_each_other(header: Sequence[Line]) -> list[list[Word]]:
 
 
 def _is_item(line: Line, header: Line) -> bool:
-    """Whether a line looks like an item: it has at least half as many cells as the header, and at least two numbers."""
+    """Whether a line looks like an item: it has at least half as many cells as the header and contains at least two
+    numbers.
+    """
     figures = sum(is_figure(part.text) for part in line)
     inside = (
         line[0].left > header[0].left - 12 * header[0].height and line[-1].left < header[-1].right + header[0].height
@@ -196,8 +199,8 @@ def _header_lines(lines: Sequence[Line], place: int) -> tuple[int, int]:
 def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
     """Whether the header ends above the line with index `end`.
 
-    It does if the gap above this line is larger than the gap below it, or clearly larger than the gaps inside the
-    header.
+    It ends there if the gap above this line is larger than the gap below it, or clearly larger than the gaps between
+    the header lines.
     """
     slack = _LEVEL * lines[end][0].height
     gap = _gap(lines[end - 1], lines[end])
@@ -206,8 +209,9 @@ def _starts_body(lines: Sequence[Line], start: int, end: int) -> bool:
 
 
 def _is_heading(line: Line, header: Sequence[Line]) -> bool:
-    """Whether a line belongs to the header: it is close to the header lines found so far, and its short cells contain
-    words, not numbers.
+    """Whether a line belongs to the header.
+
+    It must be close to the header lines found so far, and have short cells with words instead of numbers.
     """
     box = box_of([part for one in header for part in one])
     height = header[0][0].height
@@ -292,7 +296,7 @@ class _Reader:
         return used
 
     def _is_sum_after_items(self, lines: Sequence[Line]) -> bool:
-        """Whether the first line is a total such as "Total: 12.50", printed as one piece of text, and no other item
+        """Whether the first line is a total such as "Total: 12.50", written without a wide gap, and no other item
         follows.
         """
         first = lines[0]
@@ -301,9 +305,9 @@ class _Reader:
         return not any((cells := self._cells(line)) and self._starts_item(cells) for line in lines[1:])
 
     def _free_lines(self, lines: Sequence[Line]) -> int:
-        """Add lines of running text to the last item, if another item follows them.
+        """Add lines of running text to the last item, if another item follows them. Returns the number of lines added.
 
-        The gaps in such lines do not match the columns of the table. Returns the number of lines added.
+        The gaps in such lines do not match the columns of the table.
         """
         start = self._columns[0][1] - _SAME_START
         free = list(takewhile(lambda line: line[0].left > start and not _is_header(line), lines[:_MOST_FREE_LINES]))
@@ -336,7 +340,8 @@ class _Reader:
         return cells
 
     def _free_line(self, line: Line) -> Cells | None:
-        """Put a whole line of running text into the column where it starts, although the line covers several columns.
+        """Put a whole line of running text into the column in which it starts, even if it extends across several
+        columns.
 
         Returns None if the line starts in the first column or in the middle of a column.
         """
@@ -363,7 +368,7 @@ class _Reader:
     def _add_detail(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
         """Add a line with further text to the item above it.
 
-        If the line is closer to the item below it, keep the line for that item, unless a drawn line divides them.
+        If the line is closer to the item below it, the line is kept for that item, unless a drawn line divides them.
         Returns False if too many lines are kept.
         """
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
@@ -384,7 +389,7 @@ class _Reader:
     def _add_note(self, line: Line, cells: Cells) -> bool:
         """Add a line across several columns, between the header and the first item, as a separate row.
 
-        Returns whether it is the only line between them.
+        Returns False if there are more lines between the header and the first item.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)
@@ -419,8 +424,8 @@ class _Reader:
     def _is_total(self, cells: Cells) -> bool:
         """Whether a line is a total.
 
-        Its first column is empty, its last column contains a number, and the item above it also has text in the last
-        column.
+        The first column of a total is empty, and its last column contains a number. The item above it also has text in
+        the last column.
         """
         last = len(self._columns) - 1
         if not self._items or last not in self._items[-1].cells or last not in cells:
@@ -458,8 +463,9 @@ class _Reader:
         return Table(box, made, _CONFIDENCE, sure=self._is_sure())
 
     def _is_sure(self) -> bool:
-        """Whether the table is probably read correctly: every column with numbers has one heading, and no cell in the
-        last column contains two numbers.
+        """Whether the table was probably read correctly.
+
+        Every column with numbers must have exactly one heading, and no cell in the last column may contain two numbers.
         """
         filled = {column for item in self._items for column, parts in item.cells.items() if _has_figure(parts)}
         stacked = any(
@@ -470,7 +476,7 @@ class _Reader:
         return filled <= self._header.cells.keys() and not stacked and not self._has_beside()
 
     def _has_beside(self) -> bool:
-        """Whether a column has two headings side by side, which means that two columns were read as one."""
+        """Whether a column has two headings side by side, so that two columns were probably read as one."""
         pairs = (pair for parts in self._header.cells.values() for pair in combinations(parts, 2))
         return any(abs(one.top - other.top) < _LEVEL * one.height and one.right < other.left for one, other in pairs)
 

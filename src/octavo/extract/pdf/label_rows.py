@@ -1,5 +1,6 @@
-"""Finds labels with their values, such as "Date:" and "3 May", and terms with their definitions beside them, so that
-they are read row by row.
+"""Finds text that must be read row by row: labels with their values, and terms with their definitions beside them.
+
+For example, "Date:" is a label and "3 May" is its value.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class LabelRows(NamedTuple):
 def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
     """Find groups of labels that end with a colon and are followed by values, such as "Date: 3 May".
 
-    In a group, all labels have the same left edge, and so do all values.
+    In a group, all labels have the same left edge, and all values have the same left edge.
     """
     words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
@@ -71,7 +72,7 @@ def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRo
 
 
 def _is_ahead(group: Sequence[Sequence[LineCell]], line: Sequence[LineCell], after: Sequence[LineCell]) -> bool:
-    """Whether a line is the first line of the next value, whose label is beside its second line."""
+    """Whether a line is the first line of a value whose label is beside the second line."""
     if len(line) != 1 or len(after) != 2 or not _is_label(after[0].text):  # noqa: PLR2004
         return False
     if not _is_below(group[0], line, pair=False) or not _is_below(group[0], after, pair=True):
@@ -81,9 +82,10 @@ def _is_ahead(group: Sequence[Sequence[LineCell]], line: Sequence[LineCell], aft
 
 
 def _labels_above_values(lines: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
-    """Find rows of labels with one row of values below, such as "Date:" and "Due:" above two dates.
+    """Find rows of labels with one row of values below them, such as "Date:" and "Due:" above two dates.
 
-    If more lines follow below the values, the labels are headings of columns, for example of addresses.
+    If further aligned lines follow, the labels are the headings of columns, such as columns of addresses, and are
+    skipped.
     """
     for index, (labels, values) in enumerate(pairwise(lines)):
         if len(labels) < 2 or len(labels) != len(values) or not all(_is_label(one.text) for one in labels):  # noqa: PLR2004
@@ -116,7 +118,7 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 
 
 class Terms(NamedTuple):
-    """Terms with their definitions beside them. Each entry has the pieces of text of its lines.
+    """Terms with their definitions beside them. Each entry contains, for each of its lines, the pieces of text.
 
     `edge` is the left edge of the definitions, or their right edge if `at_right` is true.
     """
@@ -190,9 +192,9 @@ def _continues_definition(row: Row, group: Terms) -> bool:
 
 
 def _may_have_long_term(row: Row, group: Terms) -> bool:
-    """Whether a line may have a term that is so long that there is no gap before its definition.
+    """Whether a line may have a term that is so long that there is no gap between it and the definition.
 
-    This is only confirmed if a line with a term and a gap follows.
+    This is confirmed only if a line with a term and a gap follows.
     """
     first = group.entries[0][0][0]
     if group.at_right or row[-1].right <= group.edge + first.size:
@@ -212,7 +214,7 @@ def _second_start(row: Row) -> float:
 
 
 def _are_terms(group: Terms) -> bool:
-    """Whether a group of lines has terms and definitions. Lists, tables of contents and code look similar."""
+    """Whether a group of lines contains terms and definitions, and not a list, a table of contents or code."""
     rows = [entry[0] for entry in group.entries]
     if len(rows) < _FEWEST_TERMS or 2 * sum(all(one.mono for one in row) for row in rows) > len(rows):
         return False

@@ -91,10 +91,9 @@ _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
 
 
 class Vocabulary:
-    """All words of a document.
+    """All words of a document, for deciding whether a word that is divided at the end of a line keeps its hyphen.
 
-    They are used to decide whether a word that is divided at the end of a line keeps its hyphen: "exam-" and "ple"
-    become "example", but "well-" and "known" become "well-known".
+    For example, "exam-" and "ple" become "example", but "well-" and "known" become "well-known".
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -169,7 +168,7 @@ def with_whole_korean(text: str, own: str) -> str:
     """Join Korean words that are divided at the end of a line.
 
     Korean lines can end inside a word. In PDFium's text (`own`), a line that ends after a word has a space at its end.
-    If no line has one, the file does not say where words end, and all lines are joined with a space.
+    If `own` contains no such line, it does not show where words end, and all lines are joined with a space.
     """
     if _LINE_BREAK not in text:
         return text
@@ -186,9 +185,9 @@ def _small_words(text: str) -> Iterable[str]:
 
 
 def clean_letters(text: str) -> str:
-    """Remove invisible characters and characters that the database rejects.
+    """Remove invisible characters and characters that the database rejects. Line breaks are kept.
 
-    Replace ligatures and separate accents with ordinary letters. Line breaks are kept.
+    Ligatures are replaced with ordinary letters, and loose accents are combined with their letters.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -376,9 +375,9 @@ _LEAST_ALPHANUMERIC = 0.5
 def is_garbled(text: str) -> bool:
     """Whether a text is nonsense, because its font maps glyphs to wrong characters.
 
-    The checks assume that a real text contains no unassigned characters, has more plain letters than accented ones,
-    and, in Latin script, mainly consists of the eleven most common letters. Korean, Chinese and Japanese texts are
-    assumed to contain hardly any characters that are missing from the national character sets.
+    A real text is assumed to contain hardly any unassigned characters, unreadable characters or words that mix
+    alphabets. In Latin script, it has more plain letters than accented ones, and consists mainly of the eleven most
+    common letters. In Korean, Chinese and Japanese, hardly any characters are missing from the national character sets.
     """
     if is_meaningless(text) or _is_mostly_marks(text):
         return True
@@ -407,7 +406,7 @@ def _is_mostly_marks(text: str) -> bool:
 
 
 def _has_uncommon_letters(text: str) -> bool:
-    """Whether the letters that are most common in Latin script are rare in this text.
+    """Whether the letters that are most common in Latin script are unusually rare in this text.
 
     Short words are ignored, because they may be the names of variables.
     """
@@ -470,7 +469,7 @@ _BEYOND_LATIN = re.compile("[^\0-\u024f\\s]")
 
 
 def is_meaningless(text: str) -> bool:
-    """Whether much of the text is unreadable, because its fonts do not map their glyphs to characters."""
+    """Whether a large part of the text is unreadable, because its fonts do not map their glyphs to characters."""
     if text.isascii():
         return False
     return len(_NO_LETTERS.findall(text)) > _MANY * len(text)
@@ -494,8 +493,9 @@ def has_right_to_left(text: str) -> bool:
 
 
 def has_split_letters(text: str) -> bool:
-    """Whether letters were read in parts: most words of a right-to-left text are single letters, or an accent follows a
-    word.
+    """Whether words were probably broken apart: into single letters, or into a word and an accent.
+
+    This is assumed if most words of a right-to-left text are single letters, or if a caron follows a word.
     """
     if not text.isascii() and _ACCENT_BEHIND.search(text):
         return True
@@ -523,9 +523,10 @@ _ANY_BRACKET = re.compile(r"[()\[\]]")
 
 
 def with_right_marks(text: str) -> str:
-    """Correct a right-to-left line: put vowel signs after their letters, and swap brackets that close before they open.
+    """Correct a right-to-left line.
 
-    Some programs store brackets as they are drawn, which reverses them in right-to-left scripts.
+    Vowel signs are put after their letters, and Latin and Arabic words are separated. Brackets are swapped if more of
+    them then match, because some programs store them as they are drawn, which reverses them in right-to-left scripts.
     """
     text = _TOUCHING.sub(" ", _LATE_MARK.sub(lambda found: found[2] + found[1], text))
     swapped = text.translate(_BRACKETS)
@@ -564,7 +565,7 @@ def letter_of(high: int, code: int) -> str:
 
 
 def with_right_ligatures(letters: Iterator[tuple[str, Box] | None]) -> Iterator[tuple[str, Box] | None]:
-    """Swap alef and lam where the two Arabic letters form a ligature, because PDFium returns them in reverse order."""
+    """Swap alef and lam if they form an Arabic ligature, because PDFium returns the two letters in reverse order."""
     before: tuple[str, Box] | None = None
     for one in letters:
         if before and one and one[0] == _LAM and before[0] in _ALEFS and one[1] == before[1]:

@@ -151,12 +151,12 @@ def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _is_numbered(run: TextRun) -> bool:
-    """Whether a text run begins with a number in one font, and may continue with a line of code in another font."""
+    """Whether a text run begins with a number, such as the line number of code in another font."""
     return len(run.words) > 1 and run.words[0].text.isdecimal() and not run.words[1].text.isalpha()
 
 
 def _code_widths(runs: Sequence[TextRun]) -> frozenset[float]:
-    """Return the widths of the letters in monospaced fonts.
+    """Return the letter widths that occur in monospaced fonts.
 
     A font without a name is monospaced if several text runs have letters of exactly the same width.
     """
@@ -224,7 +224,7 @@ def _segment(run: TextRun, start: int, end: int, *, mono: bool) -> Segment:
 
 
 def in_logical_order(words: Sequence[str]) -> str:
-    """Put the words of a line, which are given from left to right, into reading order.
+    """Put the words of a line, which are sorted from left to right, into reading order.
 
     In a right-to-left line, neighbouring numbers and left-to-right words keep their order.
     """
@@ -250,7 +250,8 @@ def is_monospaced(font: str) -> bool:
 def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | None = None) -> list[Line]:
     """Group the text of one column into lines, from top to bottom.
 
-    `right_text` takes a box and returns the text in it in reading order. It is used for right-to-left lines.
+    `right_text` is a function that takes a box and returns the text inside it in reading order. It is used for
+    right-to-left lines.
     """
     return [_line(group, right_text) for group in rows_of(segments)]
 
@@ -278,9 +279,9 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _height_of(large: Segment) -> float:
-    """Return twice the vertical position at which large text is sorted among the lines beside it.
+    """Return twice the vertical position at which large text is sorted among the smaller lines beside it.
 
-    A chapter number comes before these lines, and other large text after them.
+    A chapter number is sorted before these lines, and other large text after them.
     """
     return 2 * (large.top if large.text.isdecimal() else large.bottom)
 
@@ -295,7 +296,7 @@ def _height_in(one: Segment, apart: set[Segment], leading: Sequence[Segment]) ->
 def _leading_blocks(segments: Sequence[Segment]) -> list[Segment]:
     """Find the blocks that are read before the text beside them.
 
-    These are blocks with text to their right, such as the frame of a question with its answer, and pictures with text
+    These are blocks with text to their right, such as the frame of a question beside its answer, and pictures with text
     on either side.
     """
     blocks = [one for one in segments if one.block is not None]
@@ -318,7 +319,7 @@ def _is_picture(one: Segment) -> bool:
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
     """Whether a piece of text is on the same line as the pieces in `row`.
 
-    The row may contain only a superscript or subscript so far, which is smaller than the piece.
+    The row may so far contain only a superscript or subscript, which is smaller than the piece.
     """
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
@@ -348,7 +349,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """Return the top and bottom of the letters in a piece of text. They are inside its box, which is higher."""
+    """Return the top and bottom of the letters in a piece of text. Its box is higher than the letters."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top
@@ -469,7 +470,7 @@ def _raised(before: Segment, one: Segment) -> str:
 def _spaces(gap: float, code: Segment) -> int:
     """Convert the width of the gap before a piece of code to a number of spaces.
 
-    A space is as wide as the letters of the code on average.
+    A space is assumed to be as wide as the average letter of the code.
     """
     letter = (code.right - code.left) / max(len(code.text), 1)
     return min(max(round(gap / letter), 0), _MOST_SPACES) if letter > 0 else 1
@@ -483,7 +484,7 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
     """Return the text that PDFium finds in a box, in reading order.
 
-    If it has more or fewer letters than the text `own`, return `own` instead.
+    If it does not have as many letters as the text `own`, `own` is returned instead.
     """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)
@@ -599,7 +600,7 @@ def _is_cell(box: Box, inside: Sequence[Segment], segments: Sequence[Segment]) -
 
 
 def _is_cut(box: Box, segments: Sequence[Segment]) -> bool:
-    """Whether text crosses the left or right edge of the area. The area is then only a background."""
+    """Whether text crosses the left or right edge of an area, so that the area is only a background."""
     return any(
         one.block is None and one.top < box.bottom - 2 and one.bottom > box.top + 2
         and (one.left < box.left - 4 < one.right - 8 or one.left + 8 < box.right + 4 < one.right)

@@ -1,5 +1,7 @@
 """Restores characters that the library liteparse replaces or leaves out, such as dashes, quotes, fractions and page
-numbers. They are taken from the text that PDFium reads from the same page.
+numbers.
+
+The characters are taken from the text that PDFium reads from the same page.
 """
 
 from __future__ import annotations
@@ -128,7 +130,7 @@ def with_raised_letters(page: PageContent, characters: Characters, raised: froze
 
 
 def may_have_halved_ligatures(own: str) -> bool:
-    """Whether a font may encode the ligatures "fi" and "fl" as their second letter only.
+    """Whether a font may encode each of the ligatures "fi" and "fl" as only its second letter.
 
     This is likely if "fi" and "fl" are very rare in a long text.
     """
@@ -137,9 +139,9 @@ def may_have_halved_ligatures(own: str) -> bool:
 
 
 def with_whole_ligatures(page: PageContent, characters: Characters, font: Callable[[int], bytes]) -> PageContent:
-    """Restore ligatures such as "fi" that a font encodes as their last letter only, here "i".
+    """Restore ligatures that a font encodes as only their last letter, such as "fi" encoded as "i".
 
-    They are found by their width: the glyph is much wider than its last letter. `font` returns the font name of a
+    They are recognised by their width: the glyph is much wider than its last letter. `font` returns the font name of a
     character.
     """
     halved = {index: lost + letter for letter in _LOST_LETTERS for index, lost in _halved(characters, letter, font)}
@@ -159,9 +161,9 @@ def replace_letters(
 
 
 def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -> Iterator[tuple[int, str]]:
-    """Find ligatures that are encoded as their last letter only.
+    """Find ligatures that are encoded as only their last letter.
 
-    Yields the index of the letter, and the letters that are missing before it.
+    Yields the index of that letter, and the letters that are missing before it.
     """
     boxes = {index: box for index in _indexes(characters.text, letter) if (box := _glyph_box(characters, index))}
     by_font: defaultdict[tuple[bytes, int], dict[int, float]] = defaultdict(dict)
@@ -184,7 +186,7 @@ def _halved(characters: Characters, letter: str, font: Callable[[int], bytes]) -
 def _glyph_box(characters: Characters, index: int) -> Box | None:
     """Return the box of a letter.
 
-    Returns None if the letter is part of a ligature, because its glyph then also shows other letters.
+    Returns None if the letter is part of a ligature, because the glyph then shows other letters, too.
     """
     box = characters.box(index)
     beside = (at for at in (index - 1, index + 1) if 0 <= at < len(characters.text))
@@ -226,9 +228,9 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 
 
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
-    """Return how many words, starting at index `at`, are a single word in PDFium's text.
+    """Return how many words, starting at index `at`, are really a single word.
 
-    Only words that consist of letters are joined.
+    Words are joined if PDFium's text contains them as one word, or if their letters touch. Only letters are joined.
     """
     if not words[at].text.isalpha():
         return 1
@@ -246,10 +248,7 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _are_close(words: Sequence[Word], most: float) -> bool:
-    """Whether the gaps between words are smaller than `most`, a share of their height.
-
-    Text can also run up or down.
-    """
+    """Whether the gaps between words are smaller than `most`, a share of their height. Also works for vertical text."""
     return all(
         _gap(one, other) < most * min(one.bottom - one.top, one.right - one.left) for one, other in pairwise(words)
     )
@@ -261,9 +260,9 @@ def _gap(one: Word, other: Word) -> float:
 
 
 def _unclear_signs(own: str) -> frozenset[str]:
-    """Return the dashes and quotes of the page that liteparse does not distinguish.
+    """Return the dashes and quotes of the page that cannot be told apart in liteparse's text.
 
-    It writes them as the same plain character, so it is unclear which one was meant.
+    liteparse writes several of them as the same plain character.
     """
     if own.isascii() or not _SIGNS.search(own):
         return frozenset()
@@ -291,9 +290,9 @@ def _with_signs(run: TextRun, table: dict[int, int | str], plain: Iterable[str])
 
 
 def _missing(page: PageContent, own: str) -> Counter[str]:
-    """Count the letters and digits in PDFium's text that liteparse's text does not contain.
+    """Count the characters in PDFium's text that are missing from liteparse's text.
 
-    A letter that liteparse writes in another form is not missing.
+    A character that liteparse writes in another form is not missing.
     """
     wanted, have = Counter(own), Counter("".join(run.text for run in page.runs))
     wanted["."] -= sum(map(len, _LEADERS.findall(own)))
@@ -302,9 +301,9 @@ def _missing(page: PageContent, own: str) -> Counter[str]:
 
 
 def _is_lost(letter: str, count: int, wanted: int) -> bool:
-    """Whether to treat a character as missing.
+    """Whether a character is treated as missing: it must be a letter, a digit or a bracket.
 
-    A punctuation mark is missing only if liteparse left out many of the same mark.
+    A punctuation mark is treated as missing only if liteparse left out many of the same mark.
     """
     if letter in _MARKS:
         return count > max(_FEW_MARKS, _MANY_MARKS * wanted)
@@ -312,15 +311,13 @@ def _is_lost(letter: str, count: int, wanted: int) -> bool:
 
 
 def _is_written(letter: str, wanted: Counter[str], have: Counter[str]) -> bool:
-    """Whether liteparse's text contains a character in another form, such as the two letters "fi" instead of the
-    ligature.
-    """
+    """Whether liteparse's text contains a character in another form, such as "f" and "i" instead of a ligature."""
     usual = unicodedata.normalize("NFKC", letter)
     return usual != letter and all(have[one] > wanted[one] for one in usual)
 
 
 def _indexes(text: str, letters: Iterable[str]) -> Iterator[int]:
-    """Return the positions of `letters` in a text, but not more than `_MOST_EDITS`."""
+    """Return up to `_MOST_EDITS` positions at which one of `letters` occurs in a text."""
     wanted = "".join(map(re.escape, letters))
     found = re.finditer(f"[{wanted}]", text) if wanted else iter(())
     return (one.start() for one in islice(found, _MOST_EDITS))
@@ -361,7 +358,7 @@ class _WordsByPlace:
     """Finds the words at a position on the page.
 
     A word is identified by the index of its text run and its index in that run. Only text runs are indexed by position,
-    because few positions are looked up.
+    and not words, because few positions are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
@@ -398,7 +395,7 @@ class _WordsByPlace:
 def _lost(
     page: PageContent, characters: Characters, missing: Counter[str], words: _WordsByPlace
 ) -> tuple[frozenset[int], bool]:
-    """Find missing characters that are not in any word at their position.
+    """Find the characters that are missing from the words at their position.
 
     Returns their indexes, and whether the positions of missing digits are certain. Second copies of a character at the
     same position are ignored, because liteparse leaves them out on purpose.
@@ -424,7 +421,7 @@ def _lost(
 
 
 def _is_in_ligature(characters: Characters, index: int, box: Box) -> bool:
-    """Whether a letter is drawn by the same glyph as the equal letter before it, as in the ligatures "ff" and "ffi"."""
+    """Whether a letter is drawn by the same glyph as the preceding equal letter, as in the ligatures "ff" and "ffi"."""
     text = characters.text
     if not index or text[index - 1] != text[index] or characters.box(index - 1) != box:
         return False
@@ -476,7 +473,7 @@ def _edited(
 
 
 def _anchor(text: str, index: int, lost: frozenset[int]) -> int | None:
-    """Return the index of the nearest character in the same word that liteparse found.
+    """Return the index of the nearest character that liteparse found in the same word.
 
     Returns None if it found no character of the word.
     """
@@ -533,8 +530,9 @@ def _with_words(run: TextRun, texts: dict[int, str]) -> TextRun:
 def _with_lost_words(
     page: PageContent, characters: Characters, lost: frozenset[int]
 ) -> tuple[PageContent, frozenset[int]]:
-    """Add whole words that liteparse left out. A word is added to the text run at its position or becomes a new text
-    run.
+    """Add whole words that liteparse left out.
+
+    A word is added to the text run at its position. If there is none, the word becomes a new text run.
     """
     runs = list(page.runs)
     placed: set[int] = set()
@@ -565,7 +563,7 @@ class _Nearness(NamedTuple):
 
 
 def _groups(text: str, lost: frozenset[int]) -> Iterator[range]:
-    """Yield the range of each word that liteparse left out completely, but not more than 100 words.
+    """Yield the range of each word that liteparse left out completely, up to 100 words.
 
     `lost` contains the indexes of missing characters.
     """

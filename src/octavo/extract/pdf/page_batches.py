@@ -46,9 +46,9 @@ class PageBlock:
     """A block of a page, such as a heading, paragraph or table. The blocks of a page are in reading order.
 
     `text` is the final Markdown of the block. Headings and paragraphs are an exception: they contain no Markdown
-    markers, because a heading can still become a paragraph, or the reverse. Line breaks in them are intended. `size` is
-    the letter height in points. It is 0 if unknown. `lines` is the number of lines. If the block is a picture, `figure`
-    is its kind and `text` is its alternative text.
+    markers, because a heading can still become a paragraph, and a paragraph a heading. Line breaks in them are
+    intended. `size` is the letter height in points. It is 0 if unknown. `lines` is the number of lines. If the block is
+    a picture, `figure` is its kind and `text` is its alternative text.
     """
 
     kind: BlockKind
@@ -90,7 +90,7 @@ class PageText:
 
     @property
     def is_unread(self) -> bool:
-        """Whether the page may contain text and has not been through OCR yet."""
+        """Whether the page may contain text in images that has not been read by OCR yet."""
         return self.pictures and not self.recognised
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ def _dump(value: Sequence[JSON] | dict[str, JSON]) -> bytes:
 def _refusing() -> Generator[None]:
     """Raise `Defect` if the code in the `with` block reads invalid JSON.
 
-    The original error is left out, because it may contain text from the document.
+    The original error is not chained, because it may contain text from the document.
     """
     try:
         yield
@@ -248,7 +248,7 @@ def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> It
 
 
 def unreadable(first: int, last: int, reason: str) -> Batch:
-    """Make a batch of pages without text, for pages that crashed the child process."""
+    """Make a batch of pages without text for pages that cannot be read. `reason` says why."""
     return Batch(tuple(PageText(number, str(number), None, None, failed=reason) for number in range(first, last + 1)))
 
 

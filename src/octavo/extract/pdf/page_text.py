@@ -94,16 +94,18 @@ def _read_pages(
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """Return the number of pages to copy at a time. The limit keeps a book of large images from filling the memory."""
+    """Return the number of pages to copy at a time, which is limited because a book of large images could fill the
+    memory.
+    """
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
 
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
     """Yield the number and the contents of each page, read with the library liteparse.
 
-    PDFium first copies the pages to a new file, because liteparse cannot read every file directly. It rejects files
-    without the right extension, keeps the whole file in memory, crashes on bookmarks that form a cycle, and cannot open
-    some damaged files that PDFium repairs.
+    PDFium first copies the pages to a new file, because liteparse cannot read every file directly. liteparse rejects
+    files without the right extension, keeps the whole file in memory, crashes on bookmarks that form a cycle, and
+    cannot open some damaged files that PDFium repairs.
     """
     for start in range(first, last + 1, pages_per_copy):
         end = min(start + pages_per_copy - 1, last)
@@ -202,7 +204,10 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _without_first(run: TextRun) -> TextRun:
-    """Remove the first word of a text run, because it is hidden. The other words have another colour."""
+    """Remove the first word of a text run, which is hidden because it is white. The other words have another colour.
+
+    A label number that is joined with the second word is also removed.
+    """
     second = _LABEL_NUMBER.sub("", run.words[1].text)
     words = (run.words[1]._replace(text=second or run.words[1].text), *run.words[2:])
     start = run.text.find(words[0].text, len(run.words[0].text))
@@ -230,7 +235,7 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_even_letters(content: PageContent) -> PageContent:
-    """Remove the fonts of recognised text, which are meaningless, and small differences in its letter sizes."""
+    """In text from OCR, remove the fonts, which are meaningless, and small differences in letter size."""
     usual = median(run.size for run in content.runs)
     return replace(
         content,
@@ -264,6 +269,7 @@ def _share_of_letters(text: str) -> float:
 
 def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple[PageContent, tuple[str, ...], bool]:
     """Restore missing letters from PDFium's text (`own`), and remove text in fonts that map glyphs to wrong characters.
+
     Returns the corrected page, the reasons why it may be wrong, and whether most letters were wrong.
     """
     content, missing, misses_digits = with_own_letters(content, own, page.characters)
@@ -305,9 +311,9 @@ def _has_unread_letters(content: PageContent, own: str) -> bool:
 
 
 def _is_bad(font: str, text: str, least: float) -> bool:
-    """Whether the letters of a font are implausible, which means that the font maps glyphs to wrong characters.
+    """Whether a font probably maps glyphs to wrong characters, judging by its letters.
 
-    Fonts with few letters, such as symbol fonts, are ignored.
+    Monospaced fonts and fonts with few letters, such as symbol fonts, are ignored.
     """
     return len(text) >= least and not is_monospaced(font) and is_garbled(text)
 
@@ -354,10 +360,9 @@ def _is_level(one: Box, other: Box) -> bool:
 def _laid_out(
     document: Document, page: OpenPage, number: int, content: PageContent, images: Sequence[Box]
 ) -> PageLayout | None:
-    """Divide the contents of a page into blocks.
+    """Divide the contents of a page into blocks. Returns None if the page cannot be read.
 
-    Returns None if the page cannot be read. If most of the text is printed sideways, a rotated copy of the page is
-    read, and the positions are converted back.
+    If most of the text is printed sideways, a rotated copy of the page is read, and the positions are converted back.
     """
     turn = turn_of(content)
     if not turn:
@@ -392,10 +397,7 @@ def _turned_back(box: Box | None, laid: PageLayout, turn: int) -> Box | None:
 
 
 def _read_plain(page: OpenPage, number: int, label: str) -> PageText:
-    """Read a page only with PDFium, without layout.
-
-    Used if liteparse found nothing on the page or could not read it.
-    """
+    """Read a page only with PDFium, without layout, because liteparse could not read it or found nothing on it."""
     width, height = page.size
     blocks = tuple(block for block in read_plain(page) if block.text)
     pictures = not blocks and page.shows_pictures()
@@ -462,10 +464,7 @@ _EXTRA = {"Subject": "subject", "Keywords": "keywords", "Creator": "creator", "P
 
 
 def open_pdf(path: Path, password: str | None = None) -> PdfFacts:
-    """Read the bookmarks and metadata of a PDF.
-
-    Raises `Encrypted`, `Empty` or `TooLarge`, and `BadInput` if the file is too damaged to open.
-    """
+    """Read the bookmarks and metadata of a PDF. Raises the same errors as `open_document`."""
     with open_document(path, password) as document:
         return PdfFacts(
             page_count=document.page_count,

@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
     `marks` contains the superscript numbers and symbols in its text that refer to footnotes. If the block is a
     footnote, `note` is the number or symbol at its beginning. If the block is inside a text box, `anchor` is the top of
-    that box.
+    the text box.
     """
 
     block: PageBlock
@@ -92,7 +92,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The lines of a column. `starts` and `ends` are the positions at which they start and end in reading direction."""
+    """The lines of a column. `starts` and `ends` are the start and end position of each line, in reading direction."""
 
     lines: Sequence[Line]
     starts: Sequence[float]
@@ -137,9 +137,9 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 
 
 def _with_foreign_code(lines: Sequence[Line]) -> Sequence[Line]:
-    """Treat a line with Chinese or Japanese characters, which have another font, as code if it is inside code.
+    """Treat lines with Chinese or Japanese characters inside code as code, although these characters have another font.
 
-    The lines directly above and below it must be code, and it must not start further left than both.
+    The lines directly above and below must be code, and the line must not start further left than both.
     """
     made = list(lines)
     for index in range(1, len(lines) - 1):
@@ -191,7 +191,10 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _circles(column: _Column) -> dict[int, tuple[str, str]]:
-    """Find list items that begin with the letter "o": at least two, with only their own indented lines between them."""
+    """Find list items that begin with the letter "o".
+
+    There must be at least two, and all lines between them must be indented further.
+    """
     lines = [(index, match) for index, line in enumerate(column.lines) if (match := _CIRCLE.match(line.text))]
     found: dict[int, tuple[str, str]] = {}
     for (one, first), (other, second) in pairwise(lines):
@@ -206,7 +209,7 @@ def _circles(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _item_before(column: _Column, numbers: Sequence[int], index: int) -> int | None:
-    """Return the item before a list item at the same level. Items that are indented further are skipped.
+    """Return the index of the preceding list item at the same level. Items that are indented further are skipped.
 
     Returns None if there is no such item.
     """
@@ -217,7 +220,7 @@ def _item_before(column: _Column, numbers: Sequence[int], index: int) -> int | N
 
 
 def _is_title(column: _Column, index: int) -> bool:
-    """Whether a numbered line is a bold or italic title, and not a list item whose number is bold."""
+    """Whether a numbered line is a bold or italic title, rather than the first line of a list item."""
     line = column.lines[index]
     after = column.lines[index + 1] if index + 1 < len(column.lines) else None
     is_italic = line.italic and after is not None and not after.italic and after.left < line.left - line.size
@@ -267,7 +270,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _begins_beside_code(column: _Column, group: Sequence[int], index: int, *, is_code: bool) -> bool:
-    """Whether a new block begins with the line at `index`, if this line or the line above it may be code.
+    """Whether a new block begins with the line at `index`, in a place where this line or the line above it may be code.
 
     `is_code` is true if the preceding block is code.
     """
@@ -292,7 +295,7 @@ def _continues_after_gap(column: _Column, index: int, step: float) -> bool:
 
 
 def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a sentence continues in a few lines in a monospaced font, for example with file names."""
+    """Whether a sentence continues in one or a few monospaced lines, for example with file names."""
     before, line = column.lines[index - 1], column.lines[index]
     is_long = column.ends[index - 1] - column.starts[index - 1] > _LONG_LINE * before.size
     if before.mono or not is_long or _SENTENCE_END.search(before.text):
@@ -308,7 +311,11 @@ def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> boo
 
 
 def _ends_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a sentence ends in one monospaced line. The first line of a paragraph can have another indent."""
+    """Whether a sentence continues in only one monospaced line.
+
+    This line must start at the same position as the line above it, unless that is the first line of a paragraph or list
+    item, whose indent can differ.
+    """
     line = column.lines[index]
     after = index + 1
     is_open = after < len(column.lines) and not column.lines[after].mono and _runs_on(column, after)
@@ -329,7 +336,8 @@ def _is_apart_from_typed(column: _Column, index: int) -> bool:
 
 
 def _begins_by_text(before: Line, line: Line) -> bool:
-    """Whether a line begins a reference, a caption, a note or a check box with its label, judging by its text.
+    """Whether a line begins a new block, judging by its text: a reference, a caption, a note or a check box with its
+    label.
 
     A line of typed signs, such as "=====", is always separate.
     """
@@ -373,10 +381,10 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_as_high(before: Line, line: Line) -> bool:
-    """Whether two lines look the same although their font sizes differ a little.
+    """Whether two lines have the same left edge and height, even if their font sizes differ a little.
 
-    They have the same left edge and the same height. The reported size of a line is smaller if its first word is
-    smaller.
+    liteparse reports only the size of a run's first letter, so a line that begins with smaller letters can get too
+    small a size.
     """
     one, other = before.bottom - before.top, line.bottom - line.top
     return (
@@ -389,7 +397,7 @@ def _is_as_high(before: Line, line: Line) -> bool:
 def _runs_on(column: _Column, index: int) -> bool:
     """Whether a sentence continues from a full line to the line at `index`.
 
-    If so, a change of style between the lines is ignored, because the reported style of a line is that of its first
+    If it does, a change of style between the lines is ignored, because a line is reported in the style of its first
     letters.
     """
     if not 0 < index < len(column.lines):
@@ -427,8 +435,10 @@ def _begins_by_indent(column: _Column, group: Sequence[int], index: int) -> bool
 
 
 def _is_term(column: _Column, index: int) -> bool:
-    """Whether a line is the term of a definition: the next line is indented, begins a sentence and ends further right,
-    although its first word would have fitted on this line.
+    """Whether a line is the term of a definition.
+
+    The next line must be indented, begin a sentence and end further right, although its first word would have fitted on
+    this line.
     """
     line, after = column.lines[index], column.lines[index + 1]
     if line.text[-1:] in ",;-" or not _NEW_START.match(after.text) or line.has_value or after.size > line.size + 1:
@@ -446,7 +456,7 @@ def _is_after_item(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a line begins a paragraph, because it is indented like the line above it, which is a short paragraph."""
+    """Whether a line begins a new paragraph below a paragraph of only one line, because both lines are indented."""
     line, start = column.lines[index], column.starts[index]
     if len(group) > 1 or group[0] in column.items or abs(start - column.starts[index - 1]) > 1:
         return False
@@ -456,8 +466,9 @@ def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> boo
 
 
 def _is_below_name(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a paragraph begins below a short line, such as a name or a title in the same letters: its first two lines
-    are long and full, although the short line had space for many words.
+    """Whether a paragraph begins below a short line in the same letters, such as a name or a title.
+
+    The first line of the paragraph must be long and full, and the short line must be less than half as long.
     """
     before, line = column.lines[index - 1], column.lines[index]
     if len(group) > 1 or group[0] in column.items or len(before.text) > _SHORT or index + 1 >= len(column.lines):
@@ -471,8 +482,9 @@ def _is_below_name(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _hangs(column: _Column, group: Sequence[int], index: int, shift: float) -> bool:
-    """Whether a sentence continues in a line with a different indent, as in lists of references and beside large
-    initial letters.
+    """Whether a sentence continues in a line with a different indent.
+
+    This occurs in lists of references and beside large initial letters.
     """
     before, line = column.lines[index - 1], column.lines[index]
     if before.text.endswith(",") and before.text.count("(") > before.text.count(")") and line.text.endswith(")"):
@@ -500,8 +512,9 @@ def _begins_after_short_line(column: _Column, group: Sequence[int], index: int) 
 
 
 def _edge(column: _Column, index: int) -> float:
-    """Return the right edge of the text near a line: the furthest end of the nearby lines that start at the same
-    position.
+    """Return the right edge of the text near a line.
+
+    It is the furthest end of the nearby lines that start at about the same position.
     """
     start, first = column.starts[index], max(0, index - _LINES_BESIDE)
     if own := _own_edge(column, index):
@@ -536,7 +549,7 @@ def _own_edge(column: _Column, index: int) -> float:
 
 
 def _is_too_long(ends: Sequence[float], start: float, size: float) -> bool:
-    """Whether one line extends beyond the right edge of the column, at which several other long lines end."""
+    """Whether one line extends beyond the right edge of the column, which is where several other long lines end."""
     if len(ends) < _LEAST_ENDS or ends[-2] - start < _LONG_LINE * size:
         return False
     width = ends[-2] - start
@@ -599,7 +612,7 @@ def _paragraph(column: _Column, group: Sequence[int]) -> Part:
 
 
 def _divided(texts: Sequence[str]) -> list[list[str]]:
-    """Divide the lines of a paragraph before each label, if several lines begin with one, such as "Date: 3 May"."""
+    """Divide the lines of a paragraph before each label, if several lines begin with a label, as in "Date: 3 May"."""
     labels = [at for at, text in enumerate(texts) if _LABEL_START.match(text)]
     starts = {at for at in labels if at == 0 or _FULL_STOP.search(texts[at - 1])}
     if len(starts) < 2 or len(starts) < len(labels) or 0 not in starts:  # noqa: PLR2004
@@ -636,7 +649,7 @@ def _are_program(texts: Sequence[str]) -> bool:
 
 
 def _are_short_lines(texts: Sequence[str]) -> bool:
-    """Whether the lines are short and none continues a sentence, as in an address or below a letterhead."""
+    """Whether the lines are short and none of them continues a sentence, as in an address or a letterhead."""
     open_ends = (text.endswith((",", ";")) or (text[-1:] == "." and _FULL_STOP.search(text)) for text in texts[:-1])
     if any(len(text) > _SHORT for text in texts) or any(open_ends):
         return False

@@ -48,7 +48,7 @@ class PdfInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(password=self.password), 1)).output)
 
     async def read(self, first: int, last: int) -> bytes:
-        """Read the pages from `first` to `last`. Pages that crash the child process are returned without text."""
+        """Read the pages from `first` to `last`. A page that crashes the child process is returned without text."""
         return await _BadPageSearch(self).read(first, last)
 
     async def read_once(self, first: int, last: int, *, layout: bool) -> bytes:
@@ -66,7 +66,7 @@ class PdfInSandbox(PagesInSandbox):
         return (await self.run(call, last - first + 1)).output
 
     async def extract(self, on_progress: OnProgress | None = None) -> Extracted:
-        """Run all steps and return the document."""
+        """Read the metadata and all pages, run OCR where it is needed, and return the document."""
         facts = await self.open()
 
         async def report(pages: int) -> None:
@@ -85,7 +85,7 @@ def _shorter(limits: Limits) -> Limits:
 class _BadPageSearch:
     """Reads a batch of pages and finds the unreadable ones by bisection.
 
-    If many reads fail, the remaining pages are read without layout.
+    If many reads fail, the remaining pages are read without layout. If very many reads fail, they are not read.
     """
 
     def __init__(self, pdf: PdfInSandbox) -> None:
@@ -110,7 +110,7 @@ class _BadPageSearch:
 async def unlock_in_sandbox(sandbox: Sandbox, path: Path, password: str, made: Path) -> bool:
     """Write a copy of the PDF without its password to the path `made`, so that the password is needed only once.
 
-    Returns False and writes nothing if the file opens without a password. Raises `Encrypted` if the password is wrong.
+    Returns False and leaves `made` empty if the PDF is not encrypted. Raises `Encrypted` if the password is wrong.
     """
     with made.open("wb") as output:
         outcome = await sandbox.run(unlock_file.call(password=password), input_file=path, output_file=output)

@@ -129,7 +129,7 @@ async def read_words_in_sandbox(pdf: PdfInSandbox) -> DocumentWords:
 
 
 async def recognise_words(pdf: PdfInSandbox, read: JSON) -> DocumentWords:
-    """Run OCR on pages with few words, and return all pages with their words."""
+    """Run OCR on the pages with few words. Returns all pages with their words."""
     document = _checked(read)
     pages: list[JSON] = []
     seen = 0
@@ -151,7 +151,7 @@ def _parsed(output: bytes) -> JSON:
 def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
     """Validate the fields of a JSON document that this process uses.
 
-    The rest is validated in the sandbox when the document is converted.
+    The other fields are validated in the sandbox when the document is converted.
     """
     try:
         if all(isinstance(page["words"], list) for page in document["pages"]):
@@ -166,7 +166,7 @@ def _unusable() -> Defect:
 
 
 async def _recognised(pdf: PdfInSandbox, page: dict[str, Any]) -> JSON:
-    """Run OCR on a page and return the page with the words found.
+    """Run OCR on a page and return the page with the recognised words.
 
     If OCR finds no words, the page is returned unchanged.
     """

@@ -1,5 +1,6 @@
-"""Turns the contents of a page into blocks in reading order: body text, boxes, tables, figures, notes, headers,
-footers.
+"""Turns the contents of a page into blocks in reading order.
+
+Blocks are body text, text boxes, tables, figures, footnotes, headers and footers.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ RightText = Callable[[Box], str]
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """The blocks of a page in reading order. `unsure` lists the reasons why they may be wrong."""
+    """The blocks of a page in reading order. `unsure` lists the reasons why the blocks may be wrong."""
 
     number: int
     width: float
@@ -107,7 +108,7 @@ class PageLayout:
 
 
 def turn_of(page: PageContent) -> int:
-    """Return the rotation of most of the text on a page, in degrees: 0, 90, 180 or 270."""
+    """Return the rotation, in degrees, that most of the text on a page has: 0, 90, 180 or 270."""
     if not any(run.rotation for run in page.runs):
         return 0
     letters: Counter[int] = Counter()
@@ -119,7 +120,7 @@ def turn_of(page: PageContent) -> int:
 def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText | None = None) -> PageLayout:
     """Arrange the contents of a page into blocks in reading order.
 
-    `right_text` is a function that returns the text inside a box, with its letters in reading order.
+    `right_text` is a function that takes a box and returns the text inside it in reading order.
     """
     upright = page.runs
     turned = [run for run in page.runs if run.rotation and not _is_upright(run)]
@@ -165,7 +166,7 @@ def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Make one region from line numbers, watermarks or tiny letters. The region is left out of the Markdown."""
+    """Combine the line numbers, watermarks or tiny letters of a page into one block. It is left out of the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
@@ -187,9 +188,8 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is a paragraph of body text, or a line with wide gaps between words.
-
-    Many headers and footers are such lines.
+    """Whether a block is a paragraph of body text, or a line with wide gaps between words like many headers and
+    footers.
     """
     return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
@@ -223,9 +223,9 @@ class _PageMaker:
         ]
 
     def without_listings(self, tables: list[Table]) -> list[Table]:
-        """Remove tables without drawn lines whose text is monospaced, because they are program output, which is code.
+        """Remove tables that are really program output: their text is monospaced, and they have no drawn lines.
 
-        They are kept if most of the page is monospaced and contains no prompt such as `>>>`, because it is then a
+        The tables are kept if most of the page is monospaced and contains no prompt such as `>>>`, because it is then a
         typewritten document.
         """
         loose = [table for table in tables if table.confidence < _RULED_TABLE]
@@ -285,9 +285,9 @@ class _PageMaker:
         )
 
     def read_typed_text(self, *, has_tables: bool) -> None:
-        """If most letters of the page are monospaced, decide whether the text is code.
+        """Treat the monospaced text of a page as ordinary text if most of the page is monospaced, but is not a program.
 
-        A page with sentences or tables is treated as text.
+        Such a page contains tables or many sentences.
         """
         typed = sum(len(one.text) for one in self._segments if one.mono)
         least = _MOSTLY_TYPED if has_tables else _TYPED
@@ -383,23 +383,25 @@ class _PageMaker:
         return title, [one for one in segments if one not in title]
 
     def _titles(self, inside: Sequence[Segment], outside: Sequence[Segment]) -> list[Segment]:
-        """Find the titles inside pictures: several words in larger letters than the other text.
+        """Find the titles inside pictures, which stay in the text of the page.
 
-        Titles stay in the text of the page.
+        A title consists of several words in larger letters than the other text.
         """
         least = _TITLE * size_of(outside or self._segments)
         large = [one for one in inside if one.size >= least and len(one.text.split()) >= _TITLE_WORDS]
         return list(dict.fromkeys(large))
 
     def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
-        """Whether much text of the page is missing from both the blocks and the pictures."""
+        """Whether more than a small part of the page's text is in neither the blocks nor the pictures."""
         pictures = [area.box for area in areas]
         wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
         lost = wanted - letters_in("".join(block.text for block in blocks))
         return lost.total() > max(_FEW_LOST, _LOST_SHARE * wanted.total())
 
     def misses_rows(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> bool:
-        """Whether a table was probably missed: a line outside the tables and pictures looks like a row of numbers."""
+        """Whether a table was probably missed, because a line outside the tables and pictures looks like a row of
+        numbers.
+        """
         level = Counter(round(one.bottom / 3) for one in self._segments)
         if max(level.values(), default=0) < _LEAST_CELLS:
             return False
@@ -410,7 +412,7 @@ class _PageMaker:
         return any(sum(is_figure(part.text) for part in line) >= _LEAST_FIGURES for line in lines)
 
     def _left_out(self, tables: Sequence[Table], labels: Sequence[LabelRows]) -> Iterator[Segment]:
-        """Find text that is inside a table or a list of labels and values on the page, but missing from its extracted
+        """Find text that is printed inside a table or a list of labels and values, but is missing from the extracted
         text.
         """
         texts = [(one.box, " ".join(cell.text for row in one.rows for cell in row)) for one in tables]
@@ -428,7 +430,7 @@ class _PageMaker:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
     def _holds_text(self, area: FigureArea) -> bool:
-        """Whether the text in an area belongs to the picture, and is not just printed over the picture.
+        """Whether the text in an area belongs to the picture, and is not just printed over it.
 
         One or two lines are probably a title over the white edge of an image, and stay in the text.
         """
@@ -460,7 +462,7 @@ class _PageMaker:
         return _insert(labelled, left, before=True) if not left else _insert(parts, beside, before=True)
 
     def _with_terms(self, segments: Sequence[Segment]) -> Sequence[Segment]:
-        """Replace terms, and the definitions beside them, with placeholders, so that they are read row by row."""
+        """Replace terms, and the definitions beside them, with placeholders, so that each pair is read together."""
         found = list(find_terms(segments)) if len(segments) > _LEAST_TERMS and not self._backwards else []
         if not found:
             return segments
@@ -472,7 +474,7 @@ class _PageMaker:
     def _as_edges(self, parts: Sequence[Part], kind: RegionKind, segments: Sequence[Segment]) -> list[Part]:
         """Mark blocks as headers or footers.
 
-        Small lines at the top of the page are not marked if they are below a title in large letters.
+        At the top of the page, small lines below a title in large letters are not marked.
         """
         made: list[Part] = []
         for part in parts:
@@ -508,7 +510,7 @@ class _PageMaker:
 
 
 def _as_text(layout: Layout) -> Layout:
-    """Treat the labels of a narrow column as text, even if they are monospaced."""
+    """Treat the labels of a narrow column as ordinary text, even if they are monospaced."""
     if not isinstance(layout, Flow):
         return layout
     return Flow(tuple(one._replace(mono=False) for one in layout.segments))
@@ -544,8 +546,10 @@ def _as_box(part: Part) -> Part:
 
 
 def _as_one(beside: Sequence[Part]) -> list[Part]:
-    """Mark blocks of a side column that must stay together: they are close to each other, and one of them is a table or
-    picture. Other blocks, such as notes in the margin, stay beside their paragraphs.
+    """Mark blocks of a side column that must stay together.
+
+    They must be close to each other, and one of them must be a table or picture. Other blocks, such as notes in the
+    margin, stay beside their paragraphs.
     """
     groups: list[list[Part]] = []
     for part in beside:
@@ -561,10 +565,10 @@ def _as_one(beside: Sequence[Part]) -> list[Part]:
 
 
 def _with_labels(parts: Sequence[Part], beside: Sequence[Part]) -> tuple[list[Part], list[Part]]:
-    """Join the labels of a narrow column with the paragraphs that begin beside them, such as "[3]" with a reference.
+    """Join the labels of a narrow column with the paragraphs beside them, such as "[3]" with a reference.
 
-    Returns the paragraphs, and the blocks of the narrow column that are left. If a label has no such paragraph, no
-    labels are joined, because the column is probably not a list of definitions.
+    Returns the paragraphs, and the remaining blocks of the narrow column. If any label has no paragraph that begins
+    beside it, no labels are joined, because the column is probably not a list of labels.
     """
     tops = {round(part.block.box.top / 3): place for place, part in enumerate(parts) if part.block.box}
     labelled: dict[int, Part] = {}
@@ -631,7 +635,7 @@ def _label_part(rows: LabelRows) -> Part:
 
 
 def _term_parts(terms: Terms) -> tuple[Part, ...]:
-    """Make a paragraph of each term with its definition.
+    """Make a paragraph from each term and its definition.
 
     If most definitions have a single line, all terms become one paragraph.
     """
@@ -648,7 +652,7 @@ def _term_parts(terms: Terms) -> tuple[Part, ...]:
 
 
 def _author_boxes(table: Table) -> Iterator[tuple[float, float, float, float]]:
-    """Yield the area of each author if the table is a row of authors with their addresses.
+    """Yield the area of each author if the table consists of authors and their addresses.
 
     In such a table, several cells of a row contain an e-mail address, and no cell with text covers several columns.
     """
@@ -684,9 +688,10 @@ def _figure_part(area: FigureArea, inside: Sequence[Segment]) -> Part:
 
 
 def _aside(run: TextRun, page: PageContent) -> Iterator[Part]:
-    """Make a block from text that is printed sideways on a page of upright text.
+    """Make a block from text that is printed sideways or slanted on a page of upright text.
 
-    At the edge of the page, it becomes a header. Very large slanted text, such as a stamp, also becomes a header.
+    It becomes a header if it is at the left or right edge of the page, or if it is very large slanted text, such as a
+    stamp.
     """
     text = markup.plain(" ".join(clean_letters(run.text).split()))
     at_edge = run.box.right < 0.1 * page.width or run.box.left > 0.9 * page.width

@@ -93,9 +93,10 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 
 
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
-    """Add the missing outer edges of a grid without a line on its left and right, or above and below.
+    """Add the outer edges of a grid on sides where no line is drawn.
 
-    An edge is added if at least two drawn lines, or the only one, extend beyond the outermost line that crosses them.
+    An edge is added if the lines that cross the outermost line extend beyond it. At least two of them must do so,
+    unless there is only one.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
@@ -125,7 +126,7 @@ def _touching(rulings: Rulings) -> list[Rulings]:
 
 
 def _root(parents: list[int], index: int) -> int:
-    """Return the representative of a set in a union-find forest."""
+    """Return the representative of the set that contains `index` in a union-find forest."""
     while parents[index] != index:
         parents[index] = parents[parents[index]]
         index = parents[index]
@@ -158,7 +159,7 @@ def spans(grid: Grid) -> Iterator[Span]:
 
 
 def _at(positions: Sequence[float], rulings: Sequence[Ruling]) -> list[list[Ruling]]:
-    """For each of the given positions, return the drawn lines near it."""
+    """Return, for each of the given positions, the drawn lines near it."""
     ordered = sorted(rulings)
     places = [one.at for one in ordered]
     return [
@@ -221,10 +222,10 @@ def _slot(edges: Sequence[float], value: float) -> int:
 
 
 def _with_outer_rows(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Grid:
-    """Extend a grid by the text line above it, which is the header, and the text line below it.
+    """Extend a grid by the text line directly above it, which is the header, and the text line directly below it.
 
-    A line is added only if it has text in most columns. Words inside other grids, whose boxes are in `others`, are
-    ignored.
+    A line is added only if it has text in most columns. `others` contains the boxes of other grids. Words inside them
+    are ignored.
     """
     if len(grid.xs) < 4 or len(grid.ys) < 3:  # noqa: PLR2004
         return grid
@@ -276,7 +277,7 @@ def _fills(line: Line, grid: Grid) -> bool:
 
 
 def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
-    """Split a column of the grid into several columns if vertical white space divides its text."""
+    """Split a column of the grid into several columns if white space divides its text from top to bottom."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in words:
         inside[_slot(grid.xs, (word.left + word.right) / 2)].append(word)
@@ -295,7 +296,7 @@ def _with_columns(grid: Grid, words: Sequence[Word]) -> Grid:
 def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
     """Yield the horizontal positions at which white space divides all text lines of a column.
 
-    It must also divide the heading of the column and at least one row with numbers.
+    The white space must also divide the heading of the column and at least one row with numbers.
     """
     header = [part for line in lines for part in line if part.bottom < head + NEAR]
     below = [line for line in lines if min(part.top for part in line) > head - NEAR]
@@ -312,9 +313,8 @@ def _divided_headings(lines: Sequence[Line], head: float) -> Iterator[float]:
 
 
 def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piece], Box]:
-    """Remove the first rows of a table if they consist of a single cell.
-
-    Such a row is a title inside the table's frame.
+    """Remove the first rows of a table if they consist of a single cell, because they are titles inside the table's
+    frame.
     """
     while (
         len(cells) > _LEAST_CELLS
@@ -327,9 +327,9 @@ def _without_titles(cells: list[Piece], width: int, box: Box) -> tuple[list[Piec
 
 
 def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[list[Piece], Box]:
-    """Remove the last rows of a table if they consist of a single cell with a lot of text.
+    """Remove the last rows of a table if they are notes inside the table's frame.
 
-    Such a row is a note inside the table's frame.
+    Such a row consists of a single cell with a long text or a word such as "Source".
     """
     while len(cells) > _LEAST_CELLS and cells[-1][0].right - cells[-1][0].left == width - 1:
         words = cells[-1][1]
@@ -341,7 +341,10 @@ def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[lis
 
 
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Piece]:
-    """Divide a cell that covers several columns if its words are aligned with these columns."""
+    """Split a cell that covers several columns, if its words are aligned with these columns.
+
+    In the top row, a heading above aligned words stays a cell that covers all of these columns.
+    """
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}
     fits = {part: _slot(xs, part.left + 1) == _slot(xs, part.right - 1) for part in parts}
@@ -360,9 +363,9 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 
 
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
-    """Divide a grid row into several rows if it contains several rows of text without a drawn line between them.
+    """Split a row of the grid if it contains several rows of text without a drawn line between them.
 
-    Returns the cells, and whether the division is certain.
+    Returns the cells, and whether all rows were split with certainty.
     """
     bands: defaultdict[int, list[Piece]] = defaultdict(list)
     for span, words in cells:
@@ -393,8 +396,9 @@ def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]
 
 
 def _is_one_row(lines: Sequence[Row]) -> bool:
-    """Whether the text lines between two drawn lines can be one row: no column has several numbers, and no cell covers
-    several columns.
+    """Whether the text lines between two drawn lines can be one row.
+
+    No column may contain several numbers, and no cell may cover several columns.
     """
     numbers = Counter(place for row in lines for place in row.numbers)
     return max(numbers.values(), default=0) <= 1 and all(
@@ -403,9 +407,9 @@ def _is_one_row(lines: Sequence[Row]) -> bool:
 
 
 def _are_centred(cells: Sequence[Piece]) -> bool:
-    """Whether the texts of all cells are centred at the same height, although some have more lines than others.
+    """Whether the texts of all cells are centred at the same height although they have different numbers of lines.
 
-    If so, the cells are one row.
+    If so, the cells form one row.
     """
     texts = [list(text_lines(words)) for _, words in cells if words]
     counts = [len(lines) for lines in texts]
@@ -420,10 +424,7 @@ def _are_centred(cells: Sequence[Piece]) -> bool:
 
 
 def _has_stacked_numbers(words: Sequence[Word]) -> bool:
-    """Whether a cell has several lines of numbers.
-
-    They are probably separate rows without a drawn line between them.
-    """
+    """Whether a cell has several lines of numbers, which are probably rows that no drawn line separates."""
     return sum(len(line) == 1 and NUMBER.fullmatch(line[0].text) is not None for line in text_lines(words)) > 1
 
 

@@ -82,9 +82,9 @@ def _is_far_out(page: PageText, block: PageBlock) -> bool:
 
 
 def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find section titles that are repeated at the top of each page.
+    """Find the section titles that are printed at the top of the pages.
 
-    They are lines at the very top, with white space below, and at the same height on most pages.
+    They are lines at the very top, with white space below them, and at the same height on most pages.
     """
     found: defaultdict[int, list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
@@ -99,8 +99,10 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _with_page_numbers(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find lines that contain the number of their page: the outermost lines of several pages, at the same height, whose
-    numbers grow with the pages. The other words can differ, such as the titles of sections.
+    """Find lines that contain the number of their page.
+
+    They are the first or last lines of several pages, are at the same height, and their numbers increase with the
+    pages. Their other words, such as section titles, can differ.
     """
     found: defaultdict[tuple[int, int], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
@@ -147,7 +149,7 @@ def _height(page: PageText) -> float:
 
 
 def _repeated_pictures(pages: Sequence[PageText]) -> set[Place]:
-    """Find logos: pictures at the same position near the edge of most pages.
+    """Find logos: pictures at the same position near the upper or lower edge of most pages.
 
     The first occurrence of a logo stays in the text.
     """
@@ -173,7 +175,7 @@ def _is_printed(pages: Sequence[PageText], places: Sequence[Place]) -> bool:
 
 
 def _repeating(page: PageText) -> Iterator[int]:
-    """Yield the index of the page's first line if the same text also appears on the page in larger letters.
+    """Yield the index of the page's first line if the page also contains the same text in larger letters.
 
     The first line is then a header that repeats the section title.
     """
@@ -186,7 +188,7 @@ def _repeating(page: PageText) -> Iterator[int]:
 
 
 def _marked(index: int, page: PageText) -> Iterator[Place]:
-    """Yield the positions of blocks that were already recognised as header or footer.
+    """Yield the positions of blocks that were already recognised as headers or footers.
 
     Yields nothing if the page has no other blocks.
     """
@@ -196,9 +198,10 @@ def _marked(index: int, page: PageText) -> Iterator[Place]:
 
 
 def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
-    """Yield each block near the upper or lower edge of the page, as the name of the edge and the index of the block.
+    """Find the blocks at the top and bottom of the page that may be running headers or footers.
 
-    Yields nothing if the page has no other blocks, because it would be empty without them.
+    Yields the name of the edge and the index of the block. Yields nothing if all blocks are near an edge, because
+    removing them would leave the page empty.
     """
     if not page.height:
         return
@@ -216,10 +219,10 @@ def _at_edges(page: PageText) -> Iterator[tuple[str, int]]:
 
 
 def _outermost(page: PageText, near: set[int]) -> Iterator[tuple[str, int]]:
-    """Yield the top and bottom block of a page with wide margins.
+    """Yield the first and the last block of a page with wide margins.
 
-    Each block comes with a name that says whether it is at the top or bottom, and at which height, so that only blocks
-    at the same height are compared.
+    Each block is yielded with a name that contains its edge and height, so that only blocks at the same height are
+    compared.
     """
     height = page.height or 0.0
     placed = sorted((_top(block), index) for index, block in enumerate(page.blocks) if block.box)
@@ -299,8 +302,9 @@ def _after_rule(bands: Sequence[Band], height: float) -> int:
 
 
 def _edge(band: Band) -> float:
-    """Return the largest distance that a header or footer line may have from the page edge, as a share of the page
-    height. It is larger for page numbers.
+    """Return the largest allowed distance of a header or footer line from the page edge, as a share of the page height.
+
+    It is larger for page numbers.
     """
     return _MARGIN if _reads_as_number(band) else _WIDE_EDGE
 
@@ -310,7 +314,7 @@ def _reads_as_number(band: Band) -> bool:
 
 
 def _is_page_number(band: Band, height: float) -> bool:
-    """Whether a line at the very edge of the page is only a page number. The line may be close to the text."""
+    """Whether a line at the very edge of the page is only a page number. Such a line may be close to the text."""
     far_out = band.bottom < _VERY_EDGE * height or band.top > (1 - _VERY_EDGE) * height
     return far_out and _reads_as_number(band)
 
@@ -320,9 +324,9 @@ def _is_apart(height: float, gap: float) -> bool:
 
 
 def with_notes(parts: list[Part], body: float) -> list[Part]:
-    """Move each footnote to directly after the block that refers to it.
+    """Move each footnote directly after the block that refers to it.
 
-    Footnotes without a reference stay at the end.
+    Footnotes without a reference stay at the end of the page.
     """
     lowest = max((part.block.box.bottom for part in parts if _is_body(part, body) and part.block.box), default=0.0)
     kept: list[Part] = []

@@ -119,10 +119,7 @@ def _reversed(texts: Sequence[str]) -> list[str]:
 
 
 def without_leader(word: Word) -> Word:
-    """Remove a row of dots at the end of a word, as in "Introduction.....".
-
-    Such dots lead to a number on the same line.
-    """
+    """Remove the row of dots at the end of a word such as "Introduction.....", which leads to a page number."""
     if not word.text.endswith(LEADER_MARKS):
         return word
     text = word.text.rstrip("".join(LEADER_MARKS))
@@ -143,7 +140,7 @@ def text_lines(words: Sequence[Word]) -> list[Line]:
 def _lines_of_page(words: tuple[Word, ...]) -> list[Line]:
     """Group the words of a whole page into lines.
 
-    The result is cached, because it is needed several times: for tables, for labels and for missed rows.
+    The result is cached, because the lines are needed several times: for tables, for labels and for missed rows.
     """
     return _lines(words)
 
@@ -199,7 +196,7 @@ def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
 def columns_of(lines: Sequence[Line]) -> list[Column]:
     """Find the left and right edge of each column.
 
-    Pieces of text that are one above the other form a column. Narrow pieces are used first, because wide ones may cover
+    Pieces of text that are one below the other form a column. Narrow pieces are used first, because wide ones may cover
     several columns.
     """
     pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
@@ -228,10 +225,11 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 
 
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
-    """Merge neighbouring columns if lines with text across both are more frequent than lines with separate text in
-    each.
+    """Merge and drop columns that are not real columns of the table.
 
-    Drop columns with text in only a few lines.
+    Two neighbouring columns are merged if lines with text across both are more frequent than lines with separate texts
+    in both, or if no line has separate texts in both. In the second case, a column with text in only a few lines is
+    dropped instead.
     """
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)
@@ -251,10 +249,10 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
 
 def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
-    """Count text lines for each column.
+    """Count three kinds of text lines for each column.
 
-    Returns three lists: lines with text that also covers the next column, lines with separate texts in this and the
-    next column, and lines with any text in the column.
+    Returns a list for each kind: lines with text that also covers the next column, lines with separate texts in this
+    and the next column, and lines with any text in the column.
     """
     joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:
@@ -297,8 +295,10 @@ class Span(NamedTuple):
 
 def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
     """Return the straight lines drawn on a page in two versions: without and with the edges of filled areas such as
-    stripes. The second version is None if both are the same. If a page has very many lines, they are treated as a
-    drawing, and none are returned.
+    stripes.
+
+    The second version is None if both are the same. No lines are returned if the page has very many, because they are
+    probably a drawing.
     """
     none = Rulings((), ())
     if max(len(page.lines), len(page.shapes)) > MOST_LINES:
@@ -317,10 +317,7 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
 
 
 def _underlines(line: Box, links: Sequence[Box]) -> bool:
-    """Whether a drawn line underlines a web address and is exactly as long.
-
-    Such a line is not part of a table.
-    """
+    """Whether a drawn line underlines a web address and is exactly as long, so that it is not part of a table."""
     return any(
         abs(line.left - box.left) < 2 * _TOUCH
         and abs(line.right - box.right) < 2 * _TOUCH
@@ -357,10 +354,11 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Index the edges of shapes, so that `_is_known` can recognise lines that are edges of shapes.
+    """Index the edges of shapes. A page's list of lines also contains these edges, and `_is_known` recognises them
+    there.
 
-    A page's list of lines also contains the edges of its shapes. A key is the direction of an edge (true for a
-    horizontal edge) and its position, rounded to a point. The value is where the edge starts and ends.
+    A key is the direction of an edge (true for a horizontal edge) and its position, rounded to a point. The value is
+    where the edge starts and ends.
     """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:

@@ -1,4 +1,4 @@
-"""Defines tables, and the rules that group lines into header, rows and cells."""
+"""Defines tables, and groups the text lines of a table into header, rows and cells."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 class Row(NamedTuple):
     """One text line of a table, divided into pieces of text.
 
-    `parts` maps the first column that a piece covers to the last column and the piece itself. `numbers` contains the
-    indexes of columns with numbers.
+    A key of `parts` is the first column that a piece covers, and the value is the last column and the piece. `numbers`
+    contains the indexes of columns with numbers.
     """
 
     top: float
@@ -125,8 +125,9 @@ def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 
 
 def header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
-    """Return the number of header lines: the lines above the first wide drawn line, or above the first row of
-    numbers.
+    """Return the number of header lines.
+
+    These are the lines above the first wide drawn line or, failing that, above the first row of numbers.
     """
     inner = [at for at in rules if rows[0].top < at < rows[-1].top]
     above = sum((row.top + row.bottom) / 2 < inner[0] for row in rows) if inner else 0
@@ -157,7 +158,7 @@ def _has_numbers(row: Row) -> bool:
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
     """Yield the cells of the header.
 
-    If a column has no heading that it shares with other columns, its cell is as high as the whole header.
+    If no heading above a column is shared with other columns, the heading of the column is as high as the whole header.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
@@ -180,7 +181,8 @@ def _wide(row: Row) -> list[tuple[int, int]]:
 def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Row:
     """Extend each heading to all columns that it covers.
 
-    These are the columns below its underline, or the columns that have their own headings below it.
+    These are the columns below its underline or, without an underline, the columns that have their own headings below
+    it.
     """
     placed: list[tuple[int, int, Segment]] = []
     for first, (last, part) in row.parts.items():
@@ -232,8 +234,8 @@ def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column])
 def _distance(part: Segment, first: Column, last: Column) -> float:
     """Return the horizontal distance between the middle of a heading and the middle of a range of columns.
 
-    The middle of the columns is computed in two ways, from their outer edges and from the middles of the first and last
-    column. The smaller distance is returned.
+    The middle of the range is computed both from its outer edges and from the middles of its first and last column. The
+    smaller of the two distances is returned.
     """
     middles = ((first[0] + last[1]) / 2, (sum(first) + sum(last)) / 4)
     return min(abs(middle - part.middle) for middle in middles)
@@ -254,7 +256,7 @@ def _levels(rows: Sequence[Row]) -> list[list[Row]]:
 def header_levels(rows: Sequence[Row]) -> list[list[Row]]:
     """Group the text lines above the first drawn line into rows.
 
-    If the first line has a heading above several columns, each level of headings is one row.
+    If the first line has a heading above several columns, each level of headings becomes one row.
     """
     levels = _levels(rows)
     below = {place for row in rows[1:] for place in row.parts}
@@ -290,7 +292,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """Return the smallest vertical gap that separates two rows, rather than two lines of one row.
+    """Return the vertical gap above which two text lines belong to different rows.
 
     Returns None if the gaps between lines are not clearly of two sizes.
     """
@@ -322,7 +324,7 @@ def _continues_row(row: Sequence[Row], line: Row, gap: float, limit: float | Non
 def _starts_row(row: Sequence[Row], line: Row) -> bool:
     """Whether a text line with a label starts a new table row.
 
-    It does if all its other cells are numbers in columns that already have text, or if the line above it has no label.
+    It does if all its other cells are numbers in columns that already have text, or if the line above has no label.
     """
     if 0 not in line.parts or not any(0 in one.parts for one in row):
         return False
@@ -334,8 +336,9 @@ def _starts_row(row: Sequence[Row], line: Row) -> bool:
 
 
 def _goes_on(row: Sequence[Row], line: Row) -> bool:
-    """Whether a text line continues the cells above it: its texts start in lower case, or the texts above end with a
-    hyphen or comma.
+    """Whether a text line continues the cells above it.
+
+    It does if each of its texts starts in lower case or follows a text that ends with a hyphen or comma.
     """
     for place, (_, part) in line.parts.items():
         before = next((one.parts[place][1].text for one in reversed(row) if place in one.parts), "")
@@ -347,7 +350,7 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Group the text lines between two drawn lines into table rows.
 
-    They form a single row, unless numbers or vertical gaps divide them, or lines clearly start a new row.
+    They form a single row, unless numbers or vertical gaps divide them, or some lines clearly start a new row.
     """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}
@@ -448,7 +451,7 @@ def assemble(cells: Sequence[Piece], box: Box, confidence: float, *, sure: bool)
 
 
 def with_currencies(table: Table) -> Table:
-    """Join a column that has only currency signs, and no heading, with the column of amounts to its right."""
+    """Join each column that contains only currency signs, and has no heading, with the amounts to its right."""
     if not any(cell.text in _CURRENCIES for row in table.rows for cell in row):
         return table
     columns = list(zip(*table.grid, strict=True))
@@ -466,8 +469,9 @@ def _are_currencies(column: Sequence[str], amounts: Sequence[str]) -> bool:
 
 
 def _with_signs(row: Sequence[Cell], signs: Sequence[int]) -> Iterator[Cell]:
-    """Yield the cells of a row without the columns of currency signs. Each sign is written before the text of the next
-    cell.
+    """Yield the cells of a row without the columns of currency signs.
+
+    Each sign is written before the text of the next cell.
     """
     left, sign = 0, None
     for cell in row:

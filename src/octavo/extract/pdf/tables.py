@@ -1,7 +1,7 @@
 """Finds the tables of a PDF page from its words, drawn lines and backgrounds.
 
-The functions are pure. Drawn lines that touch form a grid. Tables without drawn lines are found by white space, aligned
-words and numbers. Two numbers that are one above the other are never put into the same row.
+Drawn lines that touch form a grid. Tables without drawn lines are found by white space, aligned words and numbers. Two
+numbers that are one below the other are never put into the same row. The functions are pure.
 
 Also joins the levels of a table header into one row, because a Markdown table has only one header row.
 """
@@ -57,7 +57,7 @@ def rows_of(table: Table) -> Sequence[Sequence[str]]:
 
 
 def _places(table: Table) -> list[list[Cell | None]]:
-    """Map each position in the grid to its cell. A cell that covers several positions is returned for all of them."""
+    """Return the cell at each position of the grid. A cell that covers several positions is repeated."""
     width = max(sum(cell.columns for cell in row) for row in table.rows)
     taken: dict[tuple[int, int], Cell] = {}
     for top, row in enumerate(table.rows):
@@ -72,7 +72,7 @@ def _places(table: Table) -> list[list[Cell | None]]:
 def _is_level(places: Sequence[Sequence[Cell | None]], depth: int) -> bool:
     """Whether the row below is also part of the header: it divides each heading that covers several columns.
 
-    A heading above all columns is the title of the table.
+    A heading that covers all columns is the title of the table and is not part of the header.
     """
     above, below = places[depth], places[depth + 1]
     groups = {id(cell): cell for cell in above if cell and cell.columns > 1 and cell.text}
@@ -130,7 +130,7 @@ def page_tables(
 ) -> list[Table]:
     """Return the tables of a page that are not inside pictures.
 
-    Tables of items, as on invoices, are searched for separately. The result of that search is used if the general
+    Tables of items, as on invoices, are searched for separately. The result of this search is used if the general
     search found only parts of the table or merged it with other text. `columns` is a function that returns the columns
     of running text. `has_cells` is false if no line of the page is divided into several cells.
     """
@@ -159,8 +159,9 @@ def _outside(page: PageContent, pictures: Sequence[Box]) -> list[Table]:
 def _within_columns(
     page: PageContent, tables: list[Table], pictures: Sequence[Box], columns: Callable[[], Sequence[Columns]]
 ) -> list[Table]:
-    """Search for tables in each text column separately if a table without drawn lines extends from one text column into
-    another.
+    """Search for tables in each text column separately.
+
+    This is done only if a table without a drawn grid extends from one text column or frame into another.
     """
     if all(table.confidence >= _RULED for table in tables):
         return tables
@@ -179,8 +180,9 @@ def _within_columns(
 
 
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
-    """Yield pairs of frames that are side by side and equally high, with a gap between them, such as the two halves of
-    a form.
+    """Yield pairs of frames that are side by side, such as the two halves of a form.
+
+    They must be equally high, with a gap between them.
     """
     frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
     for one, other in pairwise(frames):
@@ -224,7 +226,7 @@ def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
 def _has_rows(table: Table) -> bool:
     """Whether at least two rows have text and enough cells are filled.
 
-    A table with a single row is only framed text, and a table with many empty cells is decoration.
+    Otherwise, the table is only framed text with a single row, or decoration with many empty cells.
     """
     cells = [cell for row in table.rows for cell in row]
     texts = sum(bool(cell.text) for cell in cells)
@@ -312,8 +314,8 @@ def _is_usable(word: Word) -> bool:
 def to_markdown(table: Table) -> str:
     """Write a table as Markdown.
 
-    The levels of a header are joined into one row. If another cell covers several rows or columns, its text is only in
-    the first of them.
+    The levels of the header are joined into one row. If a cell below the header covers several rows or columns, its
+    text is only in the first of them.
     """
     return markup.table(rows_of(table))
 
@@ -338,10 +340,7 @@ def _gap_places(runs: Sequence[TextRun]) -> list[float]:
 
 
 def _has_gap(line: list[TextRun]) -> bool:
-    """Whether two neighbouring text runs are as far apart as table cells.
-
-    Before a number, a smaller gap is enough.
-    """
+    """Whether two neighbouring text runs are as far apart as table cells. A smaller gap is enough before a number."""
     line.sort(key=lambda run: run.box.left)
     before = line[0]
     for run in line[1:]:
@@ -358,7 +357,7 @@ def _height(run: TextRun) -> float:
 
 
 def _near(words: Sequence[Word], places: Sequence[float]) -> list[Word]:
-    """Return the words near the given vertical positions. Dots that lead from a word to a number are removed."""
+    """Return the words near the given vertical positions, without rows of dots that lead from a word to a number."""
     bands = {round(at / _MOST_APART) + add for at in places for add in (-1, 0, 1)}
     near = (word for word in words if round((word.top + word.bottom) / 2 / _MOST_APART) in bands)
     return [without_leader(word) for word in near]

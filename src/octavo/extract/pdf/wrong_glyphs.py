@@ -1,5 +1,5 @@
-"""Finds characters that PDFium reads wrongly: symbols of TeX fonts that are read as letters, and accents that are drawn
-as separate characters.
+"""Corrects characters that were read wrongly from a PDF: symbols of TeX fonts that were read as letters, and accents
+that are drawn as separate characters.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ def _reads_as(text: str, word: str) -> bool:
 
 
 def _wrong_symbols(text: str, font_of: Callable[[int], bytes]) -> dict[int, str]:
-    """Map the indexes of characters that are symbols of a TeX font to these symbols.
+    """Find characters that are really symbols of a TeX font. Maps the index of each character to the symbol.
 
-    The slash through "=" is a separate symbol before it.
+    "≠" is stored as two characters: "=" and, before it, a slash that is read as "6".
     """
     found: dict[int, str] = {}
     for match in islice(_SUSPECT.finditer(text), _MOST_CHECKED):
@@ -159,7 +159,9 @@ def _with_accents(page: PageContent, characters: Characters) -> PageContent:
 
 
 def _with_late_accents(page: PageContent, characters: Characters) -> PageContent:
-    """Join accents with their letters if an accent is stored after the word, but drawn above one of its letters."""
+    """Join accents with their letters if they are stored after the word, although they are drawn above one of its
+    letters.
+    """
     runs = list(page.runs)
     for found in islice(_LATE_ACCENT.finditer(characters.text), _MOST_ACCENTS):
         box = characters.box(found.end() - 1)
@@ -193,7 +195,7 @@ def _holds(one: Box, other: Box) -> bool:
 
 
 def _word_around(text: str, index: int, letter: str) -> str:
-    """Return the word of a character, with the character replaced by `letter`."""
+    """Return the word that contains the character at `index`, with that character replaced by `letter`."""
     before, after = _WORD_START.search(text, max(index - _LONGEST, 0), index), _WORD_END.match(text, index + 1)
     return f"{before[0] if before else ''}{letter}{after[0] if after else ''}"
 

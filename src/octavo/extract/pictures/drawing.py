@@ -49,8 +49,9 @@ def show_page(path: Path, source_type: SourceType, number: int, side: int) -> by
 
 
 def draw_area(path: Path, number: int, box: Box, width: int) -> bytes:
-    """Draw an area of a PDF page with a narrow margin as a PNG, with at most 200 dots per inch and at most `width`
-    pixels wide.
+    """Draw an area of a PDF page, with a narrow margin, as a PNG.
+
+    The PNG has at most 200 dots per inch and is at most `width` pixels wide.
     """
     with _open_page(path, number) as page:
         across, down = page.size

@@ -110,11 +110,11 @@ def find_quote(path: Path, number: int, quote: str) -> QuoteOnPage:
 
 
 def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
-    """Find a quote on a page.
+    """Find a quote on a page. Returns one box for each line of the quote.
 
-    Returns one box for each line of the quote. Returns an empty list if part of the quote is not found. If the quote
-    contains an ellipsis, the parts before and after it need not be next to each other on the page. Only letters and
-    digits are compared, so punctuation and hyphenation do not matter.
+    Returns an empty list if any part of the quote is not found. If the quote contains an ellipsis, the parts before and
+    after it need not be next to each other on the page. Only letters and digits are compared, so punctuation and
+    hyphenation do not matter.
     """
     letters: list[str] = []
     owners: list[int] = []
@@ -134,9 +134,9 @@ def locate(words: Sequence[PlacedWord], quote: str) -> list[Box]:
 
 
 def _find(text: str, part: str, place: int, owners: Sequence[int]) -> int:
-    """Find `part` in `text` at or after `place`.
+    """Find `part` in `text` at or after `place`. Prefers a match of whole words to an earlier match inside words.
 
-    Returns the offset of the first match. Matches of whole words are preferred. Returns -1 if there is no match.
+    Returns the offset of the match. Returns -1 if there is no match.
     """
     first = start = text.find(part, place)
     while start >= 0:

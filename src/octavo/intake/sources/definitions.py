@@ -1,4 +1,4 @@
-"""The sources of an owner: adding, changing, pausing and deleting them."""
+"""Adds, changes, pauses and deletes the sources of an owner."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ _HEADERS = "BODY.PEEK[HEADER.FIELDS (FROM SUBJECT)]"
 class ServerAddress:
     """The server to connect to.
 
-    `addresses` are the IP addresses of the host that passed the check for private addresses. If `tls` is None, the
-    connection is not encrypted.
+    `addresses` are the IP addresses of the host, which have been checked. If `tls` is None, the connection is not
+    encrypted.
     """
 
     host: str
@@ -160,7 +160,8 @@ class Mailbox:
     def summaries(self, uids: Sequence[int], *, headers: bool, structure: bool) -> Iterator[MailSummary]:
         """Fetch the sizes of emails.
 
-        `headers` adds the sender and the subject. `structure` adds whether an email has attachments.
+        If `headers` is true, also fetches the sender and the subject. If `structure` is true, also fetches whether an
+        email has attachments.
         """
         more = ([_HEADERS] if headers else []) + (["BODYSTRUCTURE"] if structure else [])
         wanted = " ".join(["UID RFC822.SIZE", *more])

@@ -46,7 +46,7 @@ class SourceWatch:
     open_reader: OpenReader
 
     async def __call__(self, database: Database) -> float:
-        """Check the next source that is due. Returns the number of seconds until another one is due."""
+        """Check the next source that is due. Returns the number of seconds until another source is due."""
         values = {"kinds": list(self.kinds)}
         async with database.transaction() as connection:
             rows = await fetch_rows(connection, QUERIES.next_due, values)
@@ -102,7 +102,7 @@ async def record_look(database: Database, source: Source, look: Look, settle: fl
 
 
 def _recordable(files: Sequence[SeenFile]) -> Iterable[SeenFile]:
-    """Return the files that can be recorded, without duplicate paths and paths that are too long."""
+    """Return the files that can be recorded. Duplicate paths, and paths that are too long, are left out."""
     return {one.path: one for one in files if len(one.path.encode()) <= MOST_PATH_BYTES}.values()
 
 

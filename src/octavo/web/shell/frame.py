@@ -6,11 +6,12 @@ Pages work without scripts; scripts add live updates. An error page shows the ca
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -130,7 +131,7 @@ async def load_frame(connection: Connection, caller: Caller, place: str, setting
         working=counted["working"],
         comparing=counted["comparing"],
         imports=counted["imports"],
-        dock=await load_dock(connection, caller.owner_id, counted["now"]) if counted["working"] else [],
+        dock=await load_dock(connection, caller.owner_id, counted) if counted["working"] else [],
         unread=counted["unread"],
         dead_letters=dead[0]["count"] if dead else 0,
         cursor=str(cursor),
@@ -148,12 +149,12 @@ def _may_edit_some(caller: Caller) -> bool:
     return caller.limited and caller.may_edit
 
 
-async def load_dock(connection: Connection, owner: UUID, now: datetime) -> list[DockItem]:
+async def load_dock(connection: Connection, owner: UUID, counted: Mapping[str, Any]) -> list[DockItem]:
     rows = await fetch_rows(connection, QUERIES.dock, {"owner": owner, "most": DOCK_ITEMS})
     jobs = await find_jobs(connection, owner, [row["id"] for row in rows])
-    running = await list_running(connection, owner, DOCK_ITEMS)
+    running = await list_running(connection, owner, DOCK_ITEMS) if counted["analyses"] else []
     listed = [_item(jobs[row["id"]], row["name"]) for row in rows if row["id"] in jobs]
-    return [*(_analysis_item(one, now) for one in running), *listed][:DOCK_ITEMS]
+    return [*(_analysis_item(one, counted["now"]) for one in running), *listed][:DOCK_ITEMS]
 
 
 def _analysis_item(analysis: Analysis, now: datetime) -> DockItem:

@@ -109,9 +109,8 @@ def _comments(package: Package, part: str) -> dict[str, tuple[str, str]]:
 class _BodyReader:
     """Reads the blocks of the document body.
 
-    `pending` contains the page breaks of empty paragraphs, until the next block with text. `depth` is the number of
-    tables around the current block. Comments inside a table or list are added after the outermost table or the whole
-    list.
+    `pending` holds the page breaks in empty paragraphs until the next block with text. `depth` is the number of tables
+    around the current block. Comments inside a table or list are added after the outermost table or the whole list.
     """
 
     reader: ParagraphReader

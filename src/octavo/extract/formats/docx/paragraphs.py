@@ -96,10 +96,7 @@ class ParagraphReader:
             yield TextRun(text, is_raw=True)
 
     def _alternative(self, element: Element, link: str) -> Iterator[TextRun]:
-        """Read the first of several alternatives that has content.
-
-        They are copies of the same content for newer and older programs.
-        """
+        """Read the first alternative that has content. The alternatives are copies for newer and older programs."""
         for one in element:
             boxes = len(self.boxes)
             runs = list(self._drawing(one, link))

@@ -88,8 +88,8 @@ def convert(archive: Archive) -> BookText:
 def _targets(contents: Contents) -> dict[str, list[Target]]:
     """Map each file of the book to its link targets.
 
-    A link target is a position to which the table of contents or the list of printed pages points. Targets are
-    numbered, starting with those of the table of contents.
+    A link target is a position that the table of contents or the list of printed pages links to. Targets are numbered,
+    starting with those of the table of contents.
     """
     targets: dict[str, list[Target]] = {}
     entries = [(entry, entry) for entry in contents.entries] + [(page, None) for page in contents.pages]
@@ -144,7 +144,7 @@ def _pages(contents: Contents, starts: dict[int, int], length: int) -> list[Page
 
 
 def _outline(contents: Contents, starts: dict[int, int], markdown: str) -> tuple[OutlineEntry, ...] | None:
-    """Make the outline from the table of contents. Each entry starts at the beginning of the line to which it links."""
+    """Make the outline from the table of contents. Each entry starts at the beginning of the line that it links to."""
     found = [
         OutlineEntry(entry.level, entry.title, None, _line_start(markdown, starts[number]))
         for number, entry in enumerate(contents.entries)
@@ -194,7 +194,7 @@ def _places(body: Element, fragments: set[str]) -> dict[str, Element]:
 
 
 def _remove_lists(body: Element) -> None:
-    """Remove the lists of printed pages and landmarks, which are made for programs, not for people."""
+    """Remove the lists of printed pages and landmarks, which are meant for programs, not for people."""
     for element in list(body.iter("nav")):
         parent = element.getparent()
         if attribute(element, "epub:type") in {"page-list", "landmarks"} and parent is not None:
@@ -242,10 +242,10 @@ def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
 
 
 def _named_headings(body: Element, entries: Mapping[Element, Entry]) -> Iterator[tuple[Element, Entry]]:
-    """Find the heading to which each entry of the table of contents belongs.
+    """Find the heading for each entry of the table of contents.
 
-    It is the first heading at or after the link target of the entry, unless other text comes first. A paragraph with
-    the same words as the entry is treated as a heading.
+    It is the first heading at or after the entry's link target, unless other text comes first. A paragraph with the
+    same words as the entry is treated as a heading.
     """
     waiting: Entry | None = None
     for element in body.iter():

@@ -16,16 +16,18 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from octavo.core.errors import NotFound
 from octavo.core.formatting import format_bytes
+from octavo.core.settings import Settings
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.core.types import first_day
-from octavo.database import fetch_rows, load_queries
+from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_model
 from octavo.intake.upload_rows import list_uploads
 from octavo.intake.uploads import MOST_REFUSED
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import Filters, Sort, Tab, count_documents, find_documents, list_documents
 from octavo.library.facts import delete_view, list_facets, list_views, save_view
+from octavo.records.search import SimilarTag
 from octavo.search.related import close_tags
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.services import ServicesOf
@@ -230,8 +232,7 @@ async def library(
         tags = await list_tags(connection, owner)
         facets = await list_facets(connection, owner)
         views = await list_views(connection, owner)
-        model = embedding_model(services.settings)
-        similar = await close_tags(connection, owner, [asked.tag], model, MOST_SIMILAR) if asked.tag else []
+        similar = await _similar_tags(connection, owner, asked.tag, services.settings) if asked.tag else []
     return render(
         request,
         "library.html",
@@ -267,6 +268,10 @@ async def trash(
         rows = await make_rows(connection, owner, page.items, frame.now)
     more = f"/trash?{urlencode({'cursor': page.next_cursor})}" if page.next_cursor else None
     return render(request, "trash.html", frame, rows=rows, next_address=more, days=services.settings.trash_days)
+
+
+async def _similar_tags(connection: Connection, owner: UUID, tag: str, settings: Settings) -> list[SimilarTag]:
+    return await close_tags(connection, owner, [tag], embedding_model(settings), MOST_SIMILAR)
 
 
 @router.get("/uploads")
