@@ -22,7 +22,7 @@ from octavo.jobs.queue import NewJob, enqueue
 QUERIES = load_queries("choreography")
 
 # Sources of events other than job kinds.
-PERSON, RELAY, WATCHER = "a person", "the event relay", "the watcher of sources"
+PERSON, RELAY, WATCHER = "a person", "the event relay", "the source watcher"
 
 
 class Cause(StrEnum):

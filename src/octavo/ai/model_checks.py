@@ -121,7 +121,7 @@ async def check_address(url: str, settings: Settings) -> None:
         refuse_private(target, allow)
         await refuse_private_addresses(target, allow, SystemResolver())
     except AddressRefused:
-        raise AddressRefused(f"Add {urlsplit(url).hostname}:{target.port} to it.") from None
+        raise AddressRefused(f"Host and port: {urlsplit(url).hostname}:{target.port}.") from None
 
 
 async def find_servers() -> list[ModelServer]:

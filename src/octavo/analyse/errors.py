@@ -13,7 +13,7 @@ class NotReadable(BadInput):
 
 
 class NoPrompts(BadInput):
-    """No prompt selected. Name or activate at least one prompt."""
+    """No prompt selected. Select or activate at least one prompt."""
 
     code = "NO_PROMPTS"
 
@@ -39,7 +39,7 @@ class TooManyPrompts(BadInput):
 
 
 class NotPlanned(BadInput):
-    """This is not possible until the analysis has been planned. Try again when it is running."""
+    """The analysis is still being prepared. Try again when it is running."""
 
     code = "ANALYSIS_NOT_PLANNED"
     status = 409
@@ -62,7 +62,7 @@ class Incomplete(OctavoError):
 
 
 class NoParent(BadInput):
-    """This job does not belong to an analysis, so no analysis can be ended. Discard only the job."""
+    """This job does not belong to an analysis, so there is no analysis to end. Discard only the job."""
 
     code = "NO_PARENT"
     status = 409

@@ -87,7 +87,7 @@ def add(  # noqa: PLR0917 - each is an option of the command
     items: list[Item] = [Link(one) for one in (*filter(is_link, named), *(url or ()))]
     items += [Text(read_text(text, named, target), title)] if text is not None else []
     if not (named or items):
-        raise BadInput("Nothing to add. Name files or URLs, or use --text.")
+        raise BadInput("Nothing to add. Specify files or URLs, or use --text.")
     with ExitStack() as stack:
         if STDIN in named:
             found.files.append(stack.enter_context(keep_stdin(read_name(name), read_limit(target))))

@@ -146,7 +146,7 @@ def up(
         bool,
         typer.Option(
             "--replace",
-            help="Stop the running Octavo first, and take over its port. Requests wait meanwhile. Use it for upgrades.",
+            help="For upgrades: stop the running Octavo, and take over its port. Requests wait in the meantime.",
         ),
     ] = False,
 ) -> None:
@@ -247,7 +247,8 @@ def web(
         int | None, typer.Option(hidden=True, help="File descriptor to close when the modules are loaded.")
     ] = None,
     begin_at: Annotated[
-        int | None, typer.Option("--begin", hidden=True, help="File descriptor whose end is awaited before serving.")
+        int | None,
+        typer.Option("--begin", hidden=True, help="File descriptor; serving begins when its other end is closed."),
     ] = None,
     parent: Parent = None,
 ) -> None:
@@ -507,4 +508,4 @@ def detect_shell() -> Shell:
         return Shell(name)
     except ValueError:
         known = ", ".join(Shell)
-        raise BadInput(f"Your shell ({name or 'unknown'}) is not supported. Name one of {known}.") from None
+        raise BadInput(f"Your shell ({name or 'unknown'}) is not supported. Specify one of {known}.") from None

@@ -102,8 +102,8 @@ def add_rule(
         typer.Option(
             metavar="NAME=VALUE",
             help="Action: tag, collection, title, field:NAME, analyse (a prompt, or all), convert (a mapping), deliver "
-            "(the id or address of a recipient), or retention (days after it was added, or such as 365:date for days "
-            "after its date). Can be repeated.",
+            "(the id or address of a recipient), or retention (365: that many days after the document was added; "
+            "365:date: after its date). Can be repeated.",
         ),
     ],
     enabled: Annotated[bool, typer.Option("--enabled", help="Run the rule on each new document from now on.")] = False,

@@ -35,7 +35,9 @@ Out = Annotated[
 @app.command()
 def plan(
     source: Source,
-    out: Annotated[str | None, typer.Argument(help="Folder or bucket for the manifest. Default: only count.")] = None,
+    out: Annotated[
+        str | None, typer.Argument(help="Folder or bucket for the manifest. Default: only count the files.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count the files, and list them in a Parquet manifest. `octavo bulk run` does this if there is no manifest."""

@@ -65,7 +65,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     if rebuild:
         return rebuild_connections(target, document, as_json)
     if document is None:
-        raise BadInput("Name a document, or use --rebuild to compare all documents.")
+        raise BadInput("Specify a document, or use --rebuild to compare all documents.")
 
     async def run(client: Client) -> ConnectionPage:
         (found,) = await find_ids(client, [document])

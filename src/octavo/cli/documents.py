@@ -222,8 +222,8 @@ def rm(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Move all documents that match to the trash, instead of naming them, such as tag=draft. Can be "
-            "repeated. The names are those of the filters of `octavo ls`.",
+            help="Move all documents that match this filter to the trash, such as tag=draft. Can be repeated. The "
+            "filters are those of `octavo ls`.",
         ),
     ] = None,
     purge: Annotated[
@@ -236,9 +236,9 @@ def rm(
 ) -> None:
     """Move documents to the trash or, with --purge, delete them permanently."""
     if bool(documents) == bool(where):
-        raise BadInput("Name documents, or select them with --where.")
+        raise BadInput("Specify documents, or select them with --where.")
     if where and purge:
-        raise BadInput("--purge deletes named documents only. Move the matching ones to the trash first.")
+        raise BadInput("--purge cannot be combined with --where. Move the documents to the trash first.")
     if where or not documents:
         return delete_matching(Target(server, key), dict(map(read_filter, where or ())), as_json=as_json)
     if purge and not yes:

@@ -82,8 +82,8 @@ def edit(  # noqa: PLR0917 - each is an option of the command
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Edit all documents that match, instead of naming them, such as tag=imported or kind=invoice. Can be "
-            "repeated. The names are those of the filters of `octavo ls`, such as after and amount_min.",
+            help="Edit all documents that match this filter, such as tag=imported or kind=invoice. Can be repeated. "
+            "The filters are those of `octavo ls`, such as after and amount_min.",
         ),
     ] = None,
     undo: Annotated[
@@ -123,7 +123,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     cleared, tags = set(clear or ()), TagChange(tag or (), remove_tag or (), Field.TAGS in (clear or ()))
     check_edit(fields, cleared, tags)
     if bool(documents) == bool(where):
-        raise BadInput("Name documents, or select them with --where.")
+        raise BadInput("Specify documents, or select them with --where.")
     changes: dict[str, object] = {NAMES.get(one, one.value): None for one in cleared - {Field.TAGS}}
     changes |= {NAMES.get(field, field.value): value for field, value in fields.items()}
     if where:
@@ -172,7 +172,7 @@ def undo_edit(target: Target, change: str, *, as_json: bool) -> None:
     try:
         wanted = UUID(change)
     except ValueError:
-        raise BadInput("--undo takes the id that the edit printed.") from None
+        raise BadInput("--undo needs the id that was printed by the edit.") from None
 
     async def run(client: Client) -> int:
         return await client.undo_change(wanted)

@@ -165,7 +165,7 @@ def extract(
     """
     settings = load_settings()
     if html and (out or as_json):
-        raise BadInput("--html writes its own file: leave out --out and --json.")
+        raise BadInput("--html writes its own file, so it cannot be combined with --out or --json.")
     check_output(html or out)
     if password == PROMPT_FOR_IT and STDIN in files:
         raise BadInput("Standard input can be read only once: as a file or as a password.")
@@ -358,7 +358,7 @@ def get(
         }
     )
     if out is None and content in {Content.SOURCE, Content.EXPORT} and sys.stdout.isatty():
-        raise BadInput("This is not text for a terminal. Write it to a file with --out, or pipe it.")
+        raise BadInput("This cannot be shown on a terminal. Write it to a file with --out, or pipe it.")
     if out is not None and not out.is_dir():
         check_output(out)
 

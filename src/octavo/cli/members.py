@@ -85,7 +85,7 @@ def invite(
     if as_json:
         return print_json(made)
     typer.echo(made.link)
-    sent = "The link was also sent by mail." if made.mailed else "Send the link to the person."
+    sent = "The link was also sent by email." if made.mailed else "Send the link to the person."
     return typer.echo(f"{sent} It works once, until {local_time(made.expires_at)}.", err=True)
 
 
@@ -361,7 +361,7 @@ def add_grant(
     or group.
     """
     if (to is None) == (group is None):
-        raise BadInput("Name a member with --to, or a group with --group.")
+        raise BadInput("Specify a member with --to, or a group with --group.")
 
     async def run(client: Client) -> Grant:
         known = {one.name.lower(): one.id for one in await client.list_collections()}

@@ -38,7 +38,7 @@ Key = Annotated[
     ),
 ]
 DOCUMENT_HELP = (
-    "Document ids, or at least four characters of each: the beginning of the id, or of the one that is shown."
+    "Document ids. At least four characters are enough: the beginning of the full id, or of the short id in lists."
 )
 Documents = Annotated[list[str], typer.Argument(metavar="ID", help=DOCUMENT_HELP)]
 HowToRead = Annotated[

@@ -35,7 +35,7 @@ def add(
 ) -> None:
     """Create a link that lets others read a document or a collection. It is shown only once."""
     if (document is None) == (collection is None):
-        raise BadInput("Name a document, or a collection with --collection.")
+        raise BadInput("Specify a document, or a collection with --collection.")
 
     async def run(client: Client) -> NewShare:
         if collection is not None:

@@ -58,7 +58,10 @@ class Changed(StrEnum):
 
 
 SubfolderOption = Annotated[
-    Subfolders, typer.Option(help="What sub-folders become: nothing, plain documents, collections or tags.")
+    Subfolders,
+    typer.Option(
+        help="How to treat sub-folders: ignore them, add their files (plain), or also make collections or tags of them."
+    ),
 ]
 ChangedOption = Annotated[
     Changed, typer.Option(help="A changed file becomes a new version of its document, or a new document.")
@@ -203,12 +206,12 @@ def add_extension(  # noqa: PLR0917 - each is an option of the command
 
 @add_app.command("lmtp")
 def add_address(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Part of the mail address before the @, such as scans.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Part of the email address before the @, such as scans.")],
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add a mail address. Each email that a mail server delivers to this address by LMTP becomes a document.
+    """Add an email address. Each email that a mail server delivers to this address by LMTP becomes a document.
 
     `octavo up` receives emails if OCTAVO_LMTP_LISTEN is set. `octavo lmtp` receives them without `octavo up`.
     """
@@ -224,7 +227,7 @@ def _add(kind: SourceKind, path: str, more: dict[str, Any], target: Target, *, a
         return print_json(made)
     if made.kind == "lmtp":
         return typer.echo(
-            f"Mails to {clean(made.path)} become documents if OCTAVO_LMTP_LISTEN is set, or while `octavo lmtp` runs."
+            f"Emails to {clean(made.path)} become documents if OCTAVO_LMTP_LISTEN is set, or while `octavo lmtp` runs."
         )
     return typer.echo(f"Watching {clean(made.path)} every {count_of(made.every_seconds, 'second')}.")
 
@@ -309,4 +312,4 @@ def remove_source(source: SourceId, server: Server = None, key: Key = None, as_j
         return wanted
 
     removed = call(Target(server, key), run)
-    return print_json({"id": str(removed)}) if as_json else typer.echo("Removed. Its documents and files stay.")
+    return print_json({"id": str(removed)}) if as_json else typer.echo("Removed. Its documents and files are kept.")

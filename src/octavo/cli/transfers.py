@@ -93,8 +93,8 @@ def export(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Export only documents that match, such as tag=tax or kind=invoice. Can be repeated. The names are "
-            "those of the filters of `octavo ls`.",
+            help="Export only documents that match this filter, such as tag=tax or kind=invoice. Can be repeated. The "
+            "filters are those of `octavo ls`.",
         ),
     ] = None,
     figures: Annotated[bool, typer.Option(help="Also write the pictures of figures.")] = True,

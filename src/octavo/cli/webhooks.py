@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from octavo.records.deliveries import DeliveryAttempt, EventType, NewSubscriber, Subscriber
 
 app = typer.Typer(
-    help="Send events to webhooks, mail addresses and chats, and send past events again.", no_args_is_help=True
+    help="Send events to webhooks, email addresses and chats, and send past events again.", no_args_is_help=True
 )
 
 Webhook = Annotated[str, typer.Argument(metavar="ID", help="Id of the recipient, or part of it.")]

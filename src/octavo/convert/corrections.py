@@ -23,6 +23,7 @@ from octavo.convert.mappings.stored_mappings import StoredMapping, mapping_of_co
 from octavo.convert.results import Author, save_revision, store_result
 from octavo.convert.values import Conversion, Status, Value, conversion_from_json, type_of, value_from_row
 from octavo.core.errors import BadInput, NotFound
+from octavo.core.texts import Texts
 from octavo.core.types import JSON, new_id
 from octavo.database import Connection, Database, fetch_rows, load_queries, read_clock
 from octavo.facts.finding import Fact
@@ -33,7 +34,14 @@ from octavo.records.documents import FactView
 from octavo.storage import Bucket
 
 QUERIES = load_queries("conversions")
-FORMS = {"date": "Write 2024-08-15.", "amount": "Write 1234.50.", "number": "Write 12.5.", "currency": "Write EUR."}
+FORMS = Texts(
+    {
+        "date": "Use a date such as 2026-11-15.",
+        "amount": "Use an amount such as 1234.50.",
+        "number": "Use a number such as 12.5.",
+        "currency": "Use a currency code such as EUR.",
+    }
+)
 MOST_ROWS = 5000
 _CELL = re.compile(r"(?P<table>\w+)\[(?P<row>\d{1,5})\]\.(?P<name>\w+)")
 _CERTAIN = 1.0

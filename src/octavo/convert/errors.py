@@ -24,7 +24,7 @@ class UnknownMapping(BadInput):
 
 
 class TooManyMappings(BadInput):
-    """You have too many mappings."""
+    """You have too many mappings. Delete some first."""
 
     code = "TOO_MANY_MAPPINGS"
     status = 409

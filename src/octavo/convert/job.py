@@ -164,12 +164,12 @@ def _problem(response: FetchResponse) -> OctavoError | None:
     if _OK <= response.status < _REDIRECT:
         return None
     if response.status >= _FAILURE:
-        return GatewayFailed(f"It returned {response.status}.")
+        return GatewayFailed(f"It returned status {response.status}.")
     if response.status == _TOO_MANY:
         error = RateLimited("The conversion service is busy.")
         error.retry_after_seconds = requested_wait(response.headers)
         return error
-    return GatewayRefused(f"It returned {response.status}.")
+    return GatewayRefused(f"It returned status {response.status}.")
 
 
 log = structlog.get_logger()

@@ -115,7 +115,7 @@ class NotSupported(BadInput):
 
 
 class ExtensionFailed(BadInput):
-    """The extension that handles this failed."""
+    """An extension failed."""
 
     code = "EXTENSION_FAILED"
 
@@ -197,7 +197,7 @@ class QuotaExhausted(OctavoError):
 
 
 class PriceUnknown(OctavoError):
-    """The price of this model is unknown, so it is not called. An administrator can enter it in Settings, Models."""
+    """This model has no known price, so it is not used. An administrator can enter a price in Settings, Models."""
 
     code = "AI_NO_PRICE"
     error_class = ErrorClass.AI_QUOTA

@@ -110,7 +110,7 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Address on which `octavo up` receives emails from your mail server by LMTP, such as "
-            "`127.0.0.1:8024`. Anybody who can connect can deliver emails. Unset: it receives none."
+            "`127.0.0.1:8024`. Anybody who can connect can deliver emails. Unset: no emails are received."
         ),
     ] = None
     database_url: Annotated[
@@ -322,7 +322,8 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Claim with the groups or roles of a person, such as `groups` or `realm_access.roles`. At each "
-            "sign-in, the person gets the role for it in the account of this installation. Unset: no roles from claims."
+            "sign-in, it decides the role of the person in the account of this installation. Unset: no roles from "
+            "claims."
         ),
     ] = None
     oidc_admin_values: Annotated[
@@ -511,7 +512,7 @@ class Settings(BaseSettings):
         str | None,
         Field(
             pattern=r"^https?://",
-            description="URL of an OpenTelemetry receiver for traces (OTLP over HTTP), such as "
+            description="URL of an OpenTelemetry collector for traces (OTLP over HTTP), such as "
             "`http://collector:4318/v1/traces`. Needs the extra `octavo[tracing]`.",
         ),
     ] = None
@@ -519,21 +520,21 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Public URL of this installation, such as `https://docs.example.org`, for the sign-in link "
-            "that Octavo prints and for links in mail and chat messages."
+            "that Octavo prints and for links in emails and chat messages."
         ),
     ] = None
     smtp_url: Annotated[
         SecretStr | None,
         Field(
             description="Mail server: `smtp://user:password@host:port`, `smtp+starttls://…` or `smtps://…`. "
-            "Unset: no mail is sent."
+            "Unset: no emails are sent."
         ),
     ] = None
     delivery_seconds: Annotated[
         float, Field(gt=0, le=45, description="Timeout for requests to webhooks and the mail server, in seconds.")
     ] = 15
-    mail_from: Annotated[str, Field(description="Sender address for outgoing mail.")] = "octavo@localhost"
-    admin_mail: Annotated[str | None, Field(description="Mail address to notify when jobs of any owner fail.")] = None
+    mail_from: Annotated[str, Field(description="Sender address for outgoing emails.")] = "octavo@localhost"
+    admin_mail: Annotated[str | None, Field(description="Email address to notify when jobs of any owner fail.")] = None
     admin_slack: Annotated[
         SecretStr | None,
         Field(description="Slack-compatible webhook to notify when jobs of any owner fail, such as `https://…`."),

@@ -50,7 +50,7 @@ class BadAddress(BadInput):
 
 
 class MailNotSet(BadInput):
-    """Mail is not set up. Set OCTAVO_SMTP_URL to the address of a mail server."""
+    """Email is not set up. Set OCTAVO_SMTP_URL to the address of a mail server."""
 
     code = "MAIL_NOT_SET"
     error_class = ErrorClass.PERMANENT
@@ -95,27 +95,27 @@ class DeliveryFailed(OctavoError):
 
 
 class ReceiverFailed(DeliveryFailed):
-    """The receiver could not be reached or reported an error."""
+    """The recipient could not be reached, or returned an error."""
 
     code = "RECEIVER_FAILED"
     error_class = ErrorClass.TRANSIENT
 
 
 class ReceiverBusy(DeliveryFailed):
-    """The receiver is busy."""
+    """The recipient is busy."""
 
     code = "RECEIVER_BUSY"
     error_class = RateLimited.error_class
 
 
 class ReceiverRefused(DeliveryFailed):
-    """The receiver rejected the delivery."""
+    """The recipient rejected the delivery."""
 
     code = "RECEIVER_REFUSED"
 
 
 class ReceiverGone(ReceiverRefused):
-    """The receiver no longer exists. Deliveries to it are stopped."""
+    """The recipient no longer exists. Deliveries to it have been stopped."""
 
     code = "RECEIVER_GONE"
 
@@ -369,7 +369,7 @@ def check_url(address: str, allow: frozenset[str]) -> str:
     try:
         refuse_private(target, allow)
     except AddressRefused:
-        raise AddressRefused(f"Add {target.host}:{target.port} to it.") from None
+        raise AddressRefused(f"Host and port: {target.host}:{target.port}.") from None
     return target.url
 
 
@@ -388,7 +388,7 @@ async def post(client: GuardedClient, address: str, body: bytes, headers: Mappin
 def raise_for_status(status: int, headers: Mapping[str, str]) -> None:
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return
-    detail = f"It returned {status}."
+    detail = f"It returned status {status}."
     wait = requested_wait(headers, longest=LONGEST_WAIT_SECONDS)
     if status == HTTPStatus.GONE:
         raise ReceiverGone(detail, answer=status)
@@ -397,7 +397,7 @@ def raise_for_status(status: int, headers: Mapping[str, str]) -> None:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIED:
         raise ReceiverFailed(detail, answer=status, retry_after_seconds=wait)
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        detail = f"It returned {status}; redirects are not followed."
+        detail = f"It returned status {status}. Redirects are not followed."
     raise ReceiverRefused(detail, answer=status)
 
 

@@ -1,4 +1,4 @@
-"""Recipients of events (subscribers): the webhooks, mail addresses and chats of an account or of the administrator.
+"""Recipients of events (subscribers): the webhooks, email addresses and chats of an account or of the administrator.
 
 This module also handles notifications inside the application. They can be marked as read, and errors as resolved.
 """

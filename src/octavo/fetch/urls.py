@@ -23,7 +23,7 @@ class BadUrl(BadInput):
 
 
 class AddressRefused(BadInput):
-    """Private addresses are blocked. Allow it with OCTAVO_FETCH_ALLOW."""
+    """Private addresses are blocked. To allow this address, add its host and port to OCTAVO_FETCH_ALLOW."""
 
     code = "FETCH_REFUSED"
     error_class = ErrorClass.PERMANENT

@@ -89,7 +89,7 @@ class LinkFailed(OctavoError):
 
 
 class PageForbidden(LinkFailed):
-    """The site does not allow programs to read this page."""
+    """The site does not allow automated access to this page."""
 
     code = "PAGE_FORBIDDEN"
     advice = COPIES
@@ -235,13 +235,13 @@ class ConsentRefused(BadInput):
 
 
 class MailGone(BadInput):
-    """The mail was deleted or moved before it could be read."""
+    """The email was deleted or moved before it could be read."""
 
     code = "MAIL_GONE"
 
 
 class InvalidExport(BadInput):
-    """The export contains a record that Octavo would not write. It was not imported."""
+    """The export contains an invalid record, which was not imported."""
 
     code = "INVALID_EXPORT"
 

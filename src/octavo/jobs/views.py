@@ -220,8 +220,10 @@ SENTENCES: dict[str, Callable[[Mapping[str, Any], tzinfo | None], str]] = {
     "provider": _provider,
     "cap": _cap,
     "paused": _paused,
-    "imports_paused": lambda _facts, _zone: "imports are paused",
-    "alone": lambda _facts, _zone: "workers crashed while running it, so a worker runs only one such job at a time",
+    "imports_paused": lambda _facts, _zone: _("imports are paused"),
+    "alone": lambda _facts, _zone: _(
+        "workers crashed while running this job; a worker runs only one such job at a time"
+    ),
 }
 
 

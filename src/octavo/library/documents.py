@@ -111,7 +111,7 @@ async def select_documents(connection: Connection, owner: UUID, filters: Filters
     query = _unordered(b"id") + b" LIMIT %(most)s"
     rows = await _read(connection, owner, _values(filters, "newest", None), most + 1, query)
     if len(rows) > most:
-        raise BadInput(f"More than {most:,} documents match the filter. Narrow it.")
+        raise BadInput(f"More than {most:,} documents match. Use a narrower filter.")
     return [row["id"] for row in rows]
 
 

@@ -174,7 +174,7 @@ def recipient_label(recipient: Row) -> str:
 
 
 async def check_recipients(connection: Connection, owner: UUID, recipients: Collection[UUID]) -> None:
-    """Raise `BadInput` if a recipient does not exist, or is a member's own mail address."""
+    """Raise `BadInput` if a recipient does not exist, or is a member's own email address."""
     known = {row["id"] for row in await list_recipients(connection, owner, recipients)}
     if unknown := set(recipients) - known:
         raise BadInput(f"then.deliver: there is no recipient {min(unknown)}.")

@@ -57,7 +57,7 @@ async def share(
     """
     _require_member(caller)
     if (document is None) == (collection is None):
-        raise BadInput("Name a document or a collection.")
+        raise BadInput("Send the id of a document or of a collection.")
     token = new_token()
     values = {"id": new_id(), "owner": caller.owner_id, "document": document, "collection": collection, "days": days}
     values |= {"token_hash": hash_token(token), "sign_in": sign_in, "user": caller.user_id}

@@ -275,7 +275,7 @@ async def _write_file(bucket: Bucket, key: str, lines: ArchiveLines, pages: Asyn
     async for block in read_archive(bucket, key):
         await asyncio.to_thread(digest.update, block)
     if digest.hexdigest() != lines.digest:
-        raise ObjectDamaged(f"{key} has other content than was written.")
+        raise ObjectDamaged(f"The content of {key} differs from what was written.")
     return stored
 
 

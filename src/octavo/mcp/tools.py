@@ -190,7 +190,7 @@ class ListArguments(Arguments):
     collection: Text | None = None
     kind: Annotated[Text | None, Field(description="Kind of document, such as invoice.")] = None
     sender: Annotated[Text | None, Field(description="Part of the sender's name.")] = None
-    after: Annotated[Text | None, Field(description="From this day, month or year on, such as 2026-03.")] = None
+    after: Annotated[Text | None, Field(description="On or after this day, month or year, such as 2026-03.")] = None
     before: Annotated[Text | None, Field(description="Before this day, month or year.")] = None
     limit: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS, description="Maximum number of documents.")] = 20
     cursor: Cursor = None
@@ -215,7 +215,7 @@ async def list_documents(client: Client, wanted: ListArguments) -> str:
 class AskArguments(Arguments):
     question: Text
     document_ids: Annotated[
-        list[UUID], Field(max_length=MOST_CHOSEN, description="Documents to use. Without them, all are used.")
+        list[UUID], Field(max_length=MOST_CHOSEN, description="Documents to use. Default: all documents.")
     ] = []
     thread_id: Annotated[UUID | None, Field(description="The thread of an earlier question that this one follows.")] = (
         None
@@ -273,9 +273,7 @@ async def connections(client: Client, wanted: ConnectionArguments) -> str:
 
 
 class DiffArguments(OneDocument):
-    since: Annotated[
-        UUID | None, Field(description="Document to compare with. Without it, the previous version is used.")
-    ] = None
+    since: Annotated[UUID | None, Field(description="Document to compare with. Default: the previous version.")] = None
 
 
 @tool("Compare two versions", DiffArguments)
@@ -383,9 +381,7 @@ async def _add(client: Client, wanted: AddArguments) -> Outcome:
 class AnalyseArguments(OneDocument):
     prompt_ids: Annotated[
         list[UUID],
-        Field(
-            max_length=MOST_CHOSEN, description="Prompts to run, from `list_prompts`. Without them, all active ones."
-        ),
+        Field(max_length=MOST_CHOSEN, description="Prompts to run, from `list_prompts`. Default: all active prompts."),
     ] = []
 
 
@@ -400,7 +396,9 @@ async def analyse(client: Client, wanted: AnalyseArguments) -> str:
 
 
 class ConvertArguments(OneDocument):
-    mapping: Annotated[Text | None, Field(description="Mapping, from `list_mappings`. Without it, the default.")] = None
+    mapping: Annotated[
+        Text | None, Field(description="Mapping, from `list_mappings`. Default: the default mapping of the server.")
+    ] = None
 
 
 @tool("Convert a document", ConvertArguments, writes=True)

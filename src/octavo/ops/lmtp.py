@@ -95,12 +95,12 @@ class MailIntake:
         except BadInput as error:
             return f"554 5.6.0 {error.line}"
         except (OctavoError, psycopg.Error) as error:
-            log.warning("mail postponed", reason=type(error).__name__)
+            log.warning("email postponed", reason=type(error).__name__)
             return LATER
 
     async def handle_exception(self, error: Exception) -> str:
         """Postpone the email after an unexpected error. By default, the library rejects it for good, and it bounces."""
-        log.error("mail postponed", exc_info=error)
+        log.error("email postponed", exc_info=error)
         return LATER
 
     async def _find(self, address: str) -> MailAddress | None:
@@ -152,5 +152,5 @@ async def serve_mails(settings: Settings, listener: socket.socket) -> None:
         handler = MailIntake(database, Intake(database, bucket, detect), limits)
         async with await receive(handler, listener, min(MOST_BYTES, settings.upload_bytes)):
             host, port = listener.getsockname()[:2]
-            log.info("taking mails", host=host, port=port)
+            log.info("receiving emails", host=host, port=port)
             await stopping.wait()

@@ -73,8 +73,8 @@ class Subscriber:
     """A recipient of events. `waiting` is the number of pending deliveries.
 
     Only a shortened chat address is shown, because anybody who knows the full address can post to the chat.
-    `failing_since` is the time of the first failure after the last success. A `personal` recipient is a member's email
-    address; it gets only events of analyses that this member started.
+    `failing_since` is the time of the first failure after the last success. A `personal` recipient is a member's own
+    email address; it gets only events of analyses that this member started.
     """
 
     id: UUID

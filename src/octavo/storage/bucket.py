@@ -189,7 +189,7 @@ async def find_damage(bucket: Bucket, wanted: Stored, *, read: bool = True) -> s
     if info.bytes != wanted.bytes:
         return f"has {info.bytes:,} of {wanted.bytes:,} bytes"
     if read and await _hash(bucket, wanted.key) != wanted.sha256:
-        return "has other bytes than were stored"
+        return "does not match its checksum"
     return None
 
 

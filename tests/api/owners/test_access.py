@@ -133,7 +133,7 @@ async def test_the_page_shows_the_link_once_and_mails_it(open_house: OpenHouse) 
         data = {"email": "bob@example.org", "role": "member"}
         page = await ada.post("/settings/account/invitations", data=data)
         is_page(page, 201)
-        assert "The link was sent by mail." in words(page)
+        assert "The link was sent by email." in words(page)
         (link,) = re.findall(r'value="(https://docs.example.org/invitation[^"]+)"', page.text)
         ((_, recipients, mail),) = mailbox.mails
         assert recipients == ["bob@example.org"]
@@ -174,7 +174,7 @@ async def test_a_forgotten_password_is_replaced_with_a_link_by_mail(open_house: 
 
 async def test_asking_for_links_is_limited_and_needs_a_mail_server(house: House) -> None:
     browser = await guest(house)
-    assert "This server does not send mail." in words(await browser.get("/reset-password"))
+    assert "This server does not send emails." in words(await browser.get("/reset-password"))
     answers = [await browser.post("/reset-password/link", data={"email": "a@example.org"}) for _ in range(11)]
     assert [one.status_code for one in answers] == [200] * 10 + [429]
     assert await house.rows("SELECT FROM account_links") == []
@@ -202,7 +202,7 @@ async def test_the_host_header_never_decides_where_a_mailed_link_leads(open_hous
         eve = await guest(house)
         data, headers = {"email": "ada@example.org"}, {"host": "203.0.113.9"}
         asked = await eve.post("/reset-password/link", data=data, headers=headers)
-        assert "This server does not send mail." in words(asked)
+        assert "This server does not send emails." in words(asked)
         assert (mailbox.mails, await house.rows("SELECT FROM account_links")) == ([], [])
         named = await guest(await open_house(**anywhere, public_url=PUBLIC))
         is_page(await named.post("/reset-password/link", data=data, headers=headers))

@@ -204,7 +204,7 @@ async def test_the_price_of_an_unknown_model_is_asked_for(open_house: OpenHouse,
     typed = {"key": "sk-0000-0000-0000", "model": "gpt-99", "action": "save"}
     asked = await admin.post(f"{PAGE}/openai", data=typed)
     is_page(asked, 422)
-    assert "The price of this model is unknown. Enter it, or 0/0 if the model is free." in words(asked)
+    assert "The price of this model is unknown. Enter the price, or 0/0 if the model is free." in words(asked)
     refused(
         await admin.put(f"{MODELS}/openai", json={"key": "sk-0000-0000-0000", "model": "gpt-99"}), 422, "PRICE_NEEDED"
     )

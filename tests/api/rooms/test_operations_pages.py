@@ -219,11 +219,11 @@ async def test_a_job_shows_its_stages_its_timeline_and_what_can_be_done(house: H
         "Failed for good",
         "It failed. TRANSIENT",
         "stage-1",
-        "Dead letter",
         "Resume from stage-1",
         "Start over",
     ):
         assert part in page, part
+    assert page.count("Failed for good") == 2  # the state, and the last event
     went_to(await browser.post(f"{here}/resume"), here)
     waiting = words(await browser.get(here))
     assert "Waiting: no worker is running." in waiting

@@ -144,7 +144,7 @@ async def test_a_recipient_in_the_local_network_is_refused_with_the_setting_that
     form = {"address": "http://192.168.1.20:9000/hook", "events": ["document.failed"]}
     answer = await owner.post("/settings/webhooks" + path.format(hook=hook), data=form)
     is_page(answer, 422)
-    assert "Allow it with OCTAVO_FETCH_ALLOW. Add 192.168.1.20:9000 to it." in words(answer)
+    assert "add its host and port to OCTAVO_FETCH_ALLOW. Host and port: 192.168.1.20:9000." in words(answer)
 
 
 async def test_administrators_see_users_and_their_storage(house: House) -> None:

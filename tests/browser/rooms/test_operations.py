@@ -105,7 +105,7 @@ def test_a_job_is_looked_at_and_tried_again(place: Place, admin: Visitor, letter
     page = admin.open("/operations")
     page.locator(f"#l-{letters[0]}").get_by_role("link", name="Timeline").click()
     expect(page.get_by_text("The demo job fails as requested.")).to_be_visible()
-    expect(page.get_by_text("Dead letter", exact=True)).to_be_visible()
+    expect(page.locator(".timeline").get_by_text("Failed for good", exact=True)).to_be_visible()
     before = len(place.database.events(letters[0]))
     with page.expect_navigation():
         page.get_by_role("button", name="Try again").click()

@@ -619,7 +619,7 @@ def test_all_documents_that_match_are_edited_and_the_edit_is_undone(console: Con
     assert console.say("edit", "--undo", said.split("`")[1].split()[-1]) == "Restored 2 documents.\n"
     shown = console.read("show", one)
     assert (shown["collection"], shown["tags"], shown["kind"]) == (None, ["imported"], "letter")
-    assert "Name documents, or select them with --where" in console.refuse("edit", "--title", "A")
+    assert "Specify documents, or select them with --where" in console.refuse("edit", "--title", "A")
     assert "use NAME=VALUE" in console.refuse("edit", "--where", "imported", "--title", "A")
     assert "nonsense" in console.refuse("edit", "--where", "nonsense=1", "--title", "A")
 
@@ -632,8 +632,8 @@ def test_all_documents_that_match_are_deleted_and_the_deletion_is_undone(console
     assert console.read("ls", "--tag", "draft")["items"] == []
     assert console.say("edit", "--undo", said.split("`")[1].split()[-1]) == "Restored 2 documents.\n"
     assert len(console.read("ls", "--tag", "draft")["items"]) == 2
-    assert "Name documents, or select them with --where" in console.refuse("rm")
-    assert "--purge deletes named documents only" in console.refuse("rm", "--where", "tag=draft", "--purge", "--yes")
+    assert "Specify documents, or select them with --where" in console.refuse("rm")
+    assert "--purge cannot be combined with --where" in console.refuse("rm", "--where", "tag=draft", "--purge", "--yes")
 
 
 def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:

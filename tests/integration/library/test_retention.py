@@ -203,7 +203,7 @@ async def test_nothing_is_deleted_if_the_storage_returns_other_content(
             yield block.replace(b"rejected", b"accepted")
 
     monkeypatch.setattr(sweep, "read_archive", damaged)
-    with pytest.raises(OctavoError, match="other content"):
+    with pytest.raises(OctavoError, match="differs from what was written"):
         await archive_events(desk.database, desk.bucket, DAYS)
     assert await desk.one("SELECT count(*) FROM events_2026_01") == EVENTS
     assert await desk.one("SELECT count(*) FROM archives") == 0

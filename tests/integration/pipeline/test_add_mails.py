@@ -143,7 +143,7 @@ async def test_added_mails_are_marked_as_seen_and_a_deleted_one_is_reported(
     await watched.look()
     assert (server.count(mailbox, "SEEN"), server.count(mailbox, "UNSEEN")) == (2, 0)
     failed = await desk.rows("SELECT error FROM source_files WHERE state = 'failed'")
-    assert failed == [{"error": "The mail was deleted or moved before it could be read."}]
+    assert failed == [{"error": "The email was deleted or moved before it could be read."}]
 
 
 async def test_mails_wait_while_their_mailbox_cannot_be_opened(

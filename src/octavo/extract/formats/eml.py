@@ -93,7 +93,7 @@ def read_figure(path: Path, member: str) -> bytes:
     part = next(islice(parts, place - 1, None), None) if 0 < place <= MOST_PARTS else None
     payload: Any = part.get_payload(decode=True) if part is not None else None
     if not isinstance(payload, bytes):
-        raise NotFound("The mail does not contain this picture.")
+        raise NotFound("The email does not contain this picture.")
     return payload
 
 

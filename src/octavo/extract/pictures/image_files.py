@@ -33,7 +33,7 @@ MOST_HEIF_BYTES = 15 << 20
 
 
 class PictureDamaged(BadInput):
-    """This picture cannot be decoded. The file is kept. If another program opens it, save it there and add the copy."""
+    """This picture cannot be read; the file is kept. Save it as PNG with another program, and add the new file."""
 
     code = "DAMAGED"
 

@@ -87,7 +87,7 @@ async def check_plan(settings: Settings, plan: SourcePlan) -> Place:
     given = {name for name, value in asdict(plan.access).items() if value}
     _refuse_others("value", given, _ACCESS[plan.kind], plan.kind)
     if (plan.password or plan.client_secret) and not plan.access.user:
-        raise BadSource("Enter the user for the password.")
+        raise BadSource("Enter the user name for this password.")
     check_options(plan.kind, plan.options)
     check_interval(plan.kind, plan.every_seconds)
     return await _PLACES[plan.kind](settings, plan)
@@ -98,7 +98,7 @@ def check_options(kind: SourceKind, options: dict[str, Any]) -> SourceOptions:
     _refuse_others("option", set(options), OPTIONS[kind], kind)
     made = SourceOptions(**options)
     if kind == "folder" and made.after == "seen":
-        raise BadSource("after: a folder can keep or move files.")
+        raise BadSource("after: for a folder, use keep or move.")
     if kind == "imap" and made.after == "move" and not made.move_to:
         raise BadSource("move_to: enter the mailbox to which emails are moved.")
     return made
@@ -109,7 +109,7 @@ def check_move(address: str, options: SourceOptions) -> None:
     here, there = unquote(urlsplit(address).path.removeprefix("/")), options.move_to or ""
     inbox = "inbox"  # the only mailbox name that is not case-sensitive
     if options.after == "move" and (there == here or there.lower() == here.lower() == inbox):
-        raise BadSource("move_to: choose another mailbox than the one that is watched.")
+        raise BadSource("move_to: choose a mailbox other than the watched one.")
 
 
 def check_interval(kind: SourceKind, seconds: int | None) -> int:
@@ -192,7 +192,7 @@ async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
     del settings
     local = plan.path.partition("@")[0].lower()
     if not _LOCAL_PART.fullmatch(local):
-        raise BadSource("Use letters, digits, dots and hyphens, such as scans. It becomes the mail address.")
+        raise BadSource("Use letters, digits, dots and hyphens, such as scans. The email address begins with it.")
     return Place(local, local)
 
 

@@ -61,7 +61,7 @@ class SourceWatch:
         except psycopg.Error:
             raise
         except Exception as error:
-            log.exception("look failed", source=str(source.id), kind=source.kind)
+            log.exception("source check failed", source=str(source.id), kind=source.kind)
             await _fail(database, source, f"Internal error ({type(error).__name__}). It has been logged.")
         return 0.0
 

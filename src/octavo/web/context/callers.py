@@ -26,7 +26,7 @@ from octavo.web.http.security import bearer_key
 
 SESSION_COOKIE = "octavo_session"
 BROWSER_CHARACTERS = 200
-SOME_COLLECTIONS = mark("You have access to some collections of this account only.")
+SOME_COLLECTIONS = mark("You have access only to some collections of this account.")
 
 
 # The browser's session ---------------------------------------------------------------------------------------------

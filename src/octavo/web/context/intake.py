@@ -63,7 +63,7 @@ async def as_member(services: Services, caller: Caller, upload: NewUpload) -> Ne
         if named or not known:
             raise NotAllowed("You cannot add documents to this collection." if named else "You cannot add documents.")
         if len(known) > 1:
-            raise BadInput(f"Name one of these collections: {', '.join(known)}.")
+            raise BadInput(f"Choose one of these collections: {', '.join(known)}.")
         named = next(iter(known))
     return replace(with_details(upload, collection=named, by=str(caller.user_id)), duplicates="new")
 

@@ -100,7 +100,7 @@ NAMES = {
 }
 DESCRIPTION = (
     "Add documents, follow their processing, search them, ask questions, compare them, analyse them with prompts and "
-    "convert them. Errors are problems (RFC 9457) with a stable `code`."
+    "convert them. Errors are returned as problem details (RFC 9457) with a stable `code`."
 )
 
 

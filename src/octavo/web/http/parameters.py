@@ -103,7 +103,7 @@ IfMatch = Annotated[
 
 
 class Changed(BadInput):
-    """Changed in the meantime. Load it again, then repeat your edit."""
+    """Somebody changed this in the meantime. Reload it, then repeat your edit."""
 
     code = "CHANGED"
     status = 412
@@ -142,7 +142,7 @@ REFUSALS = {
     404: "Not found, or not yours.",
     409: "Not possible in the current state.",
     410: "No longer available.",
-    412: "Changed in the meantime.",
+    412: "Somebody changed this in the meantime.",
     413: "Too large.",
     415: "This type of file is not supported.",
     416: "The range is outside the file.",

@@ -136,7 +136,7 @@ def handle_problems(app: FastAPI, as_page: AsPage, crash_headers: Mapping[str, s
     async def disconnected(request: Request, error: ClientDisconnect) -> JSONResponse:
         """Handle a client that disconnected during its request. A response is required, although nobody reads it."""
         del error
-        log.info("caller left", path=logged_path(request))
+        log.info("client disconnected", path=logged_path(request))
         return problem(BadInput.status, "CALLER_LEFT", "The connection was closed before the request was complete.")
 
     @app.exception_handler(Exception)

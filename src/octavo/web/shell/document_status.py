@@ -159,7 +159,7 @@ def _remedy(document: Document, code: str) -> StatusAction:
 def _finished(document: Document) -> StatusText:
     status = _read(document)
     if document.missing == ["connections"]:
-        later = _("will be retried automatically") if document.will_be_resumed else _("comparing it failed")
+        later = _("will be retried automatically") if document.will_be_resumed else _("the comparison failed")
         status = replace(
             status, line=" · ".join(filter(None, (status.line, _("No connections yet; %(later)s", later=later))))
         )

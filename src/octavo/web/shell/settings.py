@@ -58,7 +58,7 @@ SAID = Texts(
         "joined": "Added to the group.",
         "left": "Removed from the group.",
         "granted": "Access granted.",
-        "grant_withdrawn": "Access withdrawn. It ends with the next request.",
+        "grant_withdrawn": "Access withdrawn. This takes effect immediately.",
         "removed": "Member removed.",
         "revoked": "API key revoked.",
         "paused": "Paused. No more events will be sent.",

@@ -137,7 +137,7 @@ class Provider:
             return claims
         more = await self._get(configuration.userinfo, {"authorization": f"Bearer {access}"})
         if more.get("sub") != claims["sub"]:
-            raise ProviderRefused(_("The provider described another person."))
+            raise ProviderRefused(_("The provider returned data about another person."))
         return {**more, **claims}
 
     async def _verify(self, token: str, expected: Expected) -> Claims:
@@ -180,7 +180,7 @@ class Provider:
     async def _get(self, url: str, headers: dict[str, str] | None = None) -> Json:
         answer = await self._send(url, {"accept": "application/json", **(headers or {})})
         if answer.status != OK:
-            raise ProviderFailed(_("It returned %(status)s.", status=answer.status))
+            raise ProviderFailed(_("It returned status %(status)s.", status=answer.status))
         return _read_json(answer)
 
     async def _send(self, url: str, headers: dict[str, str], body: bytes | None = None) -> FetchResponse:
@@ -202,7 +202,7 @@ def provider_of(services: Services) -> Provider:
 def read_configuration(found: Json, issuer: str) -> Configuration:
     """Check and read the published configuration. All its URLs must use HTTPS, except those on this machine."""
     if found.get("issuer") != issuer:
-        raise ProviderFailed(_("It has another issuer than OCTAVO_OIDC_ISSUER."))
+        raise ProviderFailed(_("Its issuer differs from OCTAVO_OIDC_ISSUER."))
     return Configuration(
         authorization=_address(found, "authorization_endpoint"),
         token=_address(found, "token_endpoint"),

@@ -424,7 +424,7 @@ def _as_html(content: str | None) -> str:
 
 
 def _name(model: str | None) -> str:
-    return _("offline rules, without a model") if model == LOCAL else model or "nothing"
+    return _("offline rules, without a model") if model == LOCAL else model or _("none")
 
 
 def _unit(analysis: Analysis) -> str:

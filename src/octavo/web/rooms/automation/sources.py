@@ -260,7 +260,7 @@ KINDS: dict[SourceKind, KindWords] = {
         mark("Watch feed"),
     ),
     "lmtp": KindWords(
-        mark("Mail address"),
+        mark("Email address"),
         mark("Each email that your mail server delivers to Octavo becomes a document, with its attachments below it."),
         mark("Name before the @"),
         mark("Such as scans."),

@@ -59,7 +59,7 @@ Dollars = Annotated[float, Field(strict=True, ge=0, le=MAX_USD, allow_inf_nan=Fa
 
 
 class PriceNeeded(BadInput):
-    """The price of this model is unknown. Enter it, or 0/0 if the model is free."""
+    """The price of this model is unknown. Enter the price, or 0/0 if the model is free."""
 
     code = "PRICE_NEEDED"
 

@@ -117,8 +117,8 @@ class BulkRequest(SelectionRequest):
             raise BadInput("`edit` is required for the action edit.")
         if self.edit and self.edit.model_fields_set - ALLOWED.get(self.action, set()):
             raise BadInput(
-                "`edit` is only allowed for the actions edit, convert and analyse; convert takes `mapping` alone, and "
-                "analyse takes `prompt_ids` alone."
+                "`edit` is only allowed for the actions edit, convert and analyse. For convert, it contains only "
+                "`mapping`; for analyse, only `prompt_ids`."
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from octavo.connect.connections import KIND as COMPARISON
-from octavo.core.texts import Texts, mark
+from octavo.core.texts import Texts, translate_sentences
 from octavo.core.texts import gettext as _
 from octavo.database import Connection, fetch_rows, load_queries
 from octavo.jobs.views import EventView
@@ -100,14 +100,16 @@ STAGES = Texts(
     }
 )
 # The states of jobs, as the page shows them.
-STATES = (
-    mark("Queued"),
-    mark("Processing"),
-    mark("Complete"),
-    mark("Failed"),
-    mark("Dead letter"),
-    mark("Paused"),
-    mark("Cancelled"),
+STATES = Texts(
+    {
+        "queued": "Queued",
+        "processing": "Processing",
+        "complete": "Complete",
+        "failed": "Failed",
+        "dead_letter": "Failed for good",
+        "paused": "Paused",
+        "cancelled": "Cancelled",
+    }
 )
 FIELDS = Texts(
     {
@@ -165,7 +167,7 @@ def _sentence(kind: str, detail: dict[str, Any]) -> str:
     if kind == "edited":
         fields = [FIELDS.get(str(name), str(name)) for name in detail.get("fields", ())]
         return (
-            _("Changed %(fields)s", fields=" and ".join(filter(None, [", ".join(fields[:-1]), *fields[-1:]])))
+            _("Changed %(fields)s", fields=_(" and ").join(filter(None, [", ".join(fields[:-1]), *fields[-1:]])))
             if fields
             else _("Changed")
         )
@@ -176,9 +178,9 @@ def _more(detail: dict[str, Any]) -> str | None:
     error = detail.get("error")
     if isinstance(error, dict):
         known = cast("dict[str, Any]", error)
-        return f"{str(known.get('message', '')).rstrip('.')} ({known.get('code')})"
+        return f"{translate_sentences(str(known.get('message', ''))).rstrip('.。')} ({known.get('code')})"
     seconds = detail.get("seconds")
     if isinstance(seconds, int | float):
-        return f"{seconds:.1f} s" if seconds >= 0.1 else "instantly"  # noqa: PLR2004 - nobody notices less
+        return f"{seconds:.1f} s" if seconds >= 0.1 else _("instantly")  # noqa: PLR2004 - nobody notices less
     attempt = detail.get("attempt")
     return _("attempt %(attempt)s", attempt=attempt) if isinstance(attempt, int) and attempt > 1 else None

@@ -231,7 +231,7 @@ class HighlightRequest(BaseModel):
     @model_validator(mode="after")
     def _names_a_passage(self) -> Self:
         if self.quote is None and (self.start is None or self.end is None or self.end <= self.start):
-            raise ValueError("quote, or start and a greater end: required")
+            raise ValueError("quote is required, or start and a greater end")
         return self
 
 

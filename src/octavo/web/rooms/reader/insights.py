@@ -140,7 +140,7 @@ _LABELS = Texts(
         "isbn": "ISBN",
         "order_id": "Order number",
         "account_id": "Customer number",
-        "register_id": "Register number",
+        "register_id": "Registration number",
     }
 )
 _SOURCES = Texts(
@@ -151,6 +151,15 @@ _SOURCES = Texts(
         "mapping": "found by a conversion",
         "model": "read by a model",
         "person": "entered by a person",
+    }
+)
+_CERTAINTIES = Texts(
+    {
+        "checked": "Checked",
+        "confirmed": "Confirmed",
+        "sure": "Certain",
+        "probable": "Probable",
+        "unsure": "Uncertain",
     }
 )
 _SURE, _PROBABLE = 0.95, REVIEW
@@ -172,6 +181,10 @@ class ShownFact:
     page: int | None
     quote: str
     picture: str | None
+
+    @property
+    def certainty_label(self) -> str:
+        return _CERTAINTIES[self.certainty]
 
 
 def show_fact(fact: FactView, document: Document) -> ShownFact:

@@ -39,7 +39,7 @@ from octavo.web.context.intake import may_rewrite
 from octavo.web.context.services import Services, ServicesOf
 from octavo.web.markdown.safety import is_address
 from octavo.web.markdown.windows import Plan, Window
-from octavo.web.rooms.reader.activity import JOB_NAMES, list_activity, stage_done
+from octavo.web.rooms.reader.activity import JOB_NAMES, STATES, list_activity, stage_done
 from octavo.web.rooms.reader.highlights import COLOURS, list_marked
 from octavo.web.rooms.reader.insights import (
     fact_label,
@@ -310,6 +310,7 @@ async def history(
         jobs=jobs,
         stage_done=stage_done,
         job_names=JOB_NAMES,
+        states=STATES,
         earlier=more,
         is_first=not before,
     )
