@@ -149,14 +149,18 @@ def language(
     ],
     server: Server = None,
     key: Key = None,
+    as_json: AsJson = False,
 ) -> None:
     """Set the language of a person's pages and mails. Only administrators can do this."""
+    wanted = None if chosen is Language.BROWSER else chosen.value
 
     async def run(client: Client) -> None:
-        await client.set_language_of(email, None if chosen is Language.BROWSER else chosen.value)
+        await client.set_language_of(email, wanted)
 
     call(Target(server, key), run)
-    typer.echo(f"{clean(email)}: {chosen.value}")
+    if as_json:
+        return print_json({"email": email, "language": wanted})
+    return typer.echo(f"{clean(email)}: {chosen.value}")
 
 
 members_app = typer.Typer(help="List the members of your account, and change what they can do.", no_args_is_help=True)

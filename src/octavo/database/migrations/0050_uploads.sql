@@ -22,7 +22,7 @@ END $$;
 -- Returns nothing if the upload changed since the caller read it: `expected_key` is where its bytes were. `process` and
 -- `compare` are the jobs, built by octavo.choreography, that process the document, or compare it if it shares the results of
 -- a processed duplicate. `given.extraction` requests a text written by a model, so such an upload never shares results. Nor does
--- the upload of a limited member (`given.by`): a document that is ready at once would show them that the account has the content.
+-- the upload of a limited member (`given.by`): a document that is ready immediately would show them that the account has the content.
 --
 -- A new version with the same bytes as the newest version changes nothing, so the request can be repeated. A new version with
 -- the bytes of any other document shares the files of that document.
