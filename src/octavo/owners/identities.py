@@ -227,9 +227,15 @@ async def take_sign_in(connection: Connection, state: str, browser: str) -> Retu
 
 
 async def sign_in_with_identity(
-    connection: Connection, identity: Identity, *, may_create: bool, claims_roles: bool, replacing: str | None
+    connection: Connection,
+    identity: Identity,
+    *,
+    may_create: bool,
+    claims_roles: bool,
+    replacing: str | None,
+    seconds: float,
 ) -> str:
-    """Open a session for the person with this identity, and return its secret.
+    """Open a session for the person with this identity, and return its secret. It ends after `seconds`.
 
     `may_create`: whether an account is created for a person who has none. `claims_roles`: whether the provider decides
     which role people have in the account of this installation. A person with such a role gets an account in any case.
@@ -237,7 +243,7 @@ async def sign_in_with_identity(
     user_id = await _find_person(connection, identity) or await _new_person(connection, identity, may_create=may_create)
     shared = await apply_role(connection, user_id, identity) if claims_roles else None
     home = await first_owner(connection, user_id)
-    secret = await open_session(connection, home, user_id, replacing=replacing)
+    secret = await open_session(connection, home, user_id, replacing=replacing, fixed_seconds=seconds)
     if shared:
         # A visitor's documents stay in the personal account; a reader must not add to the shared one.
         await switch_owner(connection, user_id, secret, shared)
