@@ -207,7 +207,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Open the document": "Ouvrir le document",
   "Stopped by you": "Arrêté par vous",
   "Copy": "Copier",
-  "Ask a follow-up question": "Posez une question complémentaire",
+  "Ask a follow-up question": "Autre question",
   "Copied": "Copié",
   "Copied.": "Copié.",
   "Delete thread?": "Supprimer la conversation ?",
