@@ -166,6 +166,14 @@ def test_facts_of_a_document_are_found_corrected_searched_and_quoted(place: Plac
             (one["name"], one["value"], one["source"], one["status"]) for one in corrected
         ]
         assert customer.patch(path, json={"shoe size": "9"}).status_code == 422
+        for field in ({"name": "Total", "type": "money"}, {"name": "Supplier", "type": "text"}):
+            assert customer.post("/api/v1/fields", json=field).status_code == 201
+        page = customer.get(f"/documents/{document}/edit", headers={"accept": "text/html"}).text
+        assert "In the document: 717.97 EUR" in page
+        suggested = {one["name"]: one["suggests"] for one in customer.get(path).json()["items"] if one["suggests"]}
+        assert suggested == {"amount": {"Total": "717.97 EUR"}, "sender": {"Supplier": "Coolblue"}}
+        assert customer.patch(f"/api/v1/documents/{document}", json={"fields": {"Supplier": "Us"}}).status_code == 200
+        assert [one["name"] for one in customer.get(path).json()["items"] if one["suggests"]] == ["amount"]
 
         shown = customer.get(f"/api/v1/documents/{document}").json()
         assert (shown["kind"], shown["sender"], shown["amount"], shown["currency"]) == (

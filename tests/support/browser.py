@@ -206,7 +206,7 @@ class Place:
         execute(OWNERS.insert_owner, {"id": owner, "kind": "user"})
         account = {"email": email or f"{person.hex}@example.org", "password_hash": NOBODYS_HASH}
         execute(ACCOUNTS.insert_user, {"id": person, "owner": owner, **account})
-        session = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS}
+        session = {"session_hash": hash_token(secret), "seconds": SESSION_SECONDS, "fixed": False}
         execute(OWNERS.insert_session, {"owner": owner, "user": person, **session})
         return secret
 

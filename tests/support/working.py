@@ -21,7 +21,7 @@ from octavo.jobs.worker import Worker
 from octavo.jobs.worker_state import WorkerLimits
 from octavo.library.documents import show_document
 from octavo.library.files import find_file
-from octavo.pipeline import Tools, known_kinds
+from octavo.pipeline import Tools, known_chores, known_kinds
 from octavo.records.documents import Document
 from octavo.sandbox import Sandbox
 from tests.support.library import LIMITS, Desk
@@ -36,6 +36,8 @@ async def working(
     fetch: GuardedClient | None = None,
     gateway: Gateway | None = None,
     kinds: Kinds[Tools] | None = None,
+    *,
+    has_chores: bool = False,
     **settings: Any,  # noqa: ANN401
 ) -> AsyncGenerator[None]:
     chosen = Settings(data_dir=folder, **settings)
@@ -43,7 +45,9 @@ async def working(
     if gateway:
         tools = replace(tools, gateway=gateway)
     stopping = asyncio.Event()
-    worker = Worker(desk.database, kinds or known_kinds(), tools, WorkerLimits(lease_seconds=30), FaultPlan(""))
+    chores = known_chores(tools) if has_chores else ()
+    limits = WorkerLimits(lease_seconds=30)
+    worker = Worker(desk.database, kinds or known_kinds(), tools, limits, FaultPlan(""), chores=chores)
     task = asyncio.create_task(worker.run(stopping))
     try:
         yield

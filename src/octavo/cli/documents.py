@@ -169,9 +169,10 @@ def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
 
 
 def fact_line(fact: FactView) -> str:
-    """Format a fact with its page and status, such as `717.97 (page 1, checked)`."""
+    """Format a fact with its page and status, such as `717.97 (page 1, checked)`, and the fields that it suggests."""
     place = f"page {fact.page}, " if fact.page else ""
-    return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status})"
+    suggested = f", suggested for {', '.join(fact.suggests)}" if fact.suggests else ""
+    return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status}{suggested})"
 
 
 @app.command()

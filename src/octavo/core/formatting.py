@@ -28,8 +28,8 @@ class SecondsRange(Protocol):
     def high_seconds(self) -> float: ...
 
 
-def format_number(number: int) -> str:
-    return _decimal(number, 0)
+def format_number(number: float, places: int = 0) -> str:
+    return _decimal(number, places)
 
 
 def _decimal(number: float, places: int) -> str:

@@ -351,6 +351,15 @@ class Settings(BaseSettings):
             "people cannot choose their address at the provider."
         ),
     ] = False
+    oidc_session_hours: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=720,
+            description="Hours after which a person who signed in with the provider must do so again, even if they use "
+            "Octavo all the time. Changes at the provider take effect then.",
+        ),
+    ] = 24
     mcp: Annotated[
         bool, Field(description="Serve AI agents at `/mcp`, with the Model Context Protocol. Agents need an API key.")
     ] = True

@@ -20,6 +20,7 @@ from octavo.deliver.channels import Channels, NoSecret, NotReplayable, TooManySu
 from octavo.deliver.messages import ERRORS, REQUESTED, EventType, Subject, describe, path_of
 from octavo.jobs.queue import enqueue
 from octavo.owners import Caller
+from octavo.owners.audit import record
 from octavo.records.deliveries import (
     ChannelName,
     DeliveryAttempt,
@@ -55,6 +56,7 @@ async def add_subscriber(
     row = await (await connection.execute(QUERIES.insert_subscriber, values | {"most": MOST_SUBSCRIBERS})).fetchone()
     if row is None:
         raise TooManySubscribers
+    await record(connection, caller.owner_id, "recipient.add", values["id"])
     return await _with_secret(connection, caller, values["id"], secret)
 
 
@@ -116,6 +118,7 @@ async def edit_subscriber(
         raise NotFound
     if not row[0]:
         await connection.execute(QUERIES.drop_waiting, {"id": subscriber})
+    await record(connection, caller.owner_id, "recipient.edit", subscriber)
     return await show_subscriber(connection, caller.owner_id, subscriber)
 
 
@@ -125,6 +128,7 @@ async def delete_subscriber(connection: Connection, caller: Caller, subscriber: 
     values = {"owner": caller.owner_id, "id": subscriber}
     if (await connection.execute(QUERIES.delete_subscriber, values)).rowcount == 0:
         raise NotFound
+    await record(connection, caller.owner_id, "recipient.delete", subscriber)
 
 
 async def send_test(connection: Connection, caller: Caller, subscriber: UUID) -> UUID:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlsplit
@@ -18,9 +18,14 @@ import psycopg
 from octavo.core.errors import BadInput, NotFound
 from octavo.core.types import new_id
 from octavo.database import Connection, fetch_rows, load_queries
+from octavo.facts.confidence import REVIEW
+from octavo.facts.words import fold
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken
+from octavo.library.facts import list_facts
+from octavo.owners.audit import record
 from octavo.records.automation import FieldType, FieldView
+from octavo.records.documents import FactView
 
 QUERIES = load_queries("fields")
 MOST_FIELDS, MOST_CHOICES, MOST_VALUE = 100, 200, 500
@@ -53,6 +58,7 @@ async def add_field(
             await connection.execute(QUERIES.insert_field, values)
     except psycopg.errors.UniqueViolation:
         raise NameTaken(_clean_name(name)) from None
+    await record(connection, owner, "field.add", made)
     return await show_field(connection, owner, made)
 
 
@@ -68,6 +74,7 @@ async def edit_field(
             await connection.execute(QUERIES.edit_field, values)
     except psycopg.errors.UniqueViolation:
         raise NameTaken(name) from None
+    await record(connection, owner, "field.edit", field)
     return await show_field(connection, owner, field)
 
 
@@ -76,6 +83,7 @@ async def delete_field(connection: Connection, owner: UUID, field: UUID) -> None
     values = {"id": field, "owner": owner}
     if await (await connection.execute(QUERIES.delete_field, values)).fetchone() is None:
         raise NotFound
+    await record(connection, owner, "field.delete", field)
 
 
 def _clean_name(name: str) -> str:
@@ -193,3 +201,101 @@ _READERS: dict[FieldType, Callable[[str, str], str]] = {
     "money": _read_money,
     "link": _read_link,
 }
+
+
+# Suggestions --------------------------------------------------------------------------------------------------------
+
+# The facts that a field can be about, by words in its name, in the languages of the pages. The first fact that matches
+# decides, so that "Due date" is not about the date.
+_ABOUT: tuple[tuple[str, str], ...] = (
+    ("due_date", "due deadline fallig falligkeit falligkeitsdatum echeance vencimiento"),
+    ("order_id", "order bestellung bestellnummer auftrag auftragsnummer commande pedido"),
+    ("account_id", "account konto kundennummer vertragsnummer compte cuenta"),
+    ("register_id", "register registernummer registre registro"),
+    ("vat_id", "vat ust ustid umsatzsteuer tva iva"),
+    ("iban", "iban"),
+    ("doi", "doi"),
+    ("isbn", "isbn"),
+    ("recipient", "recipient customer client addressee empfanger kunde destinataire cliente destinatario"),
+    (
+        "sender",
+        "sender supplier vendor issuer company absender lieferant firma fournisseur expediteur proveedor remitente",
+    ),
+    ("author", "author autor verfasser auteur"),
+    ("amount", "amount total sum price cost betrag summe preis montant importe"),
+    ("period", "period zeitraum periode periodo"),
+    ("number", "number no nr reference nummer rechnungsnummer numero"),
+    ("date", "date dated datum rechnungsdatum fecha"),
+    ("currency", "currency wahrung devise moneda"),
+    ("language", "language sprache langue idioma"),
+    ("kind", "kind type art tipo"),
+)
+_NAMED = frozenset({"recipient", "sender", "author"})
+# A field with such a word is about a detail of a person or a company, which is not a fact.
+_DETAILS = frozenset(
+    (
+        "number",
+        "no",
+        "nr",
+        "nummer",
+        "numero",
+        "id",
+        "address",
+        "adresse",
+        "email",
+        "phone",
+        "telefon",
+        "country",
+        "land",
+    )
+)
+_BY_TYPE: dict[FieldType, str] = {"money": "amount", "person": "author"}
+_WORD = re.compile(r"[^\W_]+")
+
+
+async def suggest_facts(connection: Connection, owner: UUID, document: UUID) -> list[FactView]:
+    """Return the facts of a document, each with the empty custom fields for which its value is suggested."""
+    facts, fields = await list_facts(connection, owner, document), await list_fields(connection, owner)
+    if not fields or not facts:
+        return facts
+    rows = await fetch_rows(connection, QUERIES.fields_of, {"documents": [document]})
+    filled = {row["name"] for row in rows}
+    return suggest_values([one for one in fields if one.name not in filled], facts)
+
+
+def suggest_values(fields: Sequence[FieldView], facts: Sequence[FactView]) -> list[FactView]:
+    """Return the facts with the fields for which their values are suggested, if the facts are probably right."""
+    sure = {one.name: one for one in reversed(facts) if one.status != "found" or one.confidence >= REVIEW}
+    found: dict[str, dict[str, str]] = {name: {} for name in sure}
+    for field in fields:
+        for name in _facts_about(field):
+            value = _value_for(field, sure.get(name), sure.get("currency"))
+            if value is not None:
+                found[name][field.name] = value
+                break
+    return [replace(one, suggests=found[one.name]) if sure.get(one.name) is one else one for one in facts]
+
+
+def _facts_about(field: FieldView) -> Sequence[str]:
+    words = set(_WORD.findall(fold(field.name)))
+    for name, known in _ABOUT:
+        if words.intersection(known.split()):
+            return () if name in _NAMED and words & _DETAILS else (name,)
+    if field.type == "choice":
+        return [name for name, _ in _ABOUT]
+    return (_BY_TYPE[field.type],) if field.type in _BY_TYPE else ()
+
+
+def _value_for(field: FieldView, fact: FactView | None, currency: FactView | None) -> str | None:
+    """Return the value of a fact in the form of the field, or None if it has another type."""
+    if fact is None:
+        return None
+    text = fact.value
+    if fact.name in {"amount", "date", "due_date"} and fact.normalized:
+        text = fact.normalized
+        if fact.name == "amount" and currency and field.type == "money":
+            text = f"{text} {currency.normalized or currency.value}"
+    try:
+        return read_value(field.name, field.type, text, field.choices)
+    except BadInput:
+        return None

@@ -28,6 +28,7 @@ from octavo.library.collections import clean_label
 from octavo.library.documents import like_pattern
 from octavo.library.errors import NameTaken
 from octavo.library.fields import check_values
+from octavo.owners.audit import record
 from octavo.records.automation import (
     AmountRange,
     RuleChange,
@@ -87,6 +88,7 @@ async def add_rule(
     values = {"id": made, "owner": owner, "name": clean_label(name, "rule"), "enabled": enabled}
     values |= {"conditions": _as_json(when), "actions": _as_json(then)}
     await _save(connection, QUERIES.insert_rule, values, name)
+    await record(connection, owner, "rule.add", made)
     return await show_rule(connection, owner, made)
 
 
@@ -112,6 +114,8 @@ async def edit_rule(
         others = [one.id for one in await list_rules(connection, owner) if one.id != rule]
         others.insert(position - 1, rule)
         await connection.execute(QUERIES.order_rules, {"owner": owner, "rules": others})
+    change = "edit" if enabled is None else "enable" if enabled else "disable"
+    await record(connection, owner, f"rule.{change}", rule)
     return await show_rule(connection, owner, rule)
 
 
@@ -119,6 +123,7 @@ async def delete_rule(connection: Connection, owner: UUID, rule: UUID) -> None:
     """Delete a rule and its log. The documents that it changed stay as they are."""
     if await (await connection.execute(QUERIES.delete_rule, {"owner": owner, "id": rule})).fetchone() is None:
         raise NotFound
+    await record(connection, owner, "rule.delete", rule)
 
 
 async def _save(connection: Connection, query: bytes, values: Row, name: str) -> None:
@@ -482,6 +487,7 @@ async def apply_rule(database: Database, owner: UUID, rule: UUID, *, on_done: On
             raise BadInput(f"It would send {number:,} messages. The limit is {MOST_DELIVERIES:,}. Add a condition.")
         found = [one.document["id"] for one in planned]
         await connection.execute(QUERIES.insert_run, {"id": run, "rule": rule, "automatic": False})
+        await record(connection, owner, "rule.apply", rule)
     for batch in in_batches(found):
         async with database.transaction() as connection:
             await _apply_batch(connection, owner, known, batch, run)
@@ -608,6 +614,7 @@ async def undo_rule(
     except NotFound:
         raise BadInput("This run can no longer be undone. Runs can be undone for a week.") from None
     async with database.transaction() as connection:
+        await record(connection, owner, "rule.undo", rule)
         return await _done(connection, QUERIES.mark_run_undone, rows[0]["id"], on_done)
 
 

@@ -249,7 +249,7 @@ class OneDocument(Arguments):
 @tool("List the facts of a document", OneDocument)
 async def facts(client: Client, wanted: OneDocument) -> str:
     """List the facts of a document, such as sender, date, amount and number, each with its page and quote."""
-    fields = ("name", "value", "normalized", "page", "quote", "confidence", "source", "status")
+    fields = ("name", "value", "normalized", "page", "quote", "confidence", "source", "status", "suggests")
     found = await client.list_facts(wanted.document_id)
     return write_answer({"facts": [_pick(one, fields) for one in found]})
 

@@ -228,9 +228,15 @@ async def take_sign_in(connection: Connection, state: str, browser: str) -> Retu
 
 
 async def sign_in_with_identity(
-    connection: Connection, identity: Identity, *, may_create: bool, claims_roles: bool, replacing: str | None
+    connection: Connection,
+    identity: Identity,
+    *,
+    may_create: bool,
+    claims_roles: bool,
+    replacing: str | None,
+    seconds: float,
 ) -> str:
-    """Open a session for the person with this identity. Returns the secret of the session.
+    """Open a session for the person with this identity. Returns the secret of the session, which ends after `seconds`.
 
     If `may_create` is true, an account is created for a person who has none. If `claims_roles` is true, the provider
     decides which role people have in the account of this installation. A person with such a role always gets an
@@ -239,7 +245,7 @@ async def sign_in_with_identity(
     user_id = await _find_person(connection, identity) or await _new_person(connection, identity, may_create=may_create)
     shared = await apply_role(connection, user_id, identity) if claims_roles else None
     home = await first_owner(connection, user_id)
-    secret = await open_session(connection, home, user_id, replacing=replacing)
+    secret = await open_session(connection, home, user_id, replacing=replacing, fixed_seconds=seconds)
     if shared:
         # A visitor's documents stay in the personal account; a reader must not add to the shared one.
         await switch_owner(connection, user_id, secret, shared)

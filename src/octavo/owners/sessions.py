@@ -55,11 +55,18 @@ async def open_anonymous_session(connection: Connection) -> tuple[str, Caller]:
     return secret, Caller(owner_id, "anonymous", None, "owner", "write", "session")
 
 
-async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | None, *, replacing: str | None) -> str:
+async def open_session(
+    connection: Connection,
+    owner_id: UUID,
+    user_id: UUID | None,
+    *,
+    replacing: str | None,
+    fixed_seconds: float | None = None,
+) -> str:
     """Replace the browser's old session with a new one.
 
     Returns the secret of the new session. If the old session belongs to an anonymous visitor, the visitor's documents
-    are moved to the new account.
+    are moved to the new account. With `fixed_seconds`, the session ends after this time, even if it is used.
     """
     visitor = await end_session(connection, replacing)
     if visitor:
@@ -67,12 +74,15 @@ async def open_session(connection: Connection, owner_id: UUID, user_id: UUID | N
         merged = await (await connection.execute(QUERIES.merge_visitor, values)).fetchone()
         if merged:
             await compare_documents(connection, Cause.VISITOR_MERGED, merged[0], f"of:{visitor}")
-    return await insert_session(connection, owner_id, user_id)
+    return await insert_session(connection, owner_id, user_id, fixed_seconds)
 
 
-async def insert_session(connection: Connection, owner_id: UUID, user_id: UUID | None) -> str:
+async def insert_session(
+    connection: Connection, owner_id: UUID, user_id: UUID | None, fixed_seconds: float | None = None
+) -> str:
     secret = new_token()
-    values = {"session_hash": hash_token(secret), "owner": owner_id, "user": user_id, "seconds": SESSION_SECONDS}
+    values: dict[str, Any] = {"session_hash": hash_token(secret), "owner": owner_id, "user": user_id}
+    values |= {"seconds": fixed_seconds or SESSION_SECONDS, "fixed": fixed_seconds is not None}
     await connection.execute(QUERIES.insert_session, values)
     return secret
 

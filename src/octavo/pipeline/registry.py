@@ -5,7 +5,7 @@ from __future__ import annotations
 from octavo.convert.job_kind import BATCH_KIND as CONVERT_BATCH
 from octavo.convert.job_kind import KIND as CONVERT
 from octavo.deliver.deliveries import relay
-from octavo.intake.sources.watching import source_watches
+from octavo.intake.sources.watching import source_chores
 from octavo.jobs.kinds import Kinds, Schedule
 from octavo.jobs.worker import Chore
 from octavo.pipeline import (
@@ -50,4 +50,4 @@ def known_schedules() -> list[Schedule]:
 
 
 def known_chores(tools: Tools) -> list[Chore]:
-    return [relay, tools.gateway.maintain, *source_watches(tools.connections)]
+    return [relay, tools.gateway.maintain, *source_chores(tools.connections)]

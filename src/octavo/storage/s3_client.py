@@ -105,12 +105,13 @@ def presign(
 ) -> str:
     """Sign a URL for S3.
 
-    The signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC).
+    The signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC). The path of `url` is
+    not encoded yet: it can contain any character, such as `?` and `#`.
 
     The library obstore can also sign URLs, but cannot set the file name for the browser.
     """
-    parts = urlsplit(url)
-    path = quote(parts.path)
+    server, _, key = url.partition("://")[2].partition("/")
+    path = quote(f"/{key}")
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{stamp[:8]}/{region}/s3/aws4_request"
     signed = {
@@ -122,10 +123,10 @@ def presign(
         "X-Amz-SignedHeaders": "host",
     }
     text = "&".join(f"{name}={value}" for name, value in sorted((_encode(n), _encode(v)) for n, v in signed.items()))
-    request = f"{method}\n{path}\n{text}\nhost:{parts.netloc}\n\nhost\nUNSIGNED-PAYLOAD"
+    request = f"{method}\n{path}\n{text}\nhost:{server}\n\nhost\nUNSIGNED-PAYLOAD"
     to_sign = f"{_ALGORITHM}\n{stamp}\n{scope}\n{sha256(request.encode()).hexdigest()}"
     signature = hmac.digest(_signing_key(keys, scope), to_sign.encode(), "sha256").hex()
-    return f"{parts.scheme}://{parts.netloc}{path}?{text}&X-Amz-Signature={signature}"
+    return f"{url.partition('://')[0]}://{server}{path}?{text}&X-Amz-Signature={signature}"
 
 
 def sign_headers(
@@ -206,7 +207,7 @@ class S3Address:
         return "/".join(part for part in (self.bucket_url, self.prefix, key) if part)
 
 
-def is_missing_bucket(error: Exception) -> bool:
+def is_missing_bucket(error: object) -> bool:
     """Whether the bucket is missing, not just the object. The HTTP status is the same, but the error code differs."""
     return error_code(error) == "NoSuchBucket"
 
@@ -235,15 +236,15 @@ def explain(error: Exception, address: S3Address) -> StorageFailed:
     return StorageUnavailable(line)
 
 
-def error_code(error: Exception) -> str:
-    """Return the error code in the server's response, such as `NoSuchBucket`.
+def error_code(error: object) -> str:
+    """Return the error code in an error or in the text of a response, such as `NoSuchBucket`.
 
     Returns an empty string if there is none.
     """
     return _found(r"<Code>(\w{1,64})</Code>", error)
 
 
-def _found(pattern: str, error: Exception) -> str:
+def _found(pattern: str, error: object) -> str:
     match = re.search(pattern, str(error))
     return match[1] if match else ""
 

@@ -104,6 +104,22 @@ async def test_roles_follow_the_claims_at_each_sign_in(open_house: OpenHouse, pr
     refused(await admin.get("/api/v1/members"), 401, "UNAUTHENTICATED")
 
 
+async def test_a_session_ends_at_its_time_even_if_it_is_used(open_house: OpenHouse, provider: OidcProvider) -> None:
+    """So somebody whom the provider no longer knows does not stay signed in."""
+    house = await open_house(**provider.settings, **ROLES, oidc_session_hours=2)
+    browser = await sign_in(house, provider, "ada", groups=["admins"])
+    left = "SELECT extract(epoch FROM expires_at - clock_timestamp())::float FROM sessions WHERE user_id IS NOT NULL"
+    ((before,),) = await house.rows(left)
+    assert before == pytest.approx(7200, abs=60)
+    await house.rows("UPDATE sessions SET expires_at = clock_timestamp() + interval '60 seconds' RETURNING 1")
+    assert (await me(browser))["admin"] is True
+    ((after,),) = await house.rows(left)
+    assert after < 61
+    await house.rows("UPDATE sessions SET expires_at = clock_timestamp() RETURNING 1")
+    refused(await browser.get("/api/v1/members"), 401, "UNAUTHENTICATED")
+    assert (await me(await sign_in(house, provider, "ada", groups=["guests"])))["role"] == "reader"
+
+
 async def test_a_role_that_a_person_granted_is_kept(open_house: OpenHouse, provider: OidcProvider) -> None:
     house = await open_house(**provider.settings, **ROLES)
     await sign_in(house, provider, "alan", groups=[])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -172,6 +173,41 @@ async def test_the_audit_lists_who_did_what(house: House) -> None:
     assert first["items"] + rest["items"] == entries
     refused(await bob.get("/api/v1/audit", headers=API), 403, "NOT_ALLOWED")
     refused(await bob.get("/settings/audit", headers=API), 403, "NOT_ALLOWED")
+
+
+async def test_the_audit_lists_changes_of_rules_fields_sources_and_recipients(house: House, folder: Path) -> None:
+    ada, machine = await person(house, "ada@example.org"), await administrator(house)
+    bog = await add_text(house, ada, "The bog", "Peat.", tags=["wet"])
+    field = (await ada.post("/api/v1/fields", json={"name": "Project", "type": "text"})).json()["id"]
+    body = {"name": "Bogs", "when": {"tag": "wet"}, "then": {"fields": {"Project": "Bog"}}, "enabled": False}
+    rule = f"/api/v1/rules/{(await ada.post('/api/v1/rules', json=body)).json()['id']}"
+    assert (await ada.patch(rule, json={"enabled": True})).status_code == 200
+    assert (await ada.post(f"{rule}/apply")).json()["documents"] == 1
+    assert (await ada.post(f"{rule}/undo")).status_code == 200
+    hook = {"address": "https://example.org/hook"}
+    recipient = (await ada.post("/api/v1/webhooks", json=hook)).json()["id"]
+    await ada.delete(f"/api/v1/webhooks/{recipient}")
+    await ada.delete(f"/api/v1/fields/{field}")
+    entries = (await ada.get("/api/v1/audit", headers=API)).json()["items"]
+    changes = [(one["action"], one["thing"]) for one in reversed(entries) if one["document_id"] is None]
+    assert [one for one in changes if one[0].startswith(("field", "rule", "recipient"))] == [
+        *(
+            ("field.add", None),
+            ("rule.add", "Bogs"),
+            ("rule.enable", "Bogs"),
+            ("rule.apply", "Bogs"),
+            ("rule.undo", "Bogs"),
+        ),
+        *(("recipient.add", None), ("recipient.delete", None), ("field.delete", None)),
+    ]
+    assert {one["actor"] for one in entries if one["document_id"] in {None, bog}} == {"ada@example.org"}
+    inbox = folder / "inbox"
+    inbox.mkdir()
+    source = await machine.post("/api/v1/sources", json={"kind": "folder", "path": str(inbox)})
+    await machine.post(f"/api/v1/sources/{source.json()['id']}/pause")
+    query = {"action": "source"}
+    listed = (await machine.get("/api/v1/audit", params=query, headers=API)).json()["items"]
+    assert [(one["action"], one["thing"]) for one in listed] == [("source.pause", "inbox"), ("source.add", "inbox")]
 
 
 async def test_the_audit_page_filters_and_exports(house: House) -> None:

@@ -20,6 +20,12 @@ CLIPPED = """() => [...document.body.querySelectorAll("*")]
   .filter((one) => getComputedStyle(one).overflowX !== "visible" && getComputedStyle(one).clipPath === "none")
   .map((one) => `${one.className}: ${one.textContent.trim().slice(0, 60)}`)"""
 
+# Tables that hide what does not fit, instead of scrolling.
+CLIPPED_TABLES = """() => [...document.querySelectorAll(".records")]
+  .filter((one) => one.offsetParent && one.scrollWidth > one.clientWidth + 1)
+  .filter((one) => getComputedStyle(one).overflowX === "hidden")
+  .map((one) => one.textContent.trim().slice(0, 60))"""
+
 # Hints in empty fields that do not fit. Their width is measured with the font of the field.
 CLIPPED_HINTS = """() => [...document.querySelectorAll("input[placeholder], textarea[placeholder]")]
   .filter((one) => one.offsetParent && one.clientWidth && !one.value && !one.closest("dialog:not([open])"))
@@ -45,6 +51,7 @@ def look_at(page: Page, name: str, language: str, *, from_right: bool = False) -
         resize(page, size)
         no_sideways_scroll(page)
         assert page.evaluate(CLIPPED) == [], f"{page.url} in {language} at {size}"
+        assert page.evaluate(CLIPPED_TABLES) == [], f"{page.url} in {language} at {size}"
         if size != SMALL:
             assert page.evaluate(CLIPPED_HINTS) == [], f"{page.url} in {language} at {size}"
         picture(page, f"{language}{'-rtl' if from_right else ''}-{name}-{size[0]}")
@@ -76,7 +83,9 @@ def test_groups_and_access_fit_in_another_language(member: Visitor, place: Place
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("language", "from_right"), [("de", False), ("fr", False), ("zh", False), ("de", True)])
+@pytest.mark.parametrize(
+    ("language", "from_right"), [("de", False), ("fr", False), ("es", False), ("zh", False), ("de", True)]
+)
 def test_every_page_fits_in_another_language(
     member: Visitor, admin: Visitor, open_browser: OpenBrowser, language: str, *, from_right: bool
 ) -> None:

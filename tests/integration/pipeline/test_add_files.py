@@ -19,7 +19,7 @@ from octavo.intake.sources import folders
 from octavo.intake.sources.definitions import pause_source
 from octavo.intake.sources.places import SourcePlan
 from octavo.intake.sources.reading import SeenFile
-from octavo.intake.sources.watching import source_watches
+from octavo.intake.sources.watching import FolderAlarm, source_watches
 from octavo.library.rules import add_rule
 from octavo.pipeline import add_files
 from octavo.records.automation import RuleThen, RuleWhen
@@ -326,6 +326,48 @@ async def test_a_drive_that_does_not_answer_a_move_is_reported(
             assert (await watched.view()).error == "The folder did not respond in time."
     finally:
         answer.set()
+
+
+async def test_a_new_file_is_noticed_long_before_the_next_check(
+    desk: Desk, owner: UUID, folder: Path, sandbox: Sandbox
+) -> None:
+    """The folder is checked every hour, so only a report of the system can be the reason."""
+    watched = await watch(desk, owner, folder)
+    watched.put("Old/a.txt", "words")
+
+    async def count(files: int) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while len(await watched.documents()) < files:  # noqa: ASYNC110 - a worker adds them
+                await asyncio.sleep(0.05)
+
+    async with working(desk, sandbox, folder, has_chores=True):
+        await count(1)
+        for number, name in enumerate(("b.txt", "Old/c.txt", "New/Inner/d.txt"), 2):
+            watched.put(name, f"words {number}")
+            await count(number)
+        (folder / "e.txt").write_text("more words")
+        (folder / "e.txt").rename(watched.inbox / "e.txt")
+        await count(5)
+    await desk.check_books()
+
+
+async def test_changes_of_a_paused_source_are_not_reported_any_more(desk: Desk, owner: UUID, folder: Path) -> None:
+    watched = await watch(desk, owner, folder)
+    events = folders.FolderEvents()
+    (looking, _), alarm = source_watches(watched.connections, events), FolderAlarm(events)
+    await looking(desk.database)
+    next_run = "SELECT extract(epoch FROM next_run_at - engine_now())::float AS seconds FROM sources"
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await alarm(desk.database)  # the first folder is watched from now on
+        watched.put("a.txt", "words")
+        await alarm(desk.database)
+        assert (await desk.rows(next_run))[0]["seconds"] < 3
+        async with desk.database.transaction() as connection:
+            await pause_source(connection, owner, watched.source, paused=True)
+        watched.put("b.txt", "words")
+        await alarm(desk.database)
+        watched.put("c.txt", "words")
+        assert await events.next_changes() == set()  # the system says that it stopped, and reports nothing else
 
 
 async def test_a_paused_source_is_not_looked_at(desk: Desk, owner: UUID, folder: Path) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
+from uuid import uuid4
 
 import pytest
 
 from octavo.core.errors import BadInput
-from octavo.library.fields import read_value
+from octavo.library.fields import read_value, suggest_values
 from octavo.library.rules import fill_title, plan_change
-from octavo.records.automation import FieldType, RuleThen
+from octavo.records.automation import FieldType, FieldView, RuleThen
+from octavo.records.documents import FactView
+
+
+def fact(name: str, value: str, normalized: str | None = None, confidence: float = 0.95) -> FactView:
+    return FactView(name, value, normalized or value, 1, None, value, confidence, "rule", "found")
+
 
 DOCUMENT = {
     "id": 1, "filename": "scan.pdf", "title": "Scan", "collection": "Mail", "kind": "invoice", "sender": "Harbour Ltd",
@@ -71,3 +78,43 @@ def test_a_value_that_another_rule_has_set_is_not_changed() -> None:
     then = RuleThen(collection="Ports", fields={"Project": "Coast"})
     planned = plan_change(DOCUMENT, then, {"collection", "field:Project"})
     assert (planned.changes, planned.blocked) == ((), {"collection", "field:Project"})
+
+
+FACTS = [
+    fact("sender", "Harbour Ltd"),
+    fact("number", "R-17"),
+    fact("date", "15 November 2026", "2026-11-15"),
+    fact("due_date", "1 Dec 2026", "2026-12-01"),
+    fact("amount", "717,97 €", "717.97"),
+    fact("currency", "EUR"),
+    fact("vat_id", "DE123456789"),
+    fact("author", "A. Guess", confidence=0.4),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "suggested"),
+    [
+        ("Total", "money", "717.97 EUR"),
+        ("Rechnungsbetrag (Summe)", "number", "717.97"),
+        ("Budget", "money", "717.97 EUR"),  # by its type
+        ("Due date", "date", "2026-12-01"),
+        ("Fällig am", "date", "2026-12-01"),
+        ("Invoice date", "date", "2026-11-15"),
+        ("Invoice no", "text", "R-17"),
+        ("Fournisseur", "person", "Harbour Ltd"),
+        ("Where from", "choice", "Harbour Ltd"),  # the value is one of the choices
+        ("VAT amount", "money", None),  # not the total
+        ("Supplier number", "text", None),
+        ("Due date", "text", "2026-12-01"),
+        ("Received", "date", None),
+        ("Project", "text", None),
+        ("Author", "person", None),  # not sure enough
+        ("Link", "link", None),
+    ],
+)
+def test_facts_suggest_the_values_of_fields(name: str, type_: FieldType, suggested: str | None) -> None:
+    choices = ["Harbour Ltd", "Others"] if type_ == "choice" else []
+    field = FieldView(uuid4(), name, type_, choices, 0, datetime(2026, 11, 15, tzinfo=UTC))
+    found = [value for one in suggest_values([field], FACTS) for value in one.suggests.values()]
+    assert found == ([suggested] if suggested else [])

@@ -77,6 +77,27 @@ def test_a_catalogue_is_complete_and_keeps_placeholders_and_tags(language: str) 
     assert not wrong
 
 
+# Spaces before punctuation at which a line could end, straight apostrophes and quotation marks, and informal address.
+BAD_STYLE = {
+    "de": r"\b(?:du|dein\w*|dir|dich)\b|\w'\w|\"",
+    "es": r"\b(?:tú|tu|tus|vosotros)\b|[“”\"]",
+    "fr": r"(?:^|[^\W\d_]|[)%»]) [;:!?»](?!\w)|« |\w'\w|\b(?:tu|ton|tes|toi)\b|\"",
+    "zh": r"你|[\u4e00-\u9fff] ?[,;!?]|[\u4e00-\u9fff]\.(?=\s|$)|\"",
+}
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_a_catalogue_keeps_to_its_punctuation_and_form_of_address(language: str) -> None:
+    with (FOLDER / language / "LC_MESSAGES" / "octavo.po").open("rb") as file:
+        catalogue = read_po(file, locale=language)
+    wrong: list[str] = []
+    for one in catalogue:
+        strings = [one.string] if isinstance(one.string, str) else list(one.string or ())
+        plain = [PLACEHOLDER.sub("X", TAG.sub("", text)) for text in strings if one.id]
+        wrong += [text for text in plain if re.search(BAD_STYLE[language], text)]
+    assert not wrong
+
+
 def parts(text: str) -> tuple[list[str], list[str]]:
     return sorted(found.rstrip(".,") for found in PLACEHOLDER.findall(text)), sorted(TAG.findall(text))
 

@@ -25,16 +25,16 @@ UPDATE sign_in_links SET used_at = clock_timestamp()
 WHERE token_hash = :token_hash AND used_at IS NULL AND expires_at > clock_timestamp()
 RETURNING owner_id;
 
--- name: insert_session(session_hash, owner, user, seconds)!
-INSERT INTO sessions (token_hash, owner_id, user_id, expires_at)
-VALUES (:session_hash, :owner, :user, clock_timestamp() + make_interval(secs => :seconds));
+-- name: insert_session(session_hash, owner, user, seconds, fixed)!
+INSERT INTO sessions (token_hash, owner_id, user_id, expires_at, is_fixed)
+VALUES (:session_hash, :owner, :user, clock_timestamp() + make_interval(secs => :seconds), :fixed);
 
 -- name: read_session(session_hash, seconds, below)
 -- The caller of a session with its permissions. A session in use is renewed when it is old enough, without waiting for
 -- a lock.
 WITH old AS (
     SELECT token_hash FROM sessions
-    WHERE token_hash = :session_hash AND expires_at > clock_timestamp()
+    WHERE token_hash = :session_hash AND NOT is_fixed AND expires_at > clock_timestamp()
       AND expires_at < clock_timestamp() + make_interval(secs => :below)
     FOR UPDATE SKIP LOCKED
 ), renewed AS (

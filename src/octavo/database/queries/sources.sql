@@ -47,6 +47,16 @@ RETURNING s.id, s.owner_id, s.kind, s.address, s.options, s.access, s.secret, s.
 SELECT extract(epoch FROM min(next_run_at) - engine_now())::float8 AS seconds FROM sources
 WHERE kind = ANY (:kinds) AND NOT paused;
 
+-- name: hurry_sources(sources)
+-- Files in these folders have changed. A folder is checked every two seconds at most. Returns the sources that are still watched.
+WITH watched AS (
+    SELECT id, greatest(engine_now(), last_run_at + interval '2 seconds') AS soon FROM sources
+    WHERE id = ANY (:sources) AND NOT paused
+), hurried AS (
+    UPDATE sources s SET next_run_at = w.soon FROM watched w WHERE s.id = w.id AND s.next_run_at > w.soon RETURNING s.id
+)
+SELECT w.id, CASE WHEN h.id IS NOT NULL THEN pg_notify('octavo_jobs', '') END FROM watched w LEFT JOIN hurried h ON h.id = w.id;
+
 -- name: source_of_job(id)
 SELECT id, owner_id, kind, address, options, access, secret, position FROM sources WHERE id = :id AND NOT paused;
 

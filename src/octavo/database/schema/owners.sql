@@ -56,13 +56,15 @@ CREATE TABLE sessions (
     expires_at timestamptz NOT NULL,
     user_id    uuid REFERENCES users ON DELETE CASCADE,
     id         uuid NOT NULL DEFAULT gen_random_uuid(),
-    browser    text DEFAULT nullif(current_setting('octavo.browser', true), '')
+    browser    text DEFAULT nullif(current_setting('octavo.browser', true), ''),
+    is_fixed   boolean NOT NULL DEFAULT false
 );
 
 COMMENT ON TABLE sessions IS 'Browsers that act for an owner. Only the hash of the cookie is stored. user_id is NULL for visitors and for the local owner.';
 
 COMMENT ON COLUMN sessions.id IS 'The name of the session in lists; it grants nothing.';
 COMMENT ON COLUMN sessions.browser IS 'The User-Agent of the browser that signed in.';
+COMMENT ON COLUMN sessions.is_fixed IS 'Whether using the session does not extend it, because the person must sign in with the provider again.';
 
 CREATE UNIQUE INDEX sessions_id ON sessions (id);
 CREATE INDEX sessions_owner ON sessions (owner_id);

@@ -18,6 +18,7 @@ from octavo.intake.sources.places import OPTIONS, SourcePlan, check_interval, ch
 from octavo.intake.sources.reading import SourceSecret, open_secret, seal_secret
 from octavo.library.collections import clean_label
 from octavo.library.errors import NameTaken
+from octavo.owners.audit import record
 from octavo.records.automation import FailedFile, SourceAccess, SourceCounts, SourceOptions, SourceState, SourceView
 
 QUERIES = load_queries("sources")
@@ -52,6 +53,7 @@ async def add_source(connection: Connection, settings: Settings, owner: UUID, pl
     values |= {"consent": Jsonb(consent) if consent["authorize_url"] else None}
     values |= {"secret": seal_secret(settings, secret) if secret else None}
     await _save(connection, QUERIES.insert_source, values)
+    await record(connection, owner, "source.add", made, source=plan.kind)
     return await show_source(connection, owner, made)
 
 
@@ -80,6 +82,7 @@ async def edit_source(
     values |= {"options": Jsonb(options) if options else None, "every": every_seconds}
     values |= {"secret": seal_secret(settings, secret) if secret else None}
     await _save(connection, QUERIES.edit_source, values)
+    await record(connection, owner, "source.edit", source)
     return await show_source(connection, owner, source)
 
 
@@ -169,6 +172,7 @@ async def pause_source(connection: Connection, owner: UUID, source: UUID, *, pau
     """Pause or resume a source."""
     await show_source(connection, owner, source)
     await connection.execute(QUERIES.pause_source, {"id": source, "owner": owner, "paused": paused})
+    await record(connection, owner, "source.pause" if paused else "source.resume", source)
     return await show_source(connection, owner, source)
 
 
@@ -183,6 +187,7 @@ async def delete_source(connection: Connection, owner: UUID, source: UUID) -> No
     """Stop watching a source. The documents that it added, and the files at the source, are kept."""
     if not await fetch_rows(connection, QUERIES.delete_source, {"id": source, "owner": owner}):
         raise NotFound
+    await record(connection, owner, "source.delete", source)
 
 
 async def list_failed(connection: Connection, owner: UUID, source: UUID) -> list[FailedFile]:

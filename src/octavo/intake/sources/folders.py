@@ -1,10 +1,18 @@
-"""Watched folders on the server. Files are never deleted, and symbolic links are never followed."""
+"""Watched folders on the server. Files are never deleted, and symbolic links are never followed.
+
+Linux reports changes of folders immediately (inotify). Network drives do not report what other machines change, so
+every folder is also checked at regular times.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import stat
+import struct
+import threading
+import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -25,17 +33,106 @@ BLOCK_BYTES = 1 << 20
 # Names that programs use for files that are not complete yet, or that are not documents.
 _PARTIAL = (".part", ".partial", ".crdownload", ".download", ".tmp", ".temp", ".swp", ".opdownload", "~")
 _NEVER = frozenset({"thumbs.db", "desktop.ini"})
+# From <sys/inotify.h>. A file that was created by a link, or moved here, is not closed after writing.
+_CREATED, _CLOSED, _MOVED_HERE, _ONLY_FOLDERS = 0x100, 0x008, 0x080, 0x01000000
+_FORGOTTEN, _OVERFLOW = 0x8000, 0x4000
+_EVENT = struct.Struct("iIII")
+_MOST_EVENT_BYTES = 1 << 16
+# More folders are only checked at regular times.
+MOST_WATCHED = 4000
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _THREADS = ThreadPoolExecutor(max_workers=8, thread_name_prefix="octavo-folders")
 _LOOKING: set[UUID] = set()
+_LIBC = ctypes.CDLL(None)
 T = TypeVar("T")
 
 
-class FolderReader:
-    """Reads a folder. System errors are raised as `OSError`."""
+class FolderEvents:
+    """Reports which sources have folders that changed, on Linux. Elsewhere, it never reports anything."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self) -> None:
+        self._file: int | None = None
+        self._sources: dict[int, set[UUID]] = {}  # by the number of the watch
+        self._changed = asyncio.Event()
+        self._lock = threading.Lock()
+
+    def open(self) -> None:
+        """Begin to report. Called in the event loop, before the first folder is watched."""
+        if self._file is None and hasattr(_LIBC, "inotify_init1"):
+            file = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+            if file >= 0:  # or else this user has too many of them
+                self._file = file
+                weakref.finalize(self, os.close, file)
+                self._changed.set()
+
+    def watch(self, source: UUID, folder: Path) -> None:
+        """Report changes in this folder from now on. Does nothing if there are too many folders."""
+        with self._lock:
+            if self._file is None or len(self._sources) >= MOST_WATCHED:
+                return
+            mask = _CREATED | _CLOSED | _MOVED_HERE | _ONLY_FOLDERS
+            watch = _LIBC.inotify_add_watch(self._file, os.fsencode(folder), mask)
+            if watch >= 0:
+                self._sources.setdefault(watch, set()).add(source)
+
+    async def next_changes(self) -> set[UUID]:
+        """Wait for a change, and return the sources whose folders have changed.
+
+        Also returns after `open`, with an empty set.
+        """
+        loop, file = asyncio.get_running_loop(), self._file
+        if file is not None:
+            loop.add_reader(file, self._changed.set)
+        try:
+            await self._changed.wait()
+        finally:
+            if file is not None:
+                loop.remove_reader(file)
+        self._changed.clear()
+        with self._lock:
+            return self._read(file) if file is not None else set()
+
+    def forget(self, sources: Iterable[UUID]) -> None:
+        """Stop reporting changes of these sources."""
+        gone = set(sources)
+        with self._lock:
+            for watch, known in list(self._sources.items()):
+                known.difference_update(gone)
+                if not known and self._file is not None:
+                    _LIBC.inotify_rm_watch(self._file, watch)
+                    del self._sources[watch]
+
+    def _read(self, file: int) -> set[UUID]:
+        changed: set[UUID] = set()
+        with suppress(BlockingIOError):
+            while block := os.read(file, _MOST_EVENT_BYTES):
+                for watch, mask in _read_events(block):
+                    if mask & _OVERFLOW:
+                        changed.update(*self._sources.values())
+                    elif mask & _FORGOTTEN:
+                        self._sources.pop(watch, None)
+                    else:
+                        changed |= self._sources.get(watch, set())
+        return changed
+
+
+def _read_events(block: bytes) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < len(block):
+        watch, mask, _, length = _EVENT.unpack_from(block, start)
+        yield watch, mask
+        start += _EVENT.size + length
+
+
+class FolderReader:
+    """Reads a folder. System errors are raised as `OSError`.
+
+    With `events`, changes in the folders that a check finds are reported there.
+    """
+
+    def __init__(self, source: Source, events: FolderEvents | None = None) -> None:
         self._source = source
+        self._events = events
         self._folder = Path(source.address)
         self.settle_seconds = SETTLE_SECONDS
         # If added files are moved, a file with the same name is a new one.
@@ -43,7 +140,11 @@ class FolderReader:
 
     async def look(self) -> Look:
         deep = self._source.options.subfolders != "ignore"
-        return Look(await self._in_thread(partial(scan_folder, self._folder, deep=deep)))
+        scan = partial(scan_folder, self._folder, deep=deep)
+        if self._events:
+            self._events.open()
+            scan = partial(scan, visit=partial(self._events.watch, self._source.id))
+        return Look(await self._in_thread(scan))
 
     async def read(self, file: SeenFile) -> ReadFile:
         return ReadFile(NewUpload(file.name, bytes=file.bytes), read_file(self._folder, file))
@@ -97,15 +198,23 @@ def _own_folders(settings: Settings) -> Iterator[Path]:
         yield Path(settings.storage_url.removeprefix("file://")).resolve()
 
 
-def scan_folder(folder: Path, *, deep: bool) -> list[SeenFile]:
-    """List the files in a folder, sorted by path. Symbolic links and hidden or incomplete files are skipped."""
+def scan_folder(folder: Path, *, deep: bool, visit: Callable[[Path], None] | None = None) -> list[SeenFile]:
+    """List the files in a folder, sorted by path. Symbolic links and hidden or incomplete files are skipped.
+
+    `visit` is called with each folder, before its files are listed.
+    """
     found: list[SeenFile] = []
-    _scan(folder, (), found, MOST_DEPTH if deep else 1)
+    _scan(folder, (), found, MOST_DEPTH if deep else 1, visit)
     return sorted(found, key=lambda file: file.path)  # so that of two identical files, always the same is added
 
 
-def _scan(folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: int) -> None:
-    with os.scandir(folder.joinpath(*parents)) as entries:
+def _scan(
+    folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: int, visit: Callable[[Path], None] | None
+) -> None:
+    here = folder.joinpath(*parents)
+    if visit:
+        visit(here)
+    with os.scandir(here) as entries:
         for entry in entries:
             if not is_wanted(entry.name) or entry.is_symlink():
                 continue
@@ -116,7 +225,7 @@ def _scan(folder: Path, parents: tuple[str, ...], found: list[SeenFile], depth: 
                     if about.st_size:  # an empty file is not complete yet
                         found.append(SeenFile("/".join(path), about.st_size, about.st_mtime_ns))
                 elif depth > 1 and entry.is_dir(follow_symlinks=False) and path != (MOVED_TO,):
-                    _scan(folder, path, found, depth - 1)
+                    _scan(folder, path, found, depth - 1, visit)
             if len(found) > MOST_FILES:
                 raise BadFolder(f"It has more than {MOST_FILES:,} files.")
 
@@ -127,6 +236,11 @@ def is_wanted(name: str) -> bool:
     if name.startswith((".", "~$")) or lower.endswith(_PARTIAL) or lower in _NEVER:
         return False
     return not any(0xDC80 <= ord(character) <= 0xDCFF for character in name)  # noqa: PLR2004 - not valid UTF-8
+
+
+def has_control(path: str) -> bool:
+    """Whether a path on a server contains control characters, which no document's name needs."""
+    return any(ord(character) < 32 or ord(character) == 127 for character in path)  # noqa: PLR2004 - of ASCII
 
 
 def open_inside(folder: Path, path: str) -> int:

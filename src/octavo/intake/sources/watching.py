@@ -20,7 +20,7 @@ from octavo.database import Connection, Database, fetch_rows, load_queries
 from octavo.intake.sources.buckets import BucketReader
 from octavo.intake.sources.extension_sources import ExtensionReader
 from octavo.intake.sources.feeds import FeedReader
-from octavo.intake.sources.folders import FolderReader
+from octavo.intake.sources.folders import FolderEvents, FolderReader
 from octavo.intake.sources.mailboxes import MailboxReader
 from octavo.intake.sources.reading import LOOK_SECONDS, MOST_PATH_BYTES, Connections, Look, Reader, SeenFile, Source
 from octavo.intake.sources.webdav import DavReader
@@ -71,6 +71,21 @@ class SourceWatch:
             await record_look(database, source, look, reader.settle_seconds)
             if source.options.after != "keep":
                 await _finish_added(database, source, reader)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderAlarm:
+    """A background task of a worker: makes folders due as soon as files in them change."""
+
+    events: FolderEvents
+
+    async def __call__(self, database: Database) -> float:
+        changed = await self.events.next_changes()
+        if changed:
+            async with database.transaction() as connection:
+                rows = await fetch_rows(connection, QUERIES.hurry_sources, {"sources": sorted(changed)})
+            self.events.forget(changed - {row["id"] for row in rows})
+        return DueIn(IDLE_SECONDS)
 
 
 def explain(source: Source, error: Exception) -> str:
@@ -165,10 +180,13 @@ def open_reader(connections: Connections, source: Source) -> Reader:
     return _REMOTE_READERS[source.kind](source, connections)
 
 
-def source_watches(connections: Connections) -> list[SourceWatch]:
-    """Return the background tasks that check sources.
+def source_watches(connections: Connections, events: FolderEvents | None = None) -> list[SourceWatch]:
+    """Return the background tasks that check sources. A slow server does not delay the checks of folders."""
+    folders = SourceWatch(LOCAL, partial(FolderReader, events=events))
+    return [folders, SourceWatch(tuple(_REMOTE_READERS), partial(open_reader, connections))]
 
-    Folders have a separate task, so that a slow server does not delay their checks.
-    """
-    opening = partial(open_reader, connections)
-    return [SourceWatch(LOCAL, opening), SourceWatch(tuple(_REMOTE_READERS), opening)]
+
+def source_chores(connections: Connections) -> list[SourceWatch | FolderAlarm]:
+    """Return the background tasks that check sources, and the one that has changed folders checked immediately."""
+    events = FolderEvents()
+    return [*source_watches(connections, events), FolderAlarm(events)]

@@ -14,7 +14,7 @@ from octavo.core.errors import BadInput, NetworkFailed, OctavoError
 from octavo.extract.office.xml import Element, parse
 from octavo.fetch import AddressRefused, FetchLimits, UnexpectedStatus
 from octavo.intake.errors import BadSource, SourceRefused
-from octavo.intake.sources.folders import MOST_DEPTH, is_wanted
+from octavo.intake.sources.folders import MOST_DEPTH, has_control, is_wanted
 from octavo.intake.sources.reading import (
     LOOK_SECONDS,
     MOST_FILES,
@@ -167,7 +167,7 @@ def _relative(href: str, base: str) -> str:
     root, path = unquote(here.path), unquote(there.path).rstrip("/")
     same = (here.scheme, here.netloc) == (there.scheme, there.netloc)
     steps = path.removeprefix(root).split("/")
-    if not same or not path.startswith(root) or {"", ".", ".."} & set(steps) or not path.isprintable():
+    if not same or not path.startswith(root) or {"", ".", ".."} & set(steps) or has_control(path):
         return ""
     return "/".join(steps)
 

@@ -141,7 +141,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "You already have this file.": "您已有此文件。",
   "YouTube blocked this server as a suspected bot.": "YouTube 将此服务器视为疑似机器人而屏蔽。",
   "YouTube limits requests from this server.": "YouTube 限制来自此服务器的请求。",
-  "YouTube requires consent that Octavo cannot give.": "YouTube 要求 Octavo 无法给出的同意。",
+  "YouTube requires consent that Octavo cannot give.": "YouTube 要求先征得用户同意，而 Octavo 无法代为同意。",
   "Another worker has taken over this job. This attempt can no longer write.": "另一个工作进程已接管此任务。此次尝试无法再写入。",
   "Invalid schedule. Use the five fields of cron: minute, hour, day, month, weekday.": "计划无效。请使用 cron 的五个字段：分钟、小时、日、月、星期。",
   "Not possible in the current state of the job.": "在任务的当前状态下无法进行。",

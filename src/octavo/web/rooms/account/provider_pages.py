@@ -340,6 +340,7 @@ async def _complete(
             may_create=settings.oidc_sign_up,
             claims_roles=bool(settings.oidc_roles_claim),
             replacing=session_secret(request),
+            seconds=settings.oidc_session_hours * 3600,
         )
     remember_session(request, secret)
     if caller:

@@ -1,6 +1,6 @@
 // Keyboard for the map: one Tab stop, arrows move to the next document in that direction. The slider submits its form when it is moved.
 
-import { all, one } from "../../shell/js/dom.js";
+import { all, decimal, one } from "../../shell/js/dom.js";
 
 const STEPS_MS = 300;
 const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
@@ -45,7 +45,7 @@ for (const [at, dot] of dots.entries()) {
 
 const form = one("[data-least]");
 one("button", form).hidden = true;
-form.addEventListener("input", (/** @type {Event} */ { target }) => (one("output", form).value = Number(/** @type {any} */ (target).value).toFixed(2)));
+form.addEventListener("input", (/** @type {Event} */ { target }) => (one("output", form).value = decimal(Number(/** @type {any} */ (target).value))));
 // Wait for further arrow keys; the next page focuses the slider again.
 form.action += `#${one("input[type=range]", form).id}`;
 let timer = 0;

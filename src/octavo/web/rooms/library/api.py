@@ -27,8 +27,7 @@ from octavo.library.documents import (
     list_events,
     show_document,
 )
-from octavo.library.facts import list_facts
-from octavo.library.fields import MOST_FIELDS, MOST_VALUE
+from octavo.library.fields import MOST_FIELDS, MOST_VALUE, suggest_facts
 from octavo.library.files import count_download, find_file
 from octavo.owners import Caller
 from octavo.records.documents import Chunk, Document, FactView, Retried, SignedLink
@@ -340,7 +339,7 @@ async def facts(services: ServicesOf, caller: ReadCaller, document: UUID, respon
     Each fact includes its position in the text and its source.
     """
     async with services.database.connection() as connection:
-        found = await list_facts(connection, caller.owner_id, document)
+        found = await suggest_facts(connection, caller.owner_id, document)
     response.headers["etag"] = etag_of(found)
     return Page(found, None)
 
@@ -358,9 +357,9 @@ async def correct_facts(
     async with services.database.transaction() as connection:
         if if_match is not None:
             await lock_edit(connection, if_match, document)
-            check_match(if_match, etag_of(await list_facts(connection, caller.owner_id, document)))
+            check_match(if_match, etag_of(await suggest_facts(connection, caller.owner_id, document)))
         await changes.edit_documents(connection, caller.owner_id, [document], Edit(facts={**wanted.root}))
-        found = await list_facts(connection, caller.owner_id, document)
+        found = await suggest_facts(connection, caller.owner_id, document)
     response.headers["etag"] = etag_of(found)
     return Page(found, None)
 

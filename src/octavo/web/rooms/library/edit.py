@@ -14,7 +14,7 @@ from octavo.database import Connection
 from octavo.library import changes
 from octavo.library.collections import Collection, Tag, list_collections, list_tags
 from octavo.library.documents import show_document
-from octavo.library.fields import list_fields
+from octavo.library.fields import list_fields, suggest_facts
 from octavo.records.automation import FieldView
 from octavo.records.documents import Document
 from octavo.web.context.callers import EditCaller
@@ -46,9 +46,12 @@ def _sentences() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
+    """What the form suggests. `values` are values of custom fields, from the facts of the document."""
+
     collections: list[Collection]
     tags: list[Tag]
     fields: list[FieldView]
+    values: dict[str, str]
 
 
 @router.get("")
@@ -57,7 +60,7 @@ async def form(
 ) -> Response:
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, read_id(document))
-        suggestions = await _suggestions(connection, frame)
+        suggestions = await _suggestions(connection, frame, found)
     return _show(request, frame, found, suggestions, as_written(found), {})
 
 
@@ -94,7 +97,7 @@ async def save(  # noqa: PLR0917 - fields of a form
                 wanted = None
     if wanted is None:
         async with services.database.connection() as connection:
-            suggestions = await _suggestions(connection, frame)
+            suggestions = await _suggestions(connection, frame, found)
         return _show(request, frame, found, suggestions, written, wrong, WRONG)
     return back_to(f"/documents/{ident}")
 
@@ -126,10 +129,13 @@ def read_fields(written: Mapping[str, str]) -> dict[str, Any]:
     return given
 
 
-async def _suggestions(connection: Connection, frame: Frame) -> Suggestions:
+async def _suggestions(connection: Connection, frame: Frame, document: Document) -> Suggestions:
     owner = frame.caller.owner_id
     collections, tags = await list_collections(connection, owner), await list_tags(connection, owner)
-    return Suggestions(collections[:MOST_SUGGESTED], tags[:MOST_SUGGESTED], await list_fields(connection, owner))
+    fields = await list_fields(connection, owner)
+    facts = await suggest_facts(connection, owner, document.id) if fields else []
+    values = {name: value for one in facts for name, value in one.suggests.items()}
+    return Suggestions(collections[:MOST_SUGGESTED], tags[:MOST_SUGGESTED], fields, values)
 
 
 def _show(

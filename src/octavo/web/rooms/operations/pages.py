@@ -77,6 +77,10 @@ class Overview:
     stages: list[StageTime]
     spending: Spending
 
+    def last_state(self, schedule: ScheduleState) -> str:
+        """Return the state of the last job of a schedule, in words."""
+        return _(CHIPS[JobStatus(schedule.last_status)][2]) if schedule.last_status else ""
+
 
 # Access ----------------------------------------------------------------------------------------------------------
 

@@ -74,6 +74,9 @@ export function plural(singular, many, number, values = {}) {
 /** 1,234 in the format of the language. @param {number} number */
 export const format = (number) => number.toLocaleString(language);
 
+/** 0.55 in the format of the language. @param {number} number */
+export const decimal = (number) => number.toLocaleString(language, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
 /** 1.1 MB, 48 MB: the same as format_bytes on the server. @param {number} size */
 export function bytes(size) {
   if (size < 1024) return t("%(size)s bytes", { size: format(size) });
