@@ -103,7 +103,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "A document": "Un document",
   "Only notifications about errors can be marked as resolved.": "Seules les notifications d’erreurs peuvent être marquées comme résolues.",
   "Unknown model. Use provider:model with a provider from OCTAVO_PROVIDERS, or local.": "Modèle inconnu. Utilisez provider:model avec un fournisseur d’OCTAVO_PROVIDERS, ou local.",
-  "This picture cannot be read; the file is kept. Save it as PNG with another program, and add the new file.": "Cette image ne peut pas être lue ; le fichier est conservé. Enregistrez-la en PNG avec un autre programme et ajoutez le nouveau fichier.",
+  "This picture cannot be read; the file is kept. Save it as PNG with another program, and add the new file.": "Cette image ne peut pas être lue ; le fichier est conservé. Enregistrez-la en PNG avec un autre programme et ajoutez le nouveau fichier.",
   "Host not found. Check the spelling of the address.": "Hôte introuvable. Vérifiez l’orthographe de l’adresse.",
   "Invalid URL.": "URL non valide.",
   "Private addresses are blocked. To allow this address, add its host and port to OCTAVO_FETCH_ALLOW.": "Les adresses privées sont bloquées. Pour autoriser cette adresse, ajoutez son hôte et son port à OCTAVO_FETCH_ALLOW.",
