@@ -34,7 +34,7 @@ def test_a_contradiction_is_shown_with_both_quotes_dismissed_by_keyboard_and_bro
     check_axe(page)
     no_sideways_scroll(page)
     # The margin beside the passage says how many, and shows just these.
-    page.get_by_role("link", name="1 contradicting elsewhere").click()
+    page.get_by_role("link", name="1 contradiction in other documents").click()
     expect(page.locator(".of-passage")).to_contain_text("for this passage")
     expect(contradiction).to_have_count(1)
     check_axe(page)
