@@ -556,7 +556,7 @@ class RestoredDocument:
 class KnownDocuments:
     """The documents that already exist. `items` maps their ids in the export to their ids here.
 
-    `trashed` lists the ids in the export of the documents that are in the trash.
+    `trashed` lists those documents that are in the trash here, by their ids in the export.
     """
 
     items: dict[UUID, UUID]
