@@ -73,10 +73,9 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find connections with each extension. If an extension fails, its error is logged, and the other extensions
-    continue.
+    """Find connections with each extension. Invalid connections are left out.
 
-    Invalid connections are left out.
+    If an extension fails, its error is logged, and the other extensions continue.
     """
     engines = load_extensions(ExtensionKind.ENGINE)
     if not engines:
