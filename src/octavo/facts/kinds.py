@@ -241,8 +241,8 @@ def _are_slides(source: FactSource) -> bool:
 def _by_shape(text: _Text, scores: Mapping[Kind, float]) -> KindChoice:
     """Choose the kind of a document for which no kind has a clear score.
 
-    Web pages and prose with a title become articles, and pasted texts become notes. Some kinds are also accepted if
-    their score is almost high enough.
+    Web pages and prose with a title become articles, and pasted texts become notes. For some kinds, a score that is
+    almost high enough is accepted.
     """
     source = text.source
     if source.source_type in {"html", "web", "mhtml"}:
