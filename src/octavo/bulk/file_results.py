@@ -1,8 +1,8 @@
 """Reads one file for a bulk run: text, chunks, facts, title, summary, tags and vectors, without a database.
 
 It calls the same functions as the pipeline, but only with the provider `local`. If a file cannot be read, its row
-contains the error, and the other files of the shard are still read. Only an outage of the storage stops a shard, so
-that no file is lost.
+contains the error, and the other files of the shard are still read. If the storage is not available, the whole shard
+stops and is read again later, so that no file is lost.
 """
 
 from __future__ import annotations

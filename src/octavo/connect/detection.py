@@ -5,7 +5,7 @@ In any language, pairs of chunks that share a concept but have opposite tones ar
 only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 
 Extensions can also find connections. Their entry point is a function that takes pairs of chunks and returns the
-connections that it finds between them. Octavo quotes the most similar sentences of a pair.
+connections that it finds between them. For each connection, Octavo quotes the most similar sentences of the two chunks.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ def thresholds_of(model: str) -> Thresholds:
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, sentences: SentenceCache) -> list[DetectedConnection]:
     """Connect each source chunk with the chunks that are most similar to it.
 
-    Chunks without a sentence are skipped, because all tables of numbers have similar vectors.
+    Chunks without a sentence, such as tables of numbers, are skipped, because their vectors are always similar.
     """
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []

@@ -267,7 +267,8 @@ class Database:
     def seconds_exhausted(self) -> float:
         """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
 
-        The time starts when the last free connection is taken. If a caller began to wait even earlier, it starts then.
+        The time counts from the earlier of two moments: when the last free connection was taken, and when the caller
+        that has waited longest began to wait.
         """
         if self._taken < self._pool.max_size:
             return 0.0

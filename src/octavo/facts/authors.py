@@ -142,7 +142,7 @@ def _is_name_word(word: str) -> bool:
 def is_likely(text: str) -> bool:
     """Whether a text that looks like a name is probably one.
 
-    It must contain a known first name, an initial or only rare words, or be a Chinese or Korean name.
+    It must contain a known first name or an initial, consist only of rare words, or be a Chinese or Korean name.
     """
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False

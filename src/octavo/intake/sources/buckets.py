@@ -44,7 +44,7 @@ _OBJECT_REFUSED = frozenset({"AccessDenied", "InvalidObjectState"})
 
 @dataclass(frozen=True, slots=True)
 class ObjectPage:
-    """One page of a list of objects. `following` is the mark of the next page, or None if this is the last one."""
+    """One page of a list of objects. `following` is the token for the next page, or None if this is the last one."""
 
     files: Sequence[SeenFile]
     following: str | None
