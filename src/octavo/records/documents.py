@@ -375,8 +375,8 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """The size and checksum of the received bytes, as the server measured them."""
+class ReceivedBytes:
+    """The size and SHA-256 of the bytes that the server received."""
 
     bytes: int
     sha256: str

@@ -3,7 +3,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Another worker has taken over this job. This attempt makes no more calls.": "Ein anderer Worker hat diesen Auftrag übernommen. Dieser Versuch macht keine Aufrufe mehr.",
   "A value is missing.": "Ein Wert fehlt.",
   "Enter the API key again, because the URL has changed.": "Geben Sie den API-Schlüssel erneut ein, weil sich die URL geändert hat.",
-  "Other machines may use this database. Set OCTAVO_SECRET_KEY to the same secret on all of them.": "Andere Rechner verwenden vielleicht diese Datenbank. Geben Sie OCTAVO_SECRET_KEY auf allen denselben geheimen Wert.",
+  "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "Schlüssel und Passwörter können nicht verschlüsselt werden. Setzen Sie auf allen Rechnern mit dieser Datenbank denselben OCTAVO_SECRET_KEY.",
   "This value is defined by a setting and cannot be changed here.": "Dieser Wert ist durch eine Einstellung festgelegt und kann hier nicht geändert werden.",
   "Built-in prompts cannot be changed. Copy the text to a new prompt.": "Eingebaute Prompts können nicht geändert werden. Kopieren Sie den Text in einen neuen Prompt.",
   "No prompt has this title.": "Kein Prompt hat diesen Titel.",

@@ -3,7 +3,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Another worker has taken over this job. This attempt makes no more calls.": "Otro worker se ha hecho cargo de esta tarea. Este intento no hace más llamadas.",
   "A value is missing.": "Falta un valor.",
   "Enter the API key again, because the URL has changed.": "Introduzca de nuevo la clave de API, porque la URL ha cambiado.",
-  "Other machines may use this database. Set OCTAVO_SECRET_KEY to the same secret on all of them.": "Otros equipos pueden usar esta base de datos. Ponga en OCTAVO_SECRET_KEY el mismo secreto en todos.",
+  "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "Las claves y contraseñas no se pueden cifrar. Ponga el mismo OCTAVO_SECRET_KEY en todos los equipos que usan esta base de datos.",
   "This value is defined by a setting and cannot be changed here.": "Este valor está definido por un ajuste y no se puede cambiar aquí.",
   "Built-in prompts cannot be changed. Copy the text to a new prompt.": "Los prompts integrados no se pueden cambiar. Copie el texto a un prompt nuevo.",
   "No prompt has this title.": "Ningún prompt tiene este título.",

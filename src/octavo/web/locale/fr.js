@@ -3,7 +3,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Another worker has taken over this job. This attempt makes no more calls.": "Un autre worker a repris cette tâche. Cette tentative ne fait plus d’appels.",
   "A value is missing.": "Une valeur manque.",
   "Enter the API key again, because the URL has changed.": "Saisissez de nouveau la clé API, car l’URL a changé.",
-  "Other machines may use this database. Set OCTAVO_SECRET_KEY to the same secret on all of them.": "D’autres machines utilisent peut-être cette base de données. Définissez OCTAVO_SECRET_KEY avec la même valeur secrète sur chacune.",
+  "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "Les clés et les mots de passe ne peuvent pas être chiffrés. Définissez le même OCTAVO_SECRET_KEY sur toutes les machines qui utilisent cette base de données.",
   "This value is defined by a setting and cannot be changed here.": "Cette valeur est définie par un réglage et ne peut pas être modifiée ici.",
   "Built-in prompts cannot be changed. Copy the text to a new prompt.": "Les prompts intégrés ne peuvent pas être modifiés. Copiez le texte dans un nouveau prompt.",
   "No prompt has this title.": "Aucun prompt ne porte ce titre.",

@@ -3,7 +3,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Another worker has taken over this job. This attempt makes no more calls.": "另一个工作进程已接管此任务。此次尝试不再发起调用。",
   "A value is missing.": "缺少一个值。",
   "Enter the API key again, because the URL has changed.": "请重新输入 API 密钥，因为 URL 已更改。",
-  "Other machines may use this database. Set OCTAVO_SECRET_KEY to the same secret on all of them.": "其他机器可能使用此数据库。请在所有机器上将 OCTAVO_SECRET_KEY 设为相同的密钥。",
+  "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "密钥和密码无法加密。请在使用此数据库的所有机器上设置相同的 OCTAVO_SECRET_KEY。",
   "This value is defined by a setting and cannot be changed here.": "此值由设置定义，无法在此更改。",
   "Built-in prompts cannot be changed. Copy the text to a new prompt.": "内置提示词无法更改。请将文本复制到新的提示词。",
   "No prompt has this title.": "没有提示词使用此标题。",

@@ -24,7 +24,7 @@ from octavo.intake.links import MOST_CHARACTERS
 from octavo.intake.upload_rows import AUTOMATIC, Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners.callers import Caller
-from octavo.records.documents import Received, Ticket, UploadState, UploadView
+from octavo.records.documents import ReceivedBytes, Ticket, UploadState, UploadView
 from octavo.storage import Body
 from octavo.web.context.callers import EditCaller, ReadCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
@@ -159,10 +159,12 @@ async def uploads(
     responses=problems(401, 403, 404, 409, 413, 422),
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
-async def receive(intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request) -> Received:
+async def receive(
+    intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request
+) -> ReceivedBytes:
     """Upload the content of a file as the raw request body. The upload must have been created before."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
-    return Received(bytes=stored.bytes, sha256=stored.sha256)
+    return ReceivedBytes(bytes=stored.bytes, sha256=stored.sha256)
 
 
 @router.get("/uploads/{upload}/content", responses=problems(401, 404, 409, 422), response_class=Response)
