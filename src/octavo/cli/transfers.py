@@ -56,7 +56,7 @@ class FolderInUse(BadInput):
 
 
 class NotAnExport(BadInput):
-    """This is not a complete export of Octavo. Run `octavo export` again, or name the format with --from."""
+    """This is not a complete Octavo export. Run `octavo export` again, or name the format with --from."""
 
     code = "NOT_AN_EXPORT"
 
@@ -151,13 +151,14 @@ def count_documents(folder: Path) -> int:
 
 
 def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
-    """Store the options of the export in the folder. If it is interrupted, it can be continued only with the same
-    options.
+    """Store the options of the export in the folder.
+
+    An interrupted export can be continued only with the same options.
     """
     chosen = folder / SELECTION
     if chosen.exists():
         if json.loads(chosen.read_text()) != dict(wanted):
-            raise FolderInUse(f"It was begun with {chosen.read_text()}.")
+            raise FolderInUse(f"The export in this folder was started with the options {chosen.read_text()}.")
     elif any(folder.iterdir()):
         raise FolderInUse
     else:

@@ -64,8 +64,8 @@ LINES_AROUND = 4
 class Watch:
     """The state of `octavo watch`.
 
-    `only` are the documents to follow. If it is None, all unfinished documents are followed. `ended` are the documents
-    that are processed or have failed.
+    If `only` is None, all unfinished documents are followed, otherwise only these. `ended` contains the documents that
+    are processed or have failed.
     """
 
     only: Sequence[UUID] | None = None
