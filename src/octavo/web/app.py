@@ -108,7 +108,7 @@ def create_app(
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
-            # Started when a program first sends a file whose text it wants.
+            # Started when a program first requests the text of a file.
             open_reader_of(settings) as reader,
             aclosing(LiveModels(settings, database)) as models,
         ):

@@ -51,8 +51,8 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 async def as_member(services: Services, caller: Caller, upload: NewUpload) -> NewUpload:
     """Choose the collection of an upload by a limited member. Uploads by other callers are returned unchanged.
 
-    If the upload names no collection, it gets the only one that the member can change. The upload always becomes a new
-    document, because a document with the same content could be one that the member cannot see.
+    An upload that names no collection is put into the member's collection if the member can change only one. The upload
+    always becomes a new document, because a document with the same content could be one that the member cannot see.
     """
     if not caller.limited:
         return upload

@@ -166,9 +166,9 @@ def is_same_origin(origin: str, host: str | None) -> bool:
 def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
     """Whether another site made the browser send this request.
 
-    A same-origin request is accepted even if its Origin header is "null" (a form on a page with no-referrer) or an
-    allowed origin (behind a proxy that changes the host). Requests from browser extensions and from other sites, even
-    allowed ones, count as cross-site; they must use an API key.
+    Requests from other sites, even allowed ones, and from browser extensions must use an API key. For same-origin
+    requests, two further Origin headers are accepted: "null", from a form on a page with no-referrer; and an allowed
+    origin, from a proxy that changes the host.
     """
     site = headers.get("sec-fetch-site")
     if site not in {None, "same-origin", "none"}:

@@ -61,7 +61,7 @@ class StatusText:
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
     instead. `missing` names the results that a completed document lacks, such as its title, summary and tags. If
-    `moves_up` is true, it waits as part of an import and can be processed before the rest.
+    `moves_up` is true, the document waits as part of an import and can be moved ahead of imports.
     """
 
     tone: Tone = ""

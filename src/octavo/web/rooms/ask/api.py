@@ -66,8 +66,8 @@ EVENT = {
 }
 STREAM = {
     200: {
-        "description": "`thread` and `passages` first; `draft` while a model writes; then `text` for each statement, "
-        "and `citations`; or `error`.",
+        "description": "Server-sent events: `thread`, `passages`, `draft` while a model writes, one `text` for each "
+        "statement, and `citations`. If answering fails, the last event is `error`.",
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }

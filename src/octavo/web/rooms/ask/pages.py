@@ -256,7 +256,7 @@ async def _render(
 def is_offline(services: Services, frame: Frame) -> bool:
     """Whether questions are answered without a model.
 
-    This is so for visitors, unless they are allowed to use models, and if no provider is configured.
+    True if no provider is configured, or if the caller is a visitor and visitors are not allowed to use models.
     """
     settings = services.settings
     is_refused = frame.caller.is_anonymous and not settings.anonymous_models
