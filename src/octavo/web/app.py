@@ -167,9 +167,7 @@ def load_routes() -> APIRouter:
 
 @cache
 def _description() -> dict[str, Any]:
-    """Build the OpenAPI description on the first request for it, because this takes even longer than building the
-    routes.
-    """
+    """Build the OpenAPI description. Cached, and built only when it is requested, because building it is slow."""
     return describe_api(load_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
 
 

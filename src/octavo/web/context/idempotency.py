@@ -263,7 +263,7 @@ async def idempotency_of(
 
 
 def _is_streamed(request: Request) -> bool:
-    """Whether the route reads the body as it arrives. Such a route describes its body in OpenAPI by hand."""
+    """Whether the route reads the body as it arrives. Only such routes describe their body in `openapi_extra`."""
     return "requestBody" in (_route_of(request).openapi_extra or {})
 
 

@@ -97,7 +97,7 @@ def may_rewrite(settings: Settings, caller: Caller) -> bool:
 
 
 def check_extraction(settings: Settings, caller: Caller, extraction: object) -> None:
-    """Raise `NoModel` if the extraction needs a model and none is set up, or this caller cannot use one."""
+    """Raise `NoModel` if the extraction needs a model, but no model is set up or this caller cannot use models."""
     if extraction not in {None, Extraction.PLAIN} and (why := _why_not(settings, caller)):
         raise NoModel(why)
 

@@ -102,7 +102,7 @@ def _describe(document: Document, job: JobView | None, now: datetime) -> StatusT
 
 
 def last_progress(job: JobView) -> datetime:
-    """Return the time when the job last made progress. If it made none, return the time when it started."""
+    """Return the time of the job's last progress or, if there was none, of its start or creation."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 

@@ -266,7 +266,7 @@ def is_offline(services: Services, frame: Frame) -> bool:
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
     """Return the documents that a user can choose from.
 
-    The selected ones come first. The newest ones whose text is ready follow.
+    The selected documents come first, followed by the newest documents whose text is ready.
     """
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]
