@@ -1,7 +1,7 @@
 """Answers a question: understands follow-up questions, finds chunks, and lets a model answer from them.
 
-The citations of the answer are verified. No model is needed for a question about a known fact, or about which documents
-mention something.
+The citations of the answer are verified. No model is needed for questions about a known fact, and for questions that
+request a list of documents, such as "Which documents mention ferries?".
 """
 
 from __future__ import annotations

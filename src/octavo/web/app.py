@@ -108,7 +108,7 @@ def create_app(
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
-            # Started when a program first sends a file whose text it wants.
+            # Started when a program first requests the text of a file.
             open_reader_of(settings) as reader,
             aclosing(LiveModels(settings, database)) as models,
         ):
@@ -167,9 +167,7 @@ def load_routes() -> APIRouter:
 
 @cache
 def _description() -> dict[str, Any]:
-    """Build the OpenAPI description on the first request for it, because this takes even longer than building the
-    routes.
-    """
+    """Build the OpenAPI description. Cached, and built only when it is requested, because building it is slow."""
     return describe_api(load_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
 
 

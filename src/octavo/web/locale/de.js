@@ -29,7 +29,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "None of the required values were found in this document. Try another mapping.": "Keiner der erforderlichen Werte wurde in diesem Dokument gefunden. Versuchen Sie eine andere Zuordnung.",
   "Somebody else corrected this conversion in the meantime. Reload it and try again.": "Jemand anderes hat diese Konvertierung inzwischen korrigiert. Laden Sie sie neu und versuchen Sie es erneut.",
   "The mapping is invalid.": "Die Zuordnung ist ungültig.",
-  "This mapping does not fit: the file lacks its keywords or required values. Try another mapping.": "Diese Zuordnung passt nicht: Der Datei fehlen ihre Stichwörter oder erforderlichen Werte. Versuchen Sie eine andere Zuordnung.",
+  "This mapping does not fit: the file does not contain the keywords or values that the mapping requires. Try another mapping.": "Diese Zuordnung passt nicht: Die Datei enthält nicht die Stichwörter oder Werte, die die Zuordnung verlangt. Versuchen Sie eine andere Zuordnung.",
   "This mapping ships with Octavo and cannot be deleted.": "Diese Zuordnung gehört zu Octavo und kann nicht gelöscht werden.",
   "This result has expired and was deleted. Convert the file again.": "Dieses Ergebnis ist abgelaufen und wurde gelöscht. Konvertieren Sie die Datei erneut.",
   "You have too many mappings. Delete some first.": "Sie haben zu viele Zuordnungen. Löschen Sie zuerst einige.",
@@ -263,7 +263,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "Import angehalten: %(reason)s. %(result)s Wählen Sie die Datei erneut, um fortzufahren.",
   "Reading %(name)s (%(size)s)": "%(name)s (%(size)s) wird gelesen",
   "The file is damaged or incomplete (%(detail)s)": "Die Datei ist beschädigt oder unvollständig (%(detail)s)",
-  "This is not a complete export of Octavo": "Dies ist kein vollständiger Export von Octavo",
+  "This is not a complete Octavo export": "Dies ist kein vollständiger Octavo-Export",
   "Trash": "Papierkorb",
   "%(number)s document changed.": [
     "%(number)s Dokument geändert.",

@@ -29,7 +29,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "None of the required values were found in this document. Try another mapping.": "No se encontró ninguno de los valores obligatorios en este documento. Pruebe otra asignación.",
   "Somebody else corrected this conversion in the meantime. Reload it and try again.": "Otra persona corrigió esta conversión entretanto. Vuelva a cargarla e inténtelo de nuevo.",
   "The mapping is invalid.": "La asignación no es válida.",
-  "This mapping does not fit: the file lacks its keywords or required values. Try another mapping.": "Esta asignación no encaja: al archivo le faltan sus palabras clave o valores obligatorios. Pruebe otra asignación.",
+  "This mapping does not fit: the file does not contain the keywords or values that the mapping requires. Try another mapping.": "Esta asignación no encaja: el archivo no contiene las palabras clave o los valores que la asignación requiere. Pruebe otra asignación.",
   "This mapping ships with Octavo and cannot be deleted.": "Esta asignación viene con Octavo y no se puede eliminar.",
   "This result has expired and was deleted. Convert the file again.": "Este resultado caducó y se eliminó. Convierta el archivo de nuevo.",
   "You have too many mappings. Delete some first.": "Tiene demasiadas asignaciones. Elimine algunas primero.",
@@ -263,7 +263,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "Importación detenida: %(reason)s. %(result)s Elija el archivo de nuevo para continuar.",
   "Reading %(name)s (%(size)s)": "Leyendo %(name)s (%(size)s)",
   "The file is damaged or incomplete (%(detail)s)": "El archivo está dañado o incompleto (%(detail)s)",
-  "This is not a complete export of Octavo": "No es una exportación completa de Octavo",
+  "This is not a complete Octavo export": "No es una exportación completa de Octavo",
   "Trash": "Papelera",
   "%(number)s document changed.": [
     "%(number)s documento cambiado.",

@@ -29,7 +29,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "None of the required values were found in this document. Try another mapping.": "Aucune des valeurs obligatoires n’a été trouvée dans ce document. Essayez un autre mappage.",
   "Somebody else corrected this conversion in the meantime. Reload it and try again.": "Quelqu’un d’autre a corrigé cette conversion entre-temps. Rechargez-la et réessayez.",
   "The mapping is invalid.": "Le mappage n’est pas valide.",
-  "This mapping does not fit: the file lacks its keywords or required values. Try another mapping.": "Ce mappage ne convient pas : le fichier n’a pas ses mots-clés ou ses valeurs obligatoires. Essayez un autre mappage.",
+  "This mapping does not fit: the file does not contain the keywords or values that the mapping requires. Try another mapping.": "Ce mappage ne convient pas : le fichier ne contient pas les mots-clés ou les valeurs que le mappage exige. Essayez un autre mappage.",
   "This mapping ships with Octavo and cannot be deleted.": "Ce mappage est fourni avec Octavo et ne peut pas être supprimé.",
   "This result has expired and was deleted. Convert the file again.": "Ce résultat a expiré et a été supprimé. Convertissez de nouveau le fichier.",
   "You have too many mappings. Delete some first.": "Vous avez trop de mappages. Supprimez-en d’abord quelques-uns.",
@@ -263,7 +263,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "Import arrêté : %(reason)s. %(result)s Choisissez à nouveau le fichier pour continuer.",
   "Reading %(name)s (%(size)s)": "Lecture de %(name)s (%(size)s)",
   "The file is damaged or incomplete (%(detail)s)": "Le fichier est endommagé ou incomplet (%(detail)s)",
-  "This is not a complete export of Octavo": "Ce n’est pas un export complet d’Octavo",
+  "This is not a complete Octavo export": "Ce n’est pas un export complet d’Octavo",
   "Trash": "Corbeille",
   "%(number)s document changed.": [
     "%(number)s document modifié.",

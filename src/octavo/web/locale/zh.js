@@ -29,7 +29,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "None of the required values were found in this document. Try another mapping.": "在此文档中未找到任何必填值。请尝试其他映射。",
   "Somebody else corrected this conversion in the meantime. Reload it and try again.": "期间有人更正了此转换。请重新加载后重试。",
   "The mapping is invalid.": "映射无效。",
-  "This mapping does not fit: the file lacks its keywords or required values. Try another mapping.": "此映射不适用：文件缺少其关键词或必填值。请尝试其他映射。",
+  "This mapping does not fit: the file does not contain the keywords or values that the mapping requires. Try another mapping.": "此映射不适用：文件不包含该映射要求的关键词或值。请尝试其他映射。",
   "This mapping ships with Octavo and cannot be deleted.": "此映射随 Octavo 提供，无法删除。",
   "This result has expired and was deleted. Convert the file again.": "此结果已过期并被删除。请重新转换文件。",
   "You have too many mappings. Delete some first.": "您的映射过多。请先删除一些。",
@@ -257,7 +257,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "导入已停止：%(reason)s。%(result)s 重新选择该文件即可继续。",
   "Reading %(name)s (%(size)s)": "正在读取 %(name)s（%(size)s）",
   "The file is damaged or incomplete (%(detail)s)": "文件已损坏或不完整（%(detail)s）",
-  "This is not a complete export of Octavo": "这不是完整的 Octavo 导出",
+  "This is not a complete Octavo export": "这不是完整的 Octavo 导出",
   "Trash": "回收站",
   "%(number)s document changed.": [
     "已更改 %(number)s 个文档。"

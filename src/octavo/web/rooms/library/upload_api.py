@@ -116,9 +116,9 @@ class RawFields(BaseModel):
 
 
 def as_part(upload: NewUpload, caller: Caller, import_id: UUID | None) -> NewUpload:
-    """Assign the upload to an import.
+    """Assign the upload to the import that the client names.
 
-    This is the import that the client names. If an API key is used and no import is named, the database chooses one.
+    If a client with an API key names no import, the database chooses one.
     """
     return with_details(
         upload, **{"import": str(import_id) if import_id else AUTOMATIC if caller.via == "key" else None}
@@ -307,7 +307,7 @@ def bookmarklet(base: str) -> str:
 
 @share_router.get("/manifest.webmanifest")
 async def manifest() -> Response:
-    """Return the manifest of the app, so that a device can install it and offer it in its share menu."""
+    """Return the web app manifest. Devices need it to install Octavo and to show it in the share menu."""
     icon = {"src": asset("shell/mark.svg"), "sizes": "any", "type": "image/svg+xml", "purpose": "any"}
     target = {"action": "/share", "method": "GET", "params": {"title": "title", "text": "text", "url": "url"}}
     about = {"id": "/", "name": "Octavo", "short_name": "Octavo", "start_url": "/library", "display": "standalone"}
