@@ -181,10 +181,8 @@ class PathIndex:
 
     def __init__(self, router: APIRouter) -> None:
         self._all = router
+        self._indexed = 0
         self._places: dict[tuple[str, ...], list[int]] = {(): []}
-        for place, route in enumerate(router.routes):
-            for start in {self._start_of(one.path or "") for one in iter_route_contexts([route])}:
-                self._places.setdefault(start, []).append(place)
         self._routers: dict[tuple[str, ...], APIRouter] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -192,6 +190,8 @@ class PathIndex:
         await router.app(scope, receive, send)
 
     def router_for(self, path: str) -> APIRouter:
+        if self._indexed < len(self._all.routes):
+            self._index_new_routes()
         start = tuple(path.strip("/").split("/", self.LONGEST)[: self.LONGEST])
         while start not in self._places:
             start = start[:-1]
@@ -199,6 +199,13 @@ class PathIndex:
             places = {place for length in range(len(start) + 1) for place in self._places.get(start[:length], ())}
             self._routers[start] = APIRouter(routes=[self._all.routes[place] for place in sorted(places)])
         return self._routers[start]
+
+    def _index_new_routes(self) -> None:
+        for place, route in enumerate(self._all.routes[self._indexed :], self._indexed):
+            for start in {self._start_of(one.path or "") for one in iter_route_contexts([route])}:
+                self._places.setdefault(start, []).append(place)
+        self._indexed = len(self._all.routes)
+        self._routers.clear()
 
     def _start_of(self, path: str) -> tuple[str, ...]:
         segments = path.strip("/").split("/")[: self.LONGEST]
