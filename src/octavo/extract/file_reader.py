@@ -51,7 +51,10 @@ PRELOAD_BY_TYPE: dict[SourceType, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads files of any type. OCR runs in the sandbox of `recognition` or, if that is None, in `sandbox`."""
+    """Reads files of any type.
+
+    OCR runs in the sandbox of `recognition`, if it is set, and otherwise in `sandbox`.
+    """
 
     sandbox: Sandbox
     recognition: Recognition | None = None

@@ -203,7 +203,7 @@ class _CellPictures:
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
 
     def attached(self, markdown: str, attachments: dict[str, Any]) -> str:
-        """In the text of a notebook cell, replace references to attached pictures with figures."""
+        """Replace references to attached pictures in the text of a notebook cell with figures."""
         return _ATTACHED.sub(
             lambda found: (
                 self.figures.add(f"{self.cell}:attachment:{found[2]}", found[1])

@@ -83,7 +83,7 @@ def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
 
 
 def _authors(package: Package, presentation: str) -> dict[str, str]:
-    """Map the ids of comment authors to their names. The older and the newer file format are both read."""
+    """Map the ids of comment authors to their names. Reads both the older and the newer format of this list."""
     roots = (package.part(package.related(presentation, kind)) for kind in ("commentAuthors", "authors"))
     return {one.get("id") or "": one.get("name") or "" for root in roots if root is not None for one in root}
 

@@ -1,7 +1,7 @@
 """Escapes plain text for Markdown. Only characters with a special meaning at their position are escaped.
 
 Also detects which kind of block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables. Every
-pattern is matched at the start of a line and takes linear time. This is why possessive quantifiers (`*+`) are used
+pattern is matched at the start of a line and takes linear time. To ensure this, possessive quantifiers (`*+`) are used
 where one repeat follows another.
 """
 

@@ -357,8 +357,8 @@ _Key = tuple[int, int]
 class _WordsByPlace:
     """Finds the words at a position on the page.
 
-    A word is identified by the index of its text run and its index in that run. Only text runs are indexed by position,
-    and not words, because few positions are looked up.
+    A word is identified by the index of its text run and its index in that run. The position index contains text runs,
+    not single words. This is enough, because few positions are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
