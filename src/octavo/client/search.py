@@ -110,7 +110,7 @@ class SearchCalls(Calls):
         thread: UUID | None = None,
         scope: AskScope | None = None,
     ) -> AsyncGenerator[AnswerPart]:
-        """Yield the answer to a question: its thread, the passages found, its statements, and its citations.
+        """Yield the answer to a question in parts: its thread, the passages found, its statements, and its citations.
 
         By default, the answer can use all documents or, in an existing thread, the documents of the previous question.
         """
@@ -178,8 +178,8 @@ class SearchCalls(Calls):
     ) -> ConnectionMap:
         """Return a graph of documents (nodes) and connections (edges).
 
-        `focus` is the document whose connections are included, by default all documents. `least` is the minimum
-        strength.
+        If `focus` is a document, only its connections are included. By default, the connections of all documents are
+        included. `least` is the minimum strength of a connection.
         """
         return await self._get(ConnectionMap, "/connections/map", focus=focus, engine=engine, min=least)
 
