@@ -363,10 +363,9 @@ def find_separator(sample: str) -> str:
 
 
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
-    """Find the most common number of cells per row.
+    """Return the share of rows that have the most common number of cells, and that number of cells.
 
-    Returns the share of rows that have this number of cells, and the number. If `strict` is true, counting stops at a
-    misplaced quote.
+    If `strict` is true, counting stops at a misplaced quote.
     """
     counts: Counter[int] = Counter()
     with suppress(csv.Error):

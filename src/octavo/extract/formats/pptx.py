@@ -109,7 +109,8 @@ def _placeholder(shape: Element) -> Element | None:
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
     """Return the number and the type of a placeholder.
 
-    A placeholder inherits from the placeholder of the layout with the same number and, if possible, the same type.
+    Both are needed to find the placeholder of the layout from which this one inherits: it has the same number and, if
+    possible, the same type.
     """
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)

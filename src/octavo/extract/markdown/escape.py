@@ -78,7 +78,7 @@ LONE_TAG = Markup(
 def begins(text: str, position: int = 0) -> str:
     """Return the kind of block that the line at `position` starts.
 
-    The kind is a group name of the pattern `LINE`, "html", or "tag" for a line that consists of a single HTML tag.
+    The kind is "text", "html", "tag" (for a line that is a single HTML tag), or a group name of the pattern `LINE`.
     """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"

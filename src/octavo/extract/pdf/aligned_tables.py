@@ -209,7 +209,7 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the index of the first line of a table, without the page title. Returns `start` if there is no page title.
+    """Return the index of the first line of a table, after the page title. Returns `start` if there is no page title.
 
     The title can have a page number beside it and continue with centred lines. It has fewer columns than the table.
     """

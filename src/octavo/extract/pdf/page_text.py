@@ -235,7 +235,7 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_even_letters(content: PageContent) -> PageContent:
-    """In text from OCR, remove the fonts, which are meaningless, and small differences in letter size."""
+    """Remove the font names, which are meaningless in text from OCR, and even out small differences in letter size."""
     usual = median(run.size for run in content.runs)
     return replace(
         content,
