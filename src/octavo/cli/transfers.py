@@ -102,7 +102,9 @@ def export(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export your library to a folder that can be read without Octavo. If the export is interrupted, run it again."""
+    """Export your library to a folder that can be read without Octavo. To continue an interrupted export, run the
+    command again.
+    """
     wanted = dict(map(read_filter, where or ())) | ({"collection": collection} if collection else {})
     wanted |= {} if figures else {"figures": "false"}
     read_options(wanted)
@@ -378,7 +380,7 @@ async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUI
 
 
 async def import_copies(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
-    """Import the duplicates in a batch. The documents with the same content have already been imported."""
+    """Import the duplicates in a batch. The originals have already been imported."""
     copies = [one for one in map(json.loads, read_lines(batch)) if one.get("duplicate_of")]
     for one in await find_new(client, copies, done):
         await send_record(client, folder, one, import_id, done)

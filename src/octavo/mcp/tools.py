@@ -61,8 +61,9 @@ class Tool:
     open_world: bool = False
 
     def input_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the arguments. Titles are left out to keep it short, because agents read every
-        schema.
+        """Return the JSON schema of the arguments.
+
+        Agents read every schema, so titles are left out to keep the schema short.
         """
         schema = self.arguments.model_json_schema()
         properties = {name: _simplify(one) for name, one in schema.pop("properties", {}).items()}
