@@ -266,7 +266,7 @@ def restore(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore documents from the trash, or a backup into an empty installation.
+    """Restore documents from the trash, or restore a backup.
 
     To restore a backup, pass the folder that `octavo backup` wrote. The installation must be empty and stopped.
     """

@@ -486,7 +486,10 @@ async def import_records(client: Client, folder: Path, kind: str, batch: Path, d
 
 
 async def import_conversion(client: Client, folder: Path, record: Mapping[str, Any]) -> int:
-    """Import a conversion. If it has no document, its file is sent first. Returns the number of new records."""
+    """Import a conversion. Returns the number of new records.
+
+    If the conversion has a separate source file, which belongs to no document, this file is sent first.
+    """
     source = next((one for one in record.get("files", ()) if one["kind"] == "source"), None)
     upload = await send_file(client, safe_path(folder, source["path"]), source) if source else None
     return (await client.import_conversion(record, upload)).added

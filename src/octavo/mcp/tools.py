@@ -320,7 +320,7 @@ async def analyses(client: Client, wanted: PageArguments) -> str:
 
 @tool("List mappings", Arguments)
 async def list_mappings(client: Client, wanted: Arguments) -> str:
-    """List the mappings. A mapping says which values a conversion takes from a type of document."""
+    """List the mappings. A mapping defines which values a conversion extracts from one type of document."""
     del wanted
     fields = ("name", "title", "fields", "required")
     return write_answer({"mappings": [_pick(one, fields) for one in await client.conversions.list_mappings()]})

@@ -416,7 +416,7 @@ async def _embed(
 ) -> None:
     """Store the exported vectors if they come from the configured model; otherwise, queue the job that computes them.
 
-    The model name in an export is not trusted: vectors are used only if they have the length that is known for this
+    The model name in an export is not trusted: vectors are used only if their length is the known vector length of this
     model.
     """
     if not chunks:
