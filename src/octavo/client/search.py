@@ -157,7 +157,9 @@ class SearchCalls(Calls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> ConnectionPage:
-        """List connections to other documents, most important first, and the state of the comparison."""
+        """List the connections of a document to other documents, most important first. Also returns the state of the
+        comparison.
+        """
         path = f"/documents/{document}/connections"
         return await self._get(
             ConnectionPage, path, engine=engine, status=status, chunk_id=chunk, cursor=cursor, limit=limit

@@ -239,7 +239,7 @@ MAX_EVENT_BYTES = 16 << 20
 
 
 async def read_amazon_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSentEvent]:
-    """Parse a stream of events in the binary format of Amazon Bedrock. An incomplete event at the end is dropped.
+    """Parse a stream of events in Amazon's form. An incomplete event at the end is dropped.
 
     Raises a fault if an event is damaged.
     """
@@ -276,10 +276,9 @@ def _read_amazon_event(message: bytes) -> ServerSentEvent:
 
 
 def _read_headers(block: bytes) -> dict[str, str]:
-    """Parse the headers of an event.
+    """Parse the headers of an Amazon event-stream message.
 
-    A header is encoded as the length of its name, the name, the type of its value, the length of the value, and the
-    value.
+    Each header is encoded as name length, name, value type, value length, value.
     """
     headers: dict[str, str] = {}
     at = 0
