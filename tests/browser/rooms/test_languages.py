@@ -26,6 +26,30 @@ CLIPPED_TABLES = """() => [...document.querySelectorAll(".records")]
   .filter((one) => getComputedStyle(one).overflowX === "hidden")
   .map((one) => one.textContent.trim().slice(0, 60))"""
 
+# Fixed choices of which the chosen one does not fit. Choices that people named may be cut.
+CLIPPED_CHOICES = """() => [...document.querySelectorAll("select")]
+  .filter((one) => one.offsetParent && one.clientWidth && one.selectedOptions.length && !one.closest("[data-named]"))
+  .filter((one) => {
+    const style = getComputedStyle(one);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    const arrow = 20;
+    const room = one.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - arrow;
+    return pen.measureText(one.selectedOptions[0].text).width > room + 1;
+  })
+  .map((one) => `${one.name}: ${one.selectedOptions[0].text}`)"""
+
+# Words in tables that are broken in the middle, because the column is too narrow. Long names may be broken.
+BROKEN_WORDS = """() => [...document.querySelectorAll(".records :is(th, td, a, span)")]
+  .filter((one) => one.offsetParent && !one.closest(".mono"))
+  .flatMap((one) => [...one.childNodes].filter((part) => part.nodeType === 3))
+  .flatMap((part) => [...part.data.matchAll(/[\\p{Script=Latin}\\d]{2,14}/gu)].map((word) => {
+    const range = document.createRange();
+    range.setStart(part, word.index);
+    range.setEnd(part, word.index + word[0].length);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1 ? word[0] : "";
+  })).filter(Boolean)"""
+
 # Hints in empty fields that do not fit. Their width is measured with the font of the field.
 CLIPPED_HINTS = """() => [...document.querySelectorAll("input[placeholder], textarea[placeholder]")]
   .filter((one) => one.offsetParent && one.clientWidth && !one.value && !one.closest("dialog:not([open])"))
@@ -52,6 +76,8 @@ def look_at(page: Page, name: str, language: str, *, from_right: bool = False) -
         no_sideways_scroll(page)
         assert page.evaluate(CLIPPED) == [], f"{page.url} in {language} at {size}"
         assert page.evaluate(CLIPPED_TABLES) == [], f"{page.url} in {language} at {size}"
+        assert page.evaluate(BROKEN_WORDS) == [], f"{page.url} in {language} at {size}"
+        assert page.evaluate(CLIPPED_CHOICES) == [], f"{page.url} in {language} at {size}"
         if size != SMALL:
             assert page.evaluate(CLIPPED_HINTS) == [], f"{page.url} in {language} at {size}"
         picture(page, f"{language}{'-rtl' if from_right else ''}-{name}-{size[0]}")

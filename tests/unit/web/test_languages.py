@@ -120,8 +120,12 @@ def test_templates_have_no_texts_that_cannot_be_translated() -> None:
 def test_a_text_without_a_mark_is_found() -> None:
     source = """<p class="a">Bare {{ _("marked") }}</p>
     <a title="Also bare" href="/x">{{ "Not marked" if x else _("Marked") }}</a>
-    {% trans %}Marked <b>too</b>{% endtrans %}<code>octavo up</code>{{ ngettext("%(n)s page", "%(n)s pages", 3) }}"""
-    assert [text.strip("\ufffc ") for text in unmarked_in_template(source)] == ["Bare", "Also bare", '"Not marked"']
+    {% trans %}Marked <b>too</b>{% endtrans %}<code>octavo up</code>{{ ngettext("%(n)s page", "%(n)s pages", 3) }}
+    <i>p. {{ page }}</i>{{ _("Filters%(on)s", on=", on" if x) }}{{ "{:,}".format(n) }}{{ "{:%-d %b}".format(day) }}
+    {{ "{:%H:%M}".format(at) }}"""
+    assert [text.strip("\ufffc ") for text in unmarked_in_template(source)] == [
+        *("Bare", "Also bare", "p.", '"Not marked"', '", on"', '"{:,}"', '"{:%-d %b}"'),
+    ]
 
 
 def test_scripts_and_python_find_their_texts() -> None:
