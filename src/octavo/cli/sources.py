@@ -274,8 +274,14 @@ def _source_row(one: SourceView, *, whole_id: bool) -> list[str]:
     return [
         *(shown_id(one.id, whole=whole_id), clean(one.name), one.state, str(counts.added + counts.known)),
         *(str(counts.waiting), str(counts.failed), local_time(one.last_run) if one.last_run else "never"),
-        *(local_time(one.next_run) if one.next_run else "paused", one.kind, clean(one.path)),
+        *(_next_run(one), one.kind, clean(one.path)),
     ]
+
+
+def _next_run(one: SourceView) -> str:
+    if one.next_run is None:
+        return "paused"
+    return "on delivery" if one.kind == "lmtp" else local_time(one.next_run)
 
 
 @sources_app.command("edit")

@@ -344,32 +344,59 @@ async def test_all_of_a_rule_can_be_set_and_edited_on_the_page(house: House) -> 
         for name in "ab"
     ]
     form: dict[str, str | list[str]] = {
-        "name": "All", "text": "bay 7", "kind": "invoice", "sender": "Ann", "tag": "sea",
-        "amount_min": "1,000", "amount_max": "2000.5", "currency": "EUR",
-        "when_field": ["Project", "Status", ""], "when_value": ["Coast", "", ""],
-        "then_tags": "a, b", "then_collection": "Box", "then_title": "{kind}", "then_days": "30",
-        "then_field": ["", "Status"], "then_value": ["", "Paid"], "then_deliver": hooks, "then_after": "date",
+        "name": "All",
+        "text": "bay 7",
+        "kind": "invoice",
+        "sender": "Ann",
+        "tag": "sea",
+        "amount_min": "1,000",
+        "amount_max": "2000.5",
+        "currency": "EUR",
+        "when_field": ["Project", "Status", ""],
+        "when_value": ["Coast", "", ""],
+        "then_tags": "a, b",
+        "then_collection": "Box",
+        "then_title": "{kind}",
+        "then_days": "30",
+        "then_field": ["", "Status"],
+        "then_value": ["", "Paid"],
+        "then_deliver": hooks,
+        "then_after": "date",
     }
     made = await browser.post(RULES, data=form)
     here = made.headers["location"].partition("?")[0]
     wanted = {
         "when": {
-            "text": "bay 7", "kind": "invoice", "sender": "Ann", "source": None, "tag": "sea",
+            "text": "bay 7",
+            "kind": "invoice",
+            "sender": "Ann",
+            "source": None,
+            "tag": "sea",
             "field": {"Project": "Coast", "Status": None},
             "amount": {"min": 1000.0, "max": 2000.5, "currency": "EUR"},
         },
         "then": {
-            "tags": ["a", "b"], "collection": "Box", "fields": {"Status": "Paid"}, "title": "{kind}",
-            "analyse": None, "convert": None, "deliver": hooks, "retention": {"days": 30, "after": "date"},
+            "tags": ["a", "b"],
+            "collection": "Box",
+            "fields": {"Status": "Paid"},
+            "title": "{kind}",
+            "analyse": None,
+            "convert": None,
+            "deliver": hooks,
+            "retention": {"days": 30, "after": "date"},
         },
     }
     (rule,) = (await browser.get("/api/v1/rules")).json()["items"]
     assert {name: rule[name] for name in wanted} == wanted
-    # The form for editing contains all values: saving it unchanged changes nothing.
-    is_page(page := await browser.get(f"{here}/edit"))
-    went_to(await browser.post(f"{here}/edit", data=values_of(page.text)), f"{here}?said=rule_edit")
-    (rule,) = (await browser.get("/api/v1/rules")).json()["items"]
-    assert {name: rule[name] for name in wanted} == wanted
+    # The form for editing contains all values: saving it unchanged changes nothing, in no language.
+    for language in ("en", "de"):
+        own = {"accept-language": language}
+        is_page(page := await browser.get(f"{here}/edit", headers=own))
+        sent = values_of(page.text)
+        went_to(await browser.post(f"{here}/edit", data=sent, headers=own), f"{here}?said=rule_edit")
+        (rule,) = (await browser.get("/api/v1/rules")).json()["items"]
+        assert {name: rule[name] for name in wanted} == wanted
+    assert sent["amount_max"] == ["2000,5"]
     went_to(
         await browser.post(f"{here}/edit", data={"name": "B", "kind": "x", "then_tags": "y"}), f"{here}?said=rule_edit"
     )

@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput
-from octavo.core.formatting import count_of, format_money
+from octavo.core.formatting import count_of, format_money, read_decimal, write_decimal
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.database import Connection, Row
@@ -328,7 +328,7 @@ LISTED = ("tags", "analyse")
 
 
 def _as_text(value: object) -> str:
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
+    return write_decimal(value) if isinstance(value, float) else str(value)
 
 
 @router.post("/rules")
@@ -380,10 +380,8 @@ async def _save_rule(
 
 
 def _number(text: str) -> float | str:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return text
+    number = read_decimal(text)
+    return text if number is None else float(number)
 
 
 @router.get("/rules/{rule}")
