@@ -28,7 +28,7 @@ CLIPPED_TABLES = """() => [...document.querySelectorAll(".records")]
 
 # Fixed choices of which the chosen one does not fit. Choices that people named may be cut.
 CLIPPED_CHOICES = """() => [...document.querySelectorAll("select")]
-  .filter((one) => one.offsetParent && one.clientWidth && one.selectedOptions.length && !one.closest("[data-named]"))
+  .filter((one) => one.checkVisibility() && one.clientWidth && one.selectedOptions.length)
   .filter((one) => {
     const style = getComputedStyle(one);
     const pen = document.createElement("canvas").getContext("2d");
@@ -43,7 +43,7 @@ CLIPPED_CHOICES = """() => [...document.querySelectorAll("select")]
 BROKEN_WORDS = """() => [...document.querySelectorAll(".records :is(th, td, a, span)")]
   .filter((one) => one.offsetParent && !one.closest(".mono"))
   .flatMap((one) => [...one.childNodes].filter((part) => part.nodeType === 3))
-  .flatMap((part) => [...part.data.matchAll(/[\\p{Script=Latin}\\d]{2,14}/gu)].map((word) => {
+  .flatMap((part) => [...part.data.matchAll(/(?<!\\S)[\\p{Script=Latin}\\d]{2,14}(?![^\\s,.;:])/gu)].map((word) => {
     const range = document.createRange();
     range.setStart(part, word.index);
     range.setEnd(part, word.index + word[0].length);
