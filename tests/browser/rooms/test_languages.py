@@ -26,9 +26,10 @@ CLIPPED_TABLES = """() => [...document.querySelectorAll(".records")]
   .filter((one) => getComputedStyle(one).overflowX === "hidden")
   .map((one) => one.textContent.trim().slice(0, 60))"""
 
-# Fixed choices of which the chosen one does not fit. Choices that people named may be cut.
+# Choices of which the chosen one does not fit. Names of collections, mappings and fields may be cut.
 CLIPPED_CHOICES = """() => [...document.querySelectorAll("select")]
   .filter((one) => one.checkVisibility() && one.clientWidth && one.selectedOptions.length)
+  .filter((one) => !["collection", "mapping", "source", "when_field", "then_field"].includes(one.name))
   .filter((one) => {
     const style = getComputedStyle(one);
     const pen = document.createElement("canvas").getContext("2d");
@@ -121,6 +122,10 @@ def test_every_page_fits_in_another_language(
     hook = fill_rooms(member)
     stranger = open_browser()
     stranger.watch.expect("404", "403")
+    name = "Cost centre of the department"
+    member.ask("POST", "/fields", json={"name": name, "type": "choice", "choices": ["Coast", "Inland waterways"]})
+    when, then = {"field": {name: "Coast"}, "amount": {"min": 1000.5}}, {"tags": ["coast"], "retention": {"days": 3650}}
+    rule = member.ask("POST", "/rules", json={"name": "Ferries and bridges", "when": when, "then": then})["id"]
     for one in (member, admin, stranger):
         speak(one, language)
     paths = [
@@ -129,11 +134,13 @@ def test_every_page_fits_in_another_language(
         *(f"{document}?panel=connections", f"{document}/history", f"{document}/link", "/analyses", made["analysis"]),
         *(f"/analyses/new?document={document.rpartition('/')[2]}", made["conversion"], f"/settings/webhooks/{hook}"),
         *("/settings/budgets", "/settings/fields", "/settings/rules", "/settings/shares", "/settings/audit"),
+        *(f"/settings/rules/{rule}", f"/settings/rules/{rule}/edit"),
         *EMPTY,
     ]
     for path in paths:
         look_at(member.open(path), name_of(path), language, from_right=from_right)
-    for path in ("/settings/models", "/settings/users", "/operations", "/operations/jobs"):
+    sources = [f"/settings/sources?kind={kind}" for kind in ("folder", "imap", "s3", "lmtp")]
+    for path in ("/settings/models", "/settings/users", "/operations", "/operations/jobs", *sources):
         look_at(admin.open(path), name_of(path), language, from_right=from_right)
     for path in NOBODYS:
         stranger.goto(path)
