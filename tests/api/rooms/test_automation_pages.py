@@ -6,12 +6,12 @@ import html
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from lxml.html import fromstring
+from lxml import html as lxml_html
 from pydantic import SecretStr
 
 from octavo.core.settings import Settings
@@ -417,7 +417,7 @@ async def test_all_of_a_rule_can_be_set_and_edited_on_the_page(house: House) -> 
 
 def values_of(page: str) -> dict[str, list[str]]:
     """The values that a browser sends for the form that edits a rule."""
-    (form,) = fromstring(page).xpath("//form[contains(@action, '/edit')]")
+    form: Any = cast("Any", lxml_html).fromstring(page).xpath("//form[contains(@action, '/edit')]")[0]
     given: dict[str, list[str]] = {}
     for name, value in form.form_values():
         given.setdefault(name, []).append(value)
