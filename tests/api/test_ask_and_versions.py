@@ -187,6 +187,10 @@ def test_facts_of_a_document_are_found_corrected_searched_and_quoted(place: Plac
             hits = customer.get("/api/v1/search", params={"q": words}).json()["items"]
             assert {one["document_id"] for one in hits} == {document}, words
         assert customer.get("/api/v1/search", params={"q": "from:nobody tides"}).json()["items"] == []
+        for field, found in (("Supplier:us", {document}), ("Supplier", {document}), ("Supplier:Them", set[str]())):
+            for query in ({"q": "refrigerator", "field": field}, {"q": f"refrigerator field:{field}"}):
+                hits = customer.get("/api/v1/search", params=query).json()["items"]
+                assert {one["document_id"] for one in hits} == found, query
 
         saved = customer.post("/api/v1/views", json={"name": "Bills", "filter": {"kind": "invoice"}, "sort": "-date"})
         assert (saved.status_code, saved.json()["filter"]) == (201, {"kind": "invoice"})

@@ -59,7 +59,10 @@ NAMES = frozenset(
         "Ollama",
     ]
 )
-WORD = re.compile(r"[^\W\d_][^\W\d_':-]+(?::[\w]+)?")
+# Words, and abbreviations such as "p."
+WORD = re.compile(r"[^\W\d_][^\W\d_':-]+(?::[\w]+)?|(?<![\w.])[a-z]\.(?=\s)")
+# Formats of numbers and dates that are the same in every language, which is right only for times.
+ENGLISH_FORMAT = re.compile(r"\{:[^}]*,|\{:[^}]*%-?[aAbBdmyYp]|^[^{]*%-?[aAbBp]")
 CODE = re.compile(r"\b[A-Z]+(?:_[A-Z]+)+\b")
 OPEN, SHUT = "⟦", "⟧"
 BETWEEN_TAGS = re.compile(r"((?:<[^<>]+>)*)([^<>]+)")
@@ -171,9 +174,9 @@ def literals_in(code: str) -> list[str]:
     return [
         one["text"]
         for one in found
-        if re.match(r"[A-Z][a-z]|[a-z]+ [a-z]+ [a-z]+", one["text"][1:-1])
+        if re.match(r"[A-Z][a-z]|[a-z]+ [a-z]+ [a-z]+|[,;:(] ?[a-z]|[a-z]\. ", one["text"][1:-1])
         and not marked.fullmatch(one["before"] or "")
         and not one["after"]
         and not inside.search(code[: one.start("text")])
         and words_in(one["text"])
-    ]
+    ] + [text for text in re.findall(r"\"[^\"]*\"|'[^']*'", code) if ENGLISH_FORMAT.search(text)]

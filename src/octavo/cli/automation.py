@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 
 from octavo.cli.options import AsJson, Key, Server, find_among
-from octavo.cli.output import clean, make_table, open_console, print_items, print_json, print_on, short_id
+from octavo.cli.output import clean, local_time, make_table, open_console, print_items, print_json, print_on, short_id
 from octavo.cli.remote import Target, call
 from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 fields_app = typer.Typer(help="Define custom fields of documents.", no_args_is_help=True)
 rules_app = typer.Typer(help="Tag, file, send and expire documents by rules.", no_args_is_help=True)
+MOST_RUNS = 500
 ACTIONS = "tag, collection, title, field:NAME, analyse, convert, deliver and retention"
 FieldId = Annotated[str, typer.Argument(metavar="FIELD", help="Id of the field (or part of it), or its full name.")]
 RuleId = Annotated[str, typer.Argument(metavar="RULE", help="Id of the rule (or part of it), or its full name.")]
@@ -69,6 +70,32 @@ def list_fields(server: Server = None, key: Key = None, as_json: AsJson = False)
     return print_on(console, make_table(console, ["ID", "NAME", "TYPE", "DOCUMENTS", "CHOICES"], rows))
 
 
+@fields_app.command("edit")
+def edit_field(
+    field: FieldId,
+    name: Annotated[str | None, typer.Option(help="New name.")] = None,
+    choice: Annotated[
+        list[str] | None,
+        typer.Option(help="An allowed value of the type choice. Can be repeated; replaces the choices."),
+    ] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rename a custom field, or replace its choices. Values that are no longer allowed are kept."""
+    changes: dict[str, object] = {"name": name} if name is not None else {}
+    changes |= {"choices": choice} if choice else {}
+    if not changes:
+        raise BadInput("Nothing to change. Use --name or --choice.")
+
+    async def run(client: Client) -> FieldView:
+        known = {one.id: one.name for one in await client.automation.list_fields()}
+        return await client.automation.edit_field(find(field, known, "field"), changes)
+
+    edited = call(Target(server, key), run)
+    return print_json(edited) if as_json else typer.echo(f"Changed the field {clean(edited.name)}.")
+
+
 @fields_app.command("rm")
 def remove_field(field: FieldId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
     """Delete a custom field and its values on all documents."""
@@ -115,15 +142,83 @@ def add_rule(
     conditions, actions = read_when(when), read_then(then)
 
     async def run(client: Client) -> RuleView:
-        if "deliver" in actions:
-            known = {one.id: one.address for one in await client.list_webhooks() if not one.personal}
-            actions["deliver"] = [str(find(one, known, "webhook")) for one in actions["deliver"]]
-        return await client.automation.add_rule(name, conditions, actions, enabled=enabled)
+        return await client.automation.add_rule(
+            name, conditions, await _with_recipients(client, actions), enabled=enabled
+        )
 
     made = call(Target(server, key), run)
     if as_json:
         return print_json(made)
     return typer.echo(f"Added the rule {clean(made.name)}. Try it with `octavo rules try {made.id}`.")
+
+
+async def _with_recipients(client: Client, actions: dict[str, Any]) -> dict[str, Any]:
+    """Replace the addresses of recipients by their ids."""
+    if "deliver" not in actions:
+        return actions
+    known = {one.id: one.address for one in await client.list_webhooks() if not one.personal}
+    return actions | {"deliver": [str(find(one, known, "webhook")) for one in actions["deliver"]]}
+
+
+@rules_app.command("edit")
+def edit_rule(
+    rule: RuleId,
+    name: Annotated[str | None, typer.Option(help="New name.")] = None,
+    when: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Condition, as for `octavo rules add`. Replaces all conditions."),
+    ] = None,
+    then: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Action, as for `octavo rules add`. Replaces all actions."),
+    ] = None,
+    position: Annotated[int | None, typer.Option(min=1, help="Place in the order of the rules; 1 runs first.")] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the name, the conditions, the actions or the place of a rule."""
+    changes: dict[str, Any] = {"name": name, "position": position}
+    changes |= {"when": read_when(when) if when else None, "then": read_then(then) if then else None}
+    given = {one: value for one, value in changes.items() if value is not None}
+    if not given:
+        raise BadInput("Nothing to change. Use --name, --when, --then or --position.")
+
+    async def run(client: Client) -> RuleView:
+        if "then" in given:
+            given["then"] = await _with_recipients(client, given["then"])
+        return await client.automation.edit_rule(await _find_rule(client, rule), **given)
+
+    edited = call(Target(server, key), run)
+    return print_json(edited) if as_json else typer.echo(f"Changed the rule {clean(edited.name)}.")
+
+
+@rules_app.command("log")
+def list_runs(
+    rule: RuleId,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Maximum number of runs.")] = 20,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs of a rule, newest first: what they changed, conflicts, and whether they were undone."""
+
+    async def run(client: Client) -> list[RuleRun]:
+        return (await client.automation.list_runs(await _find_rule(client, rule), limit=limit)).items
+
+    found = call(Target(server, key), run)
+    if as_json:
+        return print_items(found)
+    if not found:
+        return typer.echo("No runs yet.")
+    for one in found:
+        kind = "new document" if one.automatic else "applied"
+        undone = ", undone" if one.undone_at else ""
+        sent = f", {count_of(one.deliveries, 'message')} sent" if one.deliveries else ""
+        typer.echo(f"{local_time(one.created_at)}  {kind}: {count_of(one.documents, 'document')}{sent}{undone}")
+        for conflict in one.conflicts:
+            typer.echo(f"    {clean(conflict)}")
+    return None
 
 
 def read_when(given: Sequence[str]) -> dict[str, Any]:

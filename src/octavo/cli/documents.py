@@ -86,6 +86,10 @@ def ls(  # noqa: PLR0917 - each is an option of the command
     amount_min: Annotated[float | None, typer.Option(help="Only documents with at least this amount.")] = None,
     amount_max: Annotated[float | None, typer.Option(help="Only documents with at most this amount.")] = None,
     language: Annotated[str | None, typer.Option(help="Only documents in this language, such as en.")] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[:VALUE]", help="Only documents with this custom field, such as Project:Coast."),
+    ] = None,
     sort: Annotated[
         str | None,
         typer.Option(
@@ -119,6 +123,7 @@ def ls(  # noqa: PLR0917 - each is an option of the command
         amount_min=amount_min,
         amount_max=amount_max,
         language=language,
+        field=field,
         sort=sort,
     )
 
@@ -153,7 +158,8 @@ def show(
     listed = "\n".join(f"{part.id} {part.part_name or part.filename}" for part in parts)
     shown = facts_of(found, job)
     more = {name: lines for name, lines in fact_lines(facts).items() if name not in shown}
-    return print_on(open_console(), make_facts(shown | more | {"Parts": listed}))
+    own = {f"{name} (custom field)" if name in shown | more else name: value for name, value in found.fields.items()}
+    return print_on(open_console(), make_facts(shown | more | own | {"Parts": listed}))
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:

@@ -1,6 +1,6 @@
 """`octavo edit` changes documents, `octavo tags` lists tags, and `octavo collections` manages collections.
 
-The fields that can be edited are title, author, date, kind, tags, collection and day of expiry.
+The fields that can be edited are title, author, date, kind, tags, collection, day of expiry, and custom fields.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 NOTHING = (
-    "Nothing to change. Use --title, --author, --date, --kind, --tag, --remove-tag, --collection, --expires-on or "
-    "--clear."
+    "Nothing to change. Use --title, --author, --date, --kind, --tag, --remove-tag, --collection, --expires-on, "
+    "--field or --clear."
 )
 
 
@@ -101,6 +101,14 @@ def edit(  # noqa: PLR0917 - each is an option of the command
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="Move the documents to the trash on this day."),
     ] = None,
+    custom: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            metavar="NAME=VALUE",
+            help="Set a custom field, such as Project=Coast. Without a value, clear it. Can be repeated.",
+        ),
+    ] = None,
     clear: Annotated[
         list[Field] | None,
         typer.Option(help="Clear this field. Can be repeated. To replace all tags, use --clear tags with --tag."),
@@ -109,7 +117,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Edit the title, author, date, kind, tags, collection or day of expiry of documents.
+    """Edit the title, author, date, kind, tags, collection, day of expiry or custom fields of documents.
 
     Octavo never overwrites edited facts and tags.
     """
@@ -121,11 +129,13 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     given[Field.EXPIRES_ON] = expires_on.date().isoformat() if expires_on else None
     fields = {field: value for field, value in given.items() if value is not None}
     cleared, tags = set(clear or ()), TagChange(tag or (), remove_tag or (), Field.TAGS in (clear or ()))
-    check_edit(fields, cleared, tags)
+    own_fields = dict(map(read_field, custom or ()))
+    check_edit(fields, cleared, more=bool(tags or own_fields))
     if bool(documents) == bool(where):
         raise BadInput("Specify documents, or select them with --where.")
     changes: dict[str, object] = {NAMES.get(one, one.value): None for one in cleared - {Field.TAGS}}
     changes |= {NAMES.get(field, field.value): value for field, value in fields.items()}
+    changes |= {"fields": own_fields} if own_fields else {}
     if where:
         return edit_matching(target, dict(map(read_filter, where)), changes | tags.as_changes(), as_json=as_json)
     return edit_named(target, documents or [], changes, tags, as_json=as_json)
@@ -188,8 +198,15 @@ def read_filter(text: str) -> tuple[str, str]:
     return name.strip().replace("-", "_"), value.strip()
 
 
-def check_edit(fields: Mapping[Field, str], cleared: Collection[Field], tags: TagChange) -> None:
-    if not fields and not cleared and not tags:
+def read_field(text: str) -> tuple[str, str | None]:
+    name, mark, value = text.partition("=")
+    if not mark or not name.strip():
+        raise BadInput(f"--field {text}: use NAME=VALUE, for example --field Project=Coast.")
+    return name.strip(), value.strip() or None
+
+
+def check_edit(fields: Mapping[Field, str], cleared: Collection[Field], *, more: bool) -> None:
+    if not fields and not cleared and not more:
         raise BadInput(NOTHING)
     if both := sorted(fields.keys() & cleared):
         raise BadInput(f"--clear {both[0]} and --{both[0]} cannot be used together.")

@@ -76,6 +76,12 @@ def search(  # noqa: PLR0917 - each is an option of the command
     language: Annotated[str | None, typer.Option(help="Only documents in this language, such as en.")] = None,
     since: Since = None,
     until: Until = None,
+    own_field: Annotated[
+        str | None,
+        typer.Option(
+            "--field", metavar="NAME[:VALUE]", help="Only documents with this custom field, such as Project:Coast."
+        ),
+    ] = None,
     versions: Annotated[bool, typer.Option("--versions", help="Include older versions.")] = False,
     server: Server = None,
     key: Key = None,
@@ -85,7 +91,7 @@ def search(  # noqa: PLR0917 - each is an option of the command
     from octavo.client import SearchFilters
 
     days = [day.date() if day else None for day in (since, until)]
-    filters = SearchFilters((), tag or (), collection, kind or (), language, *days, versions=versions)
+    filters = SearchFilters((), tag or (), collection, kind or (), language, *days, versions=versions, field=own_field)
 
     async def run(client: Client) -> SearchPage:
         return await client.search(" ".join(query), mode=mode.value, limit=limit, cursor=cursor, filters=filters)

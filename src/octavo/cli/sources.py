@@ -13,6 +13,7 @@ from octavo.cli.automation import find, shown_id
 from octavo.cli.options import AsJson, Key, Server, read_password
 from octavo.cli.output import clean, local_time, make_table, open_console, print_items, print_json, print_on
 from octavo.cli.remote import Target, call
+from octavo.core.errors import BadInput
 from octavo.core.formatting import count_of
 from octavo.core.settings import load_settings
 
@@ -206,7 +207,10 @@ def add_extension(  # noqa: PLR0917 - each is an option of the command
 
 @add_app.command("lmtp")
 def add_address(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Part of the email address before the @, such as scans.")],
+    address: Annotated[
+        str, typer.Argument(metavar="NAME", help="Part of the email address before the @, such as scans.")
+    ],
+    name: Name = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -215,7 +219,7 @@ def add_address(
 
     `octavo up` receives emails if OCTAVO_LMTP_LISTEN is set. `octavo lmtp` receives them without `octavo up`.
     """
-    _add("lmtp", name, {}, Target(server, key), as_json=as_json)
+    _add("lmtp", address, {"name": name}, Target(server, key), as_json=as_json)
 
 
 def _add(kind: SourceKind, path: str, more: dict[str, Any], target: Target, *, as_json: bool) -> None:
@@ -256,7 +260,7 @@ def list_sources(server: Server = None, key: Key = None, as_json: AsJson = False
     if not found:
         return typer.echo("No sources yet. Add one with `octavo sources add`.")
     console = open_console()
-    head = ["ID", "NAME", "STATE", "ADDED", "WAITING", "FAILED", "LAST RUN", "KIND", "PATH"]
+    head = ["ID", "NAME", "STATE", "ADDED", "WAITING", "FAILED", "LAST RUN", "NEXT RUN", "KIND", "PATH"]
     rows = [_source_row(one, whole_id=not console.is_terminal) for one in found]
     print_on(console, make_table(console, head, rows))
     for one in found:
@@ -270,8 +274,50 @@ def _source_row(one: SourceView, *, whole_id: bool) -> list[str]:
     return [
         *(shown_id(one.id, whole=whole_id), clean(one.name), one.state, str(counts.added + counts.known)),
         *(str(counts.waiting), str(counts.failed), local_time(one.last_run) if one.last_run else "never"),
-        *(one.kind, clean(one.path)),
+        *(_next_run(one), one.kind, clean(one.path)),
     ]
+
+
+def _next_run(one: SourceView) -> str:
+    if one.next_run is None:
+        return "paused"
+    return "on delivery" if one.kind == "lmtp" else local_time(one.next_run)
+
+
+@sources_app.command("edit")
+def edit_source(  # noqa: PLR0917 - each is an option of the command
+    source: SourceId,
+    name: Name = None,
+    every: Annotated[int | None, typer.Option(min=2, max=86400, help="Seconds between two checks.")] = None,
+    subfolders: Annotated[Subfolders | None, typer.Option(help="How to treat sub-folders.")] = None,
+    changed: Annotated[Changed | None, typer.Option(help="How to treat changed files.")] = None,
+    after: Annotated[AfterMail | None, typer.Option(help="What happens to added files or emails.")] = None,
+    move_to: Annotated[str | None, typer.Option(help="Mailbox to which added emails are moved.")] = None,
+    sender: Annotated[str | None, typer.Option(help="Only emails whose sender contains this. '' for all.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only emails whose subject contains this. '' for all.")] = None,
+    attachments: Annotated[
+        bool | None, typer.Option("--attachments/--all-emails", help="Only emails with attachments, or all.")
+    ] = None,
+    password: Annotated[str | None, typer.Option(help="New password. With -, you are prompted for it.")] = None,
+    server: Server = None,
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the name, the interval, the options or the password of a source. Its address cannot be changed."""
+    chosen = {"subfolders": subfolders, "changed": changed, "after": after}
+    options: dict[str, Any] = {one: value.value for one, value in chosen.items() if value}
+    options |= _given(move_to=move_to, attachments=attachments)
+    options |= {one: text or None for one, text in _given(sender=sender, subject=subject).items()}
+    changes = _given(name=name, every_seconds=every, options=options or None, password=read_password(password, PROMPT))
+    if not changes:
+        raise BadInput("Nothing to change. Use --name, --every, --password or one of the other options.")
+
+    async def run(client: Client) -> SourceView:
+        known = {one.id: one.name for one in await client.automation.list_sources()}
+        return await client.automation.edit_source(find(source, known, "source"), changes)
+
+    edited = call(Target(server, key), run)
+    return print_json(edited) if as_json else typer.echo(f"Changed the source {clean(edited.name)}.")
 
 
 @sources_app.command("run")

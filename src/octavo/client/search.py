@@ -54,7 +54,8 @@ class SearchFilters:
     """Limits a search to the documents that match every filter.
 
     `document`, `tag` and `kind` accept several values, of which a document must match at least one. If `versions` is
-    true, superseded versions are included.
+    true, superseded versions are included. `field` is a custom field and its value, as in `Project:Coast`, or only the
+    name of the field.
     """
 
     document: Sequence[UUID] = ()
@@ -65,11 +66,12 @@ class SearchFilters:
     since: date | None = None
     until: date | None = None
     versions: bool = False
+    field: str | None = None
 
     def as_query(self) -> dict[str, object]:
         several = {"document": list(self.document), "tag": list(self.tag), "kind": list(self.kind)}
         single = given(collection=self.collection, language=self.language, since=self.since, until=self.until)
-        return {**several, **single, **given(versions=self.versions or None)}
+        return {**several, **single, **given(versions=self.versions or None, field=self.field)}
 
 
 class SearchCalls(Calls):

@@ -5,7 +5,9 @@ For languages other than English, Babel provides the formats. It is imported whe
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Protocol
 
@@ -48,6 +50,42 @@ def _localized_decimal(number: float, places: int, locale: str) -> str:
 
 
 _PATTERNS = {0: "#,##0", 1: "#,##0.0", 2: "#,##0.00", 4: "#,##0.0000"}
+
+
+def read_decimal(text: str) -> Decimal | None:
+    """Read a number that a person entered on a page, in the format of the page's language. Also accepts 1234.5."""
+    catalogue = current_catalogue()
+    try:
+        if catalogue.is_english:
+            number = Decimal(text.replace(",", ""))
+        else:
+            known = _localized_number(text, catalogue.locale)
+            number = Decimal(text) if known is None else known
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _localized_number(text: str, locale: str) -> Decimal | None:
+    from babel.numbers import NumberFormatError, get_group_symbol, parse_decimal
+
+    group = get_group_symbol(locale)
+    try:
+        # People type a plain space where the language has a narrow one.
+        return parse_decimal(re.sub(r"\s", group, text.strip()) if group.isspace() else text, locale, strict=True)
+    except NumberFormatError:
+        return None
+
+
+def write_decimal(number: float) -> str:
+    """Write a number for an input of a form, in the format of the page's language, so that it can be read again."""
+    plain = format(Decimal(repr(number)).normalize(), "f")
+    catalogue = current_catalogue()
+    if catalogue.is_english:
+        return plain
+    from babel.numbers import get_decimal_symbol
+
+    return plain.replace(".", get_decimal_symbol(catalogue.locale))
 
 
 def format_bytes(size: int) -> str:

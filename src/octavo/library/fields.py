@@ -65,7 +65,10 @@ async def add_field(
 async def edit_field(
     connection: Connection, owner: UUID, field: UUID, *, name: str | None = None, choices: Sequence[str] | None = None
 ) -> FieldView:
-    """Rename a field, or replace its choices. Values that are no longer allowed are kept until they are changed."""
+    """Rename a field, also in rules, or replace its choices.
+
+    Values that are no longer allowed are kept until they are changed.
+    """
     known = await show_field(connection, owner, field)
     kept = _clean_choices(known.type, choices) if choices is not None else None
     values = {"id": field, "owner": owner, "name": _clean_name(name) if name is not None else None, "choices": kept}
@@ -74,8 +77,11 @@ async def edit_field(
             await connection.execute(QUERIES.edit_field, values)
     except psycopg.errors.UniqueViolation:
         raise NameTaken(name) from None
+    edited = await show_field(connection, owner, field)
+    if edited.name != known.name:
+        await connection.execute(QUERIES.rename_in_rules, {"owner": owner, "old": known.name, "new": edited.name})
     await record(connection, owner, "field.edit", field)
-    return await show_field(connection, owner, field)
+    return edited
 
 
 async def delete_field(connection: Connection, owner: UUID, field: UUID) -> None:

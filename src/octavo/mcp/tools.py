@@ -34,6 +34,9 @@ Position = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Cursor = Annotated[
     str | None, Field(max_length=500, description="The cursor for the next part, from the previous answer.")
 ]
+CustomField = Annotated[
+    Text | None, Field(description="A custom field and its value, such as Project:Coast, or only its name.")
+]
 Limit = Annotated[int, Field(ge=1, le=MOST_HITS, description="Maximum number of items.")]
 
 
@@ -123,6 +126,7 @@ class SearchArguments(Arguments):
     document_ids: Annotated[list[UUID], Field(max_length=MOST_CHOSEN)] = []
     tag: Text | None = None
     collection: Text | None = None
+    field: CustomField = None
     limit: Limit = 10
     cursor: Cursor = None
 
@@ -133,7 +137,9 @@ async def search(client: Client, wanted: SearchArguments) -> str:
 
     Each hit has the id and title of its document, a page or chunk, and a snippet. Use `read` for the text around it.
     """
-    filters = SearchFilters(wanted.document_ids, [wanted.tag] if wanted.tag else [], wanted.collection)
+    filters = SearchFilters(
+        wanted.document_ids, [wanted.tag] if wanted.tag else [], wanted.collection, field=wanted.field
+    )
     found = await client.search(
         wanted.query, mode=wanted.mode, limit=wanted.limit, cursor=wanted.cursor, filters=filters
     )
@@ -193,6 +199,7 @@ class ListArguments(Arguments):
     sender: Annotated[Text | None, Field(description="Part of the sender's name.")] = None
     after: Annotated[Text | None, Field(description="On or after this day, month or year, such as 2026-03.")] = None
     before: Annotated[Text | None, Field(description="Before this day, month or year.")] = None
+    field: CustomField = None
     limit: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS, description="Maximum number of documents.")] = 20
     cursor: Cursor = None
 
@@ -208,6 +215,7 @@ async def list_documents(client: Client, wanted: ListArguments) -> str:
         sender=wanted.sender,
         after=wanted.after,
         before=wanted.before,
+        field=wanted.field,
     )
     found = await client.list_documents(filters, cursor=wanted.cursor, limit=wanted.limit)
     return write_answer({"documents": [describe(one) for one in found.items]}, found.next_cursor)

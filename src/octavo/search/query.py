@@ -1,7 +1,7 @@
 """Search queries: parses the text of a search box into words, "phrases", -exclusions and document filters.
 
 Operators select documents by their facts: `from:coolblue`, `type:invoice`, `after:2014`, `before:2015-03`, and
-`amount:717.97`, `amount:>100` or `amount:100..200`.
+`amount:717.97`, `amount:>100` or `amount:100..200`. By custom fields: `field:Project` or `field:"Project:North coast"`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_CHARACTERS = 1000
 MOST_WORDS = 60
 # A minus counts only before a word: 5 - 3 and well-known are plain text. An unclosed quotation mark reaches to the end.
 _OPERATOR = re.compile(
-    r'(?<!\S)(?P<name>from|type|before|after|amount):(?:"(?P<quoted>[^"]+)"|(?P<value>[^\s"]+))', re.IGNORECASE
+    r'(?<!\S)(?P<name>from|type|before|after|amount|field):(?:"(?P<quoted>[^"]+)"|(?P<value>[^\s"]+))', re.IGNORECASE
 )
 _AMOUNT = re.compile(r"(?P<sign>[<>]=?)?(?P<least>\d{1,15}(?:\.\d{1,6})?)(?P<to>\.\.(?P<most>\d{1,15}(?:\.\d{1,6})?))?")
 _PART = re.compile(r'(?P<minus>(?<!\S)-(?=["\w]))?(?:"(?P<phrase>[^"]*)(?:"|\Z)|(?P<word>[^\s"]+))')
@@ -67,8 +67,8 @@ class Filters:
 
     For `documents`, `tags` and `kinds`, one matching entry is enough. `since` and `until` apply to the document's date
     or, if it has none, to the day it was added. `kinds` are source types. If `versions` is true, superseded versions
-    are included. Otherwise, they are searched only if `documents` contains them. `facts` are the operators of a parsed
-    query.
+    are included. Otherwise, they are searched only if `documents` contains them. `field` is a custom field and its
+    value, as in `Project:Coast`, or only the name of the field. `facts` are the operators of a parsed query.
     """
 
     documents: Sequence[UUID] = ()
@@ -81,6 +81,7 @@ class Filters:
     without: UUID | None = None
     versions: bool = False
     facts: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    field: str | None = None
 
     def as_json(self) -> dict[str, JSON]:
         """Return the filters that are set, in the format that the database expects."""
@@ -94,6 +95,7 @@ class Filters:
             "until": self.until.isoformat() if self.until else None,
             "without": str(self.without) if self.without else None,
             "versions": self.versions,
+            **_read_field(self.field or ""),
             **self.facts,
         }
         return {name: value for name, value in given.items() if value}
@@ -142,8 +144,17 @@ def _read_operator(name: str, value: str) -> dict[str, JSON]:
         return {"kind": value.lower().replace(" ", "_")}
     if name == "amount":
         return _read_amount(value)
+    if name == "field":
+        return _read_field(value)
     day = first_day(value)
     return {name: day.isoformat()} if day else {}
+
+
+def _read_field(text: str) -> dict[str, JSON]:
+    """Read a custom field and its value. Names contain no colon, so the name ends at the first colon."""
+    name, _, value = text.partition(":")
+    found: dict[str, JSON] = {"field": name.strip(), "field_value": value.strip()}
+    return {one: text for one, text in found.items() if text} if found["field"] else {}
 
 
 def _read_amount(value: str) -> dict[str, JSON]:

@@ -26,6 +26,31 @@ CLIPPED_TABLES = """() => [...document.querySelectorAll(".records")]
   .filter((one) => getComputedStyle(one).overflowX === "hidden")
   .map((one) => one.textContent.trim().slice(0, 60))"""
 
+# Choices of which the chosen one does not fit. Names of collections, mappings and fields may be cut.
+CLIPPED_CHOICES = """() => [...document.querySelectorAll("select")]
+  .filter((one) => one.checkVisibility() && one.clientWidth && one.selectedOptions.length)
+  .filter((one) => !["collection", "mapping", "source", "when_field", "then_field"].includes(one.name))
+  .filter((one) => {
+    const style = getComputedStyle(one);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = style.font;
+    const arrow = 20;
+    const room = one.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - arrow;
+    return pen.measureText(one.selectedOptions[0].text).width > room + 1;
+  })
+  .map((one) => `${one.name}: ${one.selectedOptions[0].text}`)"""
+
+# Words in tables that are broken in the middle, because the column is too narrow. Long names may be broken.
+BROKEN_WORDS = """() => [...document.querySelectorAll(".records :is(th, td, a, span)")]
+  .filter((one) => one.offsetParent && !one.closest(".mono"))
+  .flatMap((one) => [...one.childNodes].filter((part) => part.nodeType === 3))
+  .flatMap((part) => [...part.data.matchAll(/(?<!\\S)[\\p{Script=Latin}\\d]{2,14}(?![^\\s,.;:])/gu)].map((word) => {
+    const range = document.createRange();
+    range.setStart(part, word.index);
+    range.setEnd(part, word.index + word[0].length);
+    return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1 ? word[0] : "";
+  })).filter(Boolean)"""
+
 # Hints in empty fields that do not fit. Their width is measured with the font of the field.
 CLIPPED_HINTS = """() => [...document.querySelectorAll("input[placeholder], textarea[placeholder]")]
   .filter((one) => one.offsetParent && one.clientWidth && !one.value && !one.closest("dialog:not([open])"))
@@ -52,6 +77,8 @@ def look_at(page: Page, name: str, language: str, *, from_right: bool = False) -
         no_sideways_scroll(page)
         assert page.evaluate(CLIPPED) == [], f"{page.url} in {language} at {size}"
         assert page.evaluate(CLIPPED_TABLES) == [], f"{page.url} in {language} at {size}"
+        assert page.evaluate(BROKEN_WORDS) == [], f"{page.url} in {language} at {size}"
+        assert page.evaluate(CLIPPED_CHOICES) == [], f"{page.url} in {language} at {size}"
         if size != SMALL:
             assert page.evaluate(CLIPPED_HINTS) == [], f"{page.url} in {language} at {size}"
         picture(page, f"{language}{'-rtl' if from_right else ''}-{name}-{size[0]}")
@@ -95,6 +122,10 @@ def test_every_page_fits_in_another_language(
     hook = fill_rooms(member)
     stranger = open_browser()
     stranger.watch.expect("404", "403")
+    name = "Cost centre of the department"
+    member.ask("POST", "/fields", json={"name": name, "type": "choice", "choices": ["Coast", "Inland waterways"]})
+    when, then = {"field": {name: "Coast"}, "amount": {"min": 1000.5}}, {"tags": ["coast"], "retention": {"days": 3650}}
+    rule = member.ask("POST", "/rules", json={"name": "Ferries and bridges", "when": when, "then": then})["id"]
     for one in (member, admin, stranger):
         speak(one, language)
     paths = [
@@ -103,11 +134,13 @@ def test_every_page_fits_in_another_language(
         *(f"{document}?panel=connections", f"{document}/history", f"{document}/link", "/analyses", made["analysis"]),
         *(f"/analyses/new?document={document.rpartition('/')[2]}", made["conversion"], f"/settings/webhooks/{hook}"),
         *("/settings/budgets", "/settings/fields", "/settings/rules", "/settings/shares", "/settings/audit"),
+        *(f"/settings/rules/{rule}", f"/settings/rules/{rule}/edit"),
         *EMPTY,
     ]
     for path in paths:
         look_at(member.open(path), name_of(path), language, from_right=from_right)
-    for path in ("/settings/models", "/settings/users", "/operations", "/operations/jobs"):
+    sources = [f"/settings/sources?kind={kind}" for kind in ("folder", "imap", "s3", "lmtp")]
+    for path in ("/settings/models", "/settings/users", "/operations", "/operations/jobs", *sources):
         look_at(admin.open(path), name_of(path), language, from_right=from_right)
     for path in NOBODYS:
         stranger.goto(path)

@@ -636,6 +636,48 @@ def test_all_documents_that_match_are_deleted_and_the_deletion_is_undone(console
     assert "--purge cannot be combined with --where" in console.refuse("rm", "--where", "tag=draft", "--purge", "--yes")
 
 
+def test_fields_rules_and_sources_are_edited_and_documents_found_by_their_fields(console: Console) -> None:
+    one, _ = console.add(write("pier.txt"), write("dune.txt"))
+    console.say("fields", "add", "Site")
+    console.say("fields", "add", "State", "--type", "choice", "--choice", "Open")
+    assert console.say("edit", one, "--field", "Site=North coast", "--field", "State=Open").startswith("Edited 1")
+    assert "North coast" in console.say("show", one)
+    assert "must be one of Open" in console.refuse("edit", one, "--field", "State=Paid")
+    assert "Changed the field" in console.say("fields", "edit", "State", "--choice", "Open", "--choice", "Paid")
+    console.say("edit", "--where", "field=Site", "--field", "State=Paid")
+    for wanted in ("Site", "site:north COAST", "State:Paid"):
+        assert [item["id"] for item in console.read("ls", "--field", wanted)["items"]] == [one]
+    assert console.read("search", "pier", "--field", "State:Open")["items"] == []
+
+    rule = ("rules", "add", "Coast", "--when", "field:Site=North coast", "--then", "field:State=Open")
+    console.say(*rule)
+    console.say("rules", "add", "Later", "--when", "kind=x", "--then", "tag=y")
+    # Rules follow a field that is renamed.
+    assert console.say("fields", "edit", "Site", "--name", "Place") == "Changed the field Place.\n"
+    assert console.say("rules", "try", "Coast").endswith("The rule would change 1 document.\n")
+    console.say("rules", "apply", "Coast")
+    assert "applied: 1 document" in console.say("rules", "log", "Coast")
+    assert console.say("rules", "log", "Later") == "No runs yet.\n"
+    console.say("rules", "edit", "Later", "--position", "1", "--name", "First", "--then", "tag=z")
+    first, coast = console.read("rules", "ls")["items"]
+    assert (first["name"], first["when"]["kind"], first["then"]["tags"], coast["name"]) == (
+        "First",
+        "x",
+        ["z"],
+        "Coast",
+    )
+    assert "Nothing to change" in console.refuse("rules", "edit", "First")
+
+    console.say("sources", "add", "lmtp", "scans", "--name", "Post")
+    console.say("rules", "edit", "First", "--when", "source=Post")
+    console.say("sources", "edit", "Post", "--name", "Letters")
+    assert console.read("rules", "ls")["items"][0]["when"]["source"] == "Letters"
+    assert "Nothing to change" in console.refuse("sources", "edit", "Letters")
+    actions = {item["action"] for item in console.read("audit")["items"]}
+    assert "rule.edit" in actions
+    assert "account.sign_out" not in actions  # each command opens and ends a session
+
+
 def test_an_edit_that_changes_nothing_or_contradicts_itself_is_refused(console: Console) -> None:
     (one,) = console.add(write("one.txt"))
     assert "Nothing to change. Use --title" in console.refuse("edit", one)

@@ -64,6 +64,8 @@ def test_whatever_is_typed_can_be_given_to_a_database(typed: str) -> None:
         ("amount:>500 fridge", ("fridge",), {"amount_min": "500"}),
         ("amount:100..200", (), {"amount_min": "100", "amount_max": "200"}),
         ("amount:717.97", (), {"amount_min": "717.97", "amount_max": "717.97"}),
+        ('field:Project field:"Cost centre: 12"', (), {"field": "Cost centre", "field_value": "12"}),
+        ("field::x tide", ("field::x", "tide"), {}),
         ("before:lunch amount:much http://type:a", ("before:lunch", "amount:much", "http://type:a"), {}),
     ],
 )  # fmt: skip

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from babel.messages.pofile import read_po
 
 import octavo.web
-from octavo.core.formatting import count_of, format_bytes, format_day, format_dollars, format_full_date, format_number
+from octavo.core.formatting import (
+    count_of,
+    format_bytes,
+    format_day,
+    format_dollars,
+    format_full_date,
+    format_number,
+    read_decimal,
+    write_decimal,
+)
 from octavo.core.texts import (
     ENGLISH,
     FOLDER,
@@ -120,8 +130,35 @@ def test_templates_have_no_texts_that_cannot_be_translated() -> None:
 def test_a_text_without_a_mark_is_found() -> None:
     source = """<p class="a">Bare {{ _("marked") }}</p>
     <a title="Also bare" href="/x">{{ "Not marked" if x else _("Marked") }}</a>
-    {% trans %}Marked <b>too</b>{% endtrans %}<code>octavo up</code>{{ ngettext("%(n)s page", "%(n)s pages", 3) }}"""
-    assert [text.strip("\ufffc ") for text in unmarked_in_template(source)] == ["Bare", "Also bare", '"Not marked"']
+    {% trans %}Marked <b>too</b>{% endtrans %}<code>octavo up</code>{{ ngettext("%(n)s page", "%(n)s pages", 3) }}
+    <i>p. {{ page }}</i>{{ _("Filters%(on)s", on=", on" if x) }}{{ "{:,}".format(n) }}{{ "{:%-d %b}".format(day) }}
+    {{ "{:%H:%M}".format(at) }}"""
+    assert [text.strip("\ufffc ") for text in unmarked_in_template(source)] == [
+        *("Bare", "Also bare", "p.", '"Not marked"', '", on"', '"{:,}"', '"{:%-d %b}"'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "number"),
+    [
+        ("en", "1,000.5", "1000.5"),
+        ("de", "1.000,50", "1000.50"),
+        ("de", "1000,5", "1000.5"),
+        ("de", "1000.5", "1000.5"),  # as programs write it
+        ("fr", "1\u202f000,5", "1000.5"),
+        ("fr", " 1 000,5 ", "1000.5"),
+        ("de", "0,0", "0"),
+        ("zh", "1,000.5", "1000.5"),
+        ("de", "viel", None),
+        ("en", "NaN", None),
+        ("de", "Infinity", None),
+    ],
+)
+def test_a_number_is_read_as_people_of_the_language_write_it(language: str, text: str, number: str | None) -> None:
+    with texts_from(catalogue_of(language)):
+        assert read_decimal(text) == (Decimal(number) if number else None)
+        for value in (1000.5, 0.25, 1e15, 12.125):
+            assert read_decimal(write_decimal(value)) == Decimal(repr(value))
 
 
 def test_scripts_and_python_find_their_texts() -> None:

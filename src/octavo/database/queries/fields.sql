@@ -11,6 +11,17 @@ INSERT INTO fields (id, owner_id, name, type, choices) VALUES (:id, :owner, :nam
 UPDATE fields SET name = coalesce(:name, name), choices = coalesce(:choices::text[], choices)
 WHERE id = :id AND owner_id = :owner RETURNING id;
 
+-- name: rename_in_rules(owner, old, new)!
+-- Rules name fields, so a renamed field is renamed in the conditions and actions of rules, too.
+UPDATE rules SET
+    conditions = CASE jsonb_typeof(conditions -> 'field') WHEN 'object' THEN jsonb_set(conditions, '{field}', coalesce((
+        SELECT jsonb_object_agg(CASE lower(e.key) WHEN lower(:old) THEN :new ELSE e.key END, e.value) FROM jsonb_each(conditions -> 'field') AS e), '{}'))
+        ELSE conditions END,
+    actions = CASE jsonb_typeof(actions -> 'fields') WHEN 'object' THEN jsonb_set(actions, '{fields}', coalesce((
+        SELECT jsonb_object_agg(CASE lower(e.key) WHEN lower(:old) THEN :new ELSE e.key END, e.value) FROM jsonb_each(actions -> 'fields') AS e), '{}'))
+        ELSE actions END
+WHERE owner_id = :owner AND (conditions ? 'field' OR actions ? 'fields');
+
 -- name: delete_field(id, owner)
 DELETE FROM fields WHERE id = :id AND owner_id = :owner RETURNING id;
 

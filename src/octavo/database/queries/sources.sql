@@ -18,6 +18,11 @@ UPDATE sources SET name = coalesce(:name, name), options = options || coalesce(:
                    every_seconds = coalesce(:every, every_seconds), secret = coalesce(:secret, secret)
 WHERE id = :id AND owner_id = :owner;
 
+-- name: rename_in_rules(owner, old, new)!
+-- Rules name sources, so a renamed source is renamed in their conditions, too.
+UPDATE rules SET conditions = jsonb_set(conditions, '{source}', to_jsonb(:new::text))
+WHERE owner_id = :owner AND lower(conditions ->> 'source') = lower(:old);
+
 -- name: pause_source(id, owner, paused)!
 UPDATE sources SET paused = :paused, next_run_at = engine_now() WHERE id = :id AND owner_id = :owner
 RETURNING pg_notify('octavo_jobs', '');

@@ -12,6 +12,7 @@
 \ir uploads.sql
 \ir embeddings.sql
 \ir facts.sql
+\ir fields.sql
 \ir search.sql
 \ir text_totals.sql
 \ir connections.sql
@@ -22,7 +23,6 @@
 \ir deliveries.sql
 \ir conversions.sql
 \ir analyses.sql
-\ir fields.sql
 \ir rules.sql
 \ir sources.sql
 \ir shares.sql

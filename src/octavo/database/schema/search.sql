@@ -316,6 +316,10 @@ RETURNS TABLE (id uuid, revision integer, config regconfig, model integer) LANGU
       AND (chosen -> 'after' IS NULL OR d.document_date >= (chosen ->> 'after')::date)
       AND (chosen -> 'amount_min' IS NULL OR d.amount >= (chosen ->> 'amount_min')::numeric)
       AND (chosen -> 'amount_max' IS NULL OR d.amount <= (chosen ->> 'amount_max')::numeric)
+      AND (chosen -> 'field' IS NULL OR EXISTS (
+          SELECT FROM document_fields v JOIN fields f ON f.id = v.field_id
+          WHERE v.document_id = d.id AND f.owner_id = of_owner AND lower(f.name) = lower(chosen ->> 'field')
+              AND (chosen -> 'field_value' IS NULL OR lower(v.value) = lower(chosen ->> 'field_value'))))
 $$;
 
 -- The chunks nearest to a vector. The index is used only if there are many vectors: comparing all is exact, and fast enough for

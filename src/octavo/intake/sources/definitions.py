@@ -69,7 +69,7 @@ async def edit_source(
     password: str | None = None,
     client_secret: str | None = None,
 ) -> SourceView:
-    """Change a source.
+    """Change a source. If it is renamed, it is also renamed in rules.
 
     Its address and its user cannot be changed, so that its password is never sent to another server.
     """
@@ -82,8 +82,11 @@ async def edit_source(
     values |= {"options": Jsonb(options) if options else None, "every": every_seconds}
     values |= {"secret": seal_secret(settings, secret) if secret else None}
     await _save(connection, QUERIES.edit_source, values)
+    edited = await show_source(connection, owner, source)
+    if edited.name != found.name:
+        await connection.execute(QUERIES.rename_in_rules, {"owner": owner, "old": found.name, "new": edited.name})
     await record(connection, owner, "source.edit", source)
-    return await show_source(connection, owner, source)
+    return edited
 
 
 async def _changed_secret(

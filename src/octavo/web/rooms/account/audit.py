@@ -55,6 +55,69 @@ ACTIONS = Texts(
     }
 )
 
+ROLES = Texts({"owner": "Owner", "member": "Member", "reader": "Reader"})
+# What each action is called on the page. Other actions are shown by their names in the API.
+ACTION_NAMES = Texts(
+    {
+        "account.sign_in": "Signed in",
+        "account.sign_out": "Signed out",
+        "account.sign_up": "Created an account",
+        "account.password": "Changed the password",
+        "account.reset_link": "Created a link for a new password",
+        "account.second_factor": "Changed the second factor",
+        "account.identity": "Connected or disconnected a sign-in provider",
+        "session.revoke": "Signed out another session",
+        "member.add": "Added a member",
+        "member.role": "Changed the role of a member",
+        "member.limit": "Limited a member to granted collections, or removed the limit",
+        "member.remove": "Removed a member",
+        "invitation.add": "Invited a person",
+        "invitation.withdraw": "Withdrew an invitation",
+        "key.add": "Created an API key",
+        "key.revoke": "Revoked an API key",
+        "share.add": "Created a shared link",
+        "share.revoke": "Revoked a shared link",
+        "group.add": "Created a group",
+        "group.delete": "Deleted a group",
+        "group.join": "Added a person to a group",
+        "group.leave": "Removed a person from a group",
+        "grant.add": "Granted a collection",
+        "grant.withdraw": "Withdrew a granted collection",
+        "source.add": "Added a source",
+        "source.edit": "Changed a source",
+        "source.pause": "Paused a source",
+        "source.resume": "Resumed a source",
+        "source.delete": "Deleted a source",
+        "rule.add": "Added a rule",
+        "rule.edit": "Changed a rule",
+        "rule.enable": "Enabled a rule",
+        "rule.disable": "Disabled a rule",
+        "rule.apply": "Applied a rule",
+        "rule.undo": "Undid a rule",
+        "rule.delete": "Deleted a rule",
+        "field.add": "Added a custom field",
+        "field.edit": "Changed a custom field",
+        "field.delete": "Deleted a custom field",
+        "recipient.add": "Added a recipient",
+        "recipient.edit": "Changed a recipient",
+        "recipient.delete": "Deleted a recipient",
+        "created": "Added a document or a job",
+        "edited": "Edited a document",
+        "trashed": "Moved a document to the trash",
+        "restored": "Restored a document from the trash",
+        "downloaded": "Downloaded a document",
+        "rejected": "Tried to add a file that was refused",
+        "queued": "Queued a job",
+        "cancelled": "Cancelled a job",
+        "prioritised": "Moved a job forward",
+        "analysis.queued": "Started an analysis",
+        "conversion.deleted": "Deleted a conversion",
+        "collection": "Changed a collection",
+        "budgets": "Changed budgets",
+        "models": "Changed model settings",
+    }
+)
+
 
 def wanted_actions(
     person: Annotated[UUID | None, Query(description="Only actions of this person.")] = None,
@@ -148,6 +211,7 @@ async def audit_page(
     more = f"/settings/audit?{urlencode({**query, 'cursor': page.next_cursor})}" if page.next_cursor else None
     export = f"/api/v1/audit/csv?{urlencode(query)}"
     values = {"entries": page.items, "more": more, "given": given, "people": names, "actions": ACTIONS}
+    values |= {"action_names": ACTION_NAMES, "roles": ROLES}
     return show(request, "audit", frame, 200, export=export, **values)
 
 

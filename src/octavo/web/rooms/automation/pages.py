@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Request, Response
 
 from octavo.core.errors import BadInput
-from octavo.core.formatting import count_of, format_money
+from octavo.core.formatting import count_of, format_money, read_decimal, write_decimal
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
 from octavo.database import Connection, Row
@@ -19,7 +20,7 @@ from octavo.library.collections import list_collections
 from octavo.records.automation import FieldType, RuleRetention, RuleThen, RuleView, RuleWhen
 from octavo.web.context.callers import WriteCaller
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.rooms.automation.api import FieldRequest, RuleRequest, check_actions
+from octavo.web.rooms.automation.api import FieldEdit, FieldRequest, RuleRequest, check_actions
 from octavo.web.shell.forms import Question, ask, read_form
 from octavo.web.shell.frame import Frame, back_to
 from octavo.web.shell.settings import SettingsFrame, show
@@ -113,6 +114,45 @@ async def add_field(
         wrong = {"choices" if type == "choice" and not wanted.choices else "name": refused}
     chosen = {"name": name, "type": type, "choices": choices}
     return await _show_fields(request, services, frame, WRONG, wrong=wrong, chosen=chosen)
+
+
+@router.get("/fields/{field}/edit")
+async def field_page(
+    request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame, field: UUID
+) -> Response:
+    """Show the form that renames a field, or replaces its choices."""
+    async with services.database.connection() as connection:
+        found = await fields.show_field(connection, caller.owner_id, field)
+    chosen = {"name": found.name, "choices": ", ".join(found.choices)}
+    return await _show_fields(request, services, frame, edited=found, chosen=chosen)
+
+
+@router.post("/fields/{field}/edit")
+async def edit_field(
+    request: Request,
+    services: ServicesOf,
+    caller: WriteCaller,
+    frame: SettingsFrame,
+    field: UUID,
+    name: Text = "",
+    choices: Text = "",
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await fields.show_field(connection, caller.owner_id, field)
+    given: dict[str, Any] = {"name": name.strip()}
+    given |= {"choices": _split(choices)} if found.type == "choice" else {}
+    wanted, wrong = read_form(FieldEdit, given, FIELD_WRONG)
+    if wanted is not None:
+
+        async def act(connection: Connection) -> object:
+            owner, choices = caller.owner_id, wanted.choices
+            return await fields.edit_field(connection, owner, field, name=wanted.name, choices=choices)
+
+        if not (refused := await _save(services, act)):
+            return back_to("/settings/fields?said=field_edit")
+        wrong = {"choices" if found.type == "choice" and found.name == wanted.name else "name": refused}
+    chosen = {"name": name, "choices": choices}
+    return await _show_fields(request, services, frame, WRONG, wrong=wrong, chosen=chosen, edited=found)
 
 
 @router.get("/fields/{field}/delete")
@@ -219,48 +259,129 @@ def _describe_retention(kept: RuleRetention) -> str:
     return _("move to the trash %(days)s after it was added", days=days)
 
 
+@dataclass(frozen=True, slots=True)
+class RuleForm:
+    """The submitted or stored values of the form for a rule.
+
+    `values` are the inputs that are not empty. The custom fields of the conditions and of the actions are pairs of a
+    name and a value, in rows of the form.
+    """
+
+    values: Mapping[str, str]
+    when_fields: Sequence[tuple[str, str]] = ()
+    then_fields: Sequence[tuple[str, str]] = ()
+    recipients: Sequence[str] = ()
+
+    @classmethod
+    async def of_request(cls, request: Request) -> RuleForm:
+        form = await request.form()
+        given = [(name, value.strip()) for name, value in form.multi_items() if isinstance(value, str)]
+
+        def all_of(wanted: str) -> list[str]:
+            return [value for name, value in given if name == wanted]
+
+        def rows(side: str) -> list[tuple[str, str]]:
+            pairs = zip(all_of(f"{side}_field"), all_of(f"{side}_value"), strict=False)
+            return [(name, value) for name, value in pairs if name]
+
+        values = {name: value for name, value in given if value}
+        return cls(values, rows("when"), rows("then"), [one for one in all_of("then_deliver") if one])
+
+    @classmethod
+    def of_rule(cls, rule: RuleView) -> RuleForm:
+        when, then, amount = rule.when, rule.then, rule.when.amount
+        given: dict[str, Any] = {name: getattr(when, name) for name in CONDITIONS} | {"name": rule.name}
+        if amount:
+            given |= {"amount_min": amount.min, "amount_max": amount.max, "currency": amount.currency}
+        given |= {f"then_{name}": getattr(then, name) for name in ACTIONS}
+        given |= {f"then_{name}": ", ".join(getattr(then, name) or ()) for name in LISTED}
+        if kept := then.retention:
+            given |= {"then_days": kept.days, "then_after": kept.after}
+        values = {name: _as_text(value) for name, value in given.items() if value not in {None, ""}}
+        when_fields = [(name, value or "") for name, value in (when.field or {}).items()]
+        return cls(values, when_fields, [*(then.fields or {}).items()], [str(one) for one in then.deliver or ()])
+
+    def as_request(self) -> dict[str, Any]:
+        """Convert the form to the format of the API."""
+        given = self.values
+        when: dict[str, Any] = {name: given[name] for name in CONDITIONS if name in given}
+        amounts: dict[str, Any] = {
+            name: _number(given[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in given
+        }
+        amounts |= {"currency": given["currency"]} if "currency" in given else {}
+        when |= {"amount": amounts} if amounts else {}
+        when |= {"field": {name: value or None for name, value in self.when_fields}} if self.when_fields else {}
+        then: dict[str, Any] = {name: given[f"then_{name}"] for name in ACTIONS if f"then_{name}" in given}
+        then |= {name: _split(given[f"then_{name}"]) for name in LISTED if f"then_{name}" in given}
+        then |= {"fields": dict(self.then_fields)} if self.then_fields else {}
+        then |= {"deliver": list(self.recipients)} if self.recipients else {}
+        if days := given.get("then_days"):
+            then["retention"] = {"days": int(days) if days.isascii() and days.isdecimal() else days}
+            then["retention"] |= {"after": given["then_after"]} if "then_after" in given else {}
+        return {"name": given.get("name", ""), "when": when, "then": then}
+
+
+# The inputs of the form whose names and values are those of the API, and the ones with values separated by commas.
+CONDITIONS = ("text", "kind", "sender", "tag", "source")
+ACTIONS = ("collection", "title", "convert")
+LISTED = ("tags", "analyse")
+
+
+def _as_text(value: object) -> str:
+    return write_decimal(value) if isinstance(value, float) else str(value)
+
+
 @router.post("/rules")
 async def add_rule(request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame) -> Response:
     """Add a rule from the submitted form, ignoring empty fields. The rule is not enabled yet."""
-    form = await request.form()
-    chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
-    wanted, wrong = read_form(RuleRequest, read_rule(chosen), RULE_WRONG)
+    return await _save_rule(request, services, caller.owner_id, frame, None)
+
+
+@router.get("/rules/{rule}/edit")
+async def edit_rule_page(
+    request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame, rule: UUID
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await rules.show_rule(connection, caller.owner_id, rule)
+    return await _show_rules(request, services, frame, edited=found, chosen=RuleForm.of_rule(found))
+
+
+@router.post("/rules/{rule}/edit")
+async def edit_rule(
+    request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame, rule: UUID
+) -> Response:
+    """Replace the name, the conditions and the actions of a rule by those of the form."""
+    async with services.database.connection() as connection:
+        found = await rules.show_rule(connection, caller.owner_id, rule)
+    return await _save_rule(request, services, caller.owner_id, frame, found)
+
+
+async def _save_rule(
+    request: Request, services: Services, owner: UUID, frame: Frame, edited: RuleView | None
+) -> Response:
+    chosen = await RuleForm.of_request(request)
+    wanted, wrong = read_form(RuleRequest, chosen.as_request(), RULE_WRONG)
     if wanted is not None:
-        made: list[RuleView] = []
+        saved: list[RuleView] = []
 
         async def act(connection: Connection) -> None:
             when, then = wanted.when.as_when(), wanted.then.as_then()
-            await check_actions(connection, caller.owner_id, then)
-            made.append(await rules.add_rule(connection, caller.owner_id, wanted.name, when, then, enabled=False))
+            await check_actions(connection, owner, then)
+            if edited:
+                kept = await rules.edit_rule(connection, owner, edited.id, name=wanted.name, when=when, then=then)
+            else:
+                kept = await rules.add_rule(connection, owner, wanted.name, when, then, enabled=False)
+            saved.append(kept)
 
         if not (refused := await _save(services, act)):
-            return back_to(f"/settings/rules/{made[0].id}?said=rule")
+            return back_to(f"/settings/rules/{saved[0].id}?said={'rule_edit' if edited else 'rule'}")
         wrong = {"form": refused}
-    return await _show_rules(request, services, frame, WRONG, wrong=wrong, chosen=chosen)
-
-
-def read_rule(chosen: dict[str, str]) -> dict[str, Any]:
-    """Convert the fields of the form to the format of the API."""
-    named = ("text", "kind", "sender", "tag", "source")
-    when: dict[str, Any] = {name: chosen[name] for name in named if name in chosen}
-    amounts = {name: _number(chosen[f"amount_{name}"]) for name in ("min", "max") if f"amount_{name}" in chosen}
-    when |= {"amount": amounts} if amounts else {}
-    given = {name.removeprefix("then_"): value for name, value in chosen.items() if name.startswith("then_")}
-    then: dict[str, Any] = {name: given[name] for name in ("collection", "title", "convert") if name in given}
-    then |= {name: _split(given[name]) for name in ("tags", "analyse") if name in given}
-    then |= {"fields": {given["field"]: given.get("value", "")}} if "field" in given else {}
-    then |= {"deliver": [given["deliver"]]} if "deliver" in given else {}
-    if days := given.get("days"):
-        then["retention"] = {"days": int(days) if days.isascii() and days.isdecimal() else days}
-        then["retention"] |= {"after": given["after"]} if "after" in given else {}
-    return {"name": chosen.get("name", ""), "when": when, "then": then}
+    return await _show_rules(request, services, frame, WRONG, wrong=wrong, chosen=chosen, edited=edited)
 
 
 def _number(text: str) -> float | str:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return text
+    number = read_decimal(text)
+    return text if number is None else float(number)
 
 
 @router.get("/rules/{rule}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -13,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.core.errors import BadInput, NotFound, OctavoError
 from octavo.core.extensions import ExtensionKind, extension_names
+from octavo.core.formatting import format_span
 from octavo.core.http import Page
 from octavo.core.texts import Texts, mark
 from octavo.core.texts import gettext as _
@@ -20,13 +22,14 @@ from octavo.fetch import GuardedClient
 from octavo.intake.errors import ConsentRefused
 from octavo.intake.sources import definitions as sources
 from octavo.intake.sources.mailboxes import consent_url, exchange_code
-from octavo.intake.sources.places import SourcePlan, check_plan
+from octavo.intake.sources.places import OPTIONS, SourcePlan, check_plan
 from octavo.owners import Caller
 from octavo.records.automation import (
     AfterAdding,
     FailedFile,
     SourceAccess,
     SourceKind,
+    SourceOptions,
     SourceView,
     Subfolders,
     WhenChanged,
@@ -281,6 +284,9 @@ _VALUES = (
 )
 _SECRETS = frozenset({"password", "client_secret"})
 SOURCE_WRONG = Texts({"path": "Enter the address of the source.", "kind": "Choose a kind."})
+EDIT_WRONG = Texts(
+    {"name": "Enter a name of at most 200 characters.", "every_seconds": "Enter a number of seconds, at most 86400."}
+)
 
 
 @pages_router.get("/sources")
@@ -305,8 +311,70 @@ async def _show_sources(
     offered = [kind for kind in KINDS if kind != "extension" or extension_names(ExtensionKind.SOURCE)]
     values["mail_providers"] = {"": _("Another provider")} | {name: one.name for name, one in MAIL_PROVIDERS.items()}
     known = {"sources": found, "failed": failed, "kinds": KINDS, "offered": offered}
+    values["due_in"] = {one.id: next_run_in(one, frame.now) for one in found}
     values["mail_place"] = services.settings.lmtp_listen
     return show(request, "sources", frame, status, **known, **choices, **values)
+
+
+def next_run_in(source: SourceView, now: datetime) -> str | None:
+    """Describe when a source is checked again. Returns None if it is due."""
+    return format_span(source.next_run - now) if source.next_run and source.next_run > now else None
+
+
+@pages_router.get("/sources/{source}/edit")
+async def edit_source_page(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
+) -> Response:
+    async with services.database.connection() as connection:
+        found = await sources.show_source(connection, caller.owner_id, source)
+    options = {name: value for name, value in asdict(found.options).items() if value}
+    chosen = {"name": found.name, "every_seconds": found.every_seconds, **options}
+    return await _show_sources(request, services, frame, edited=found, kind=found.kind, chosen=chosen)
+
+
+@pages_router.post("/sources/{source}/edit")
+async def change_source(
+    request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
+) -> Response:
+    """Change the name, the interval and the options of a source. Empty passwords stay as they are."""
+    async with services.database.connection() as connection:
+        found = await sources.show_source(connection, caller.owner_id, source)
+    form = await request.form()
+    chosen = {name: value.strip() for name, value in form.items() if isinstance(value, str) and value.strip()}
+    wanted, wrong = read_form(SourceEdit, read_edit(found, chosen), EDIT_WRONG)
+    if wanted is not None:
+        try:
+            async with services.database.transaction() as connection:
+                await sources.edit_source(
+                    connection,
+                    services.settings,
+                    caller.owner_id,
+                    source,
+                    name=wanted.name,
+                    options=wanted.options.given() if wanted.options else None,
+                    every_seconds=wanted.every_seconds,
+                    password=wanted.password,
+                    client_secret=wanted.client_secret,
+                )
+        except BadInput as error:
+            wrong = {"form": error.line}
+        else:
+            return back_to("/settings/sources?said=source_edit")
+    shown = {name: value for name, value in chosen.items() if name not in _SECRETS}
+    more = {"wrong": wrong, "chosen": shown, "kind": found.kind, "edited": found}
+    return await _show_sources(request, services, frame, WRONG, **more)
+
+
+def read_edit(source: SourceView, chosen: dict[str, str]) -> dict[str, Any]:
+    """Convert the form to the format of the API. All options of the kind are set: an empty one is cleared."""
+    cleared = SourceOptions()
+    options: dict[str, Any] = {name: chosen.get(name, getattr(cleared, name)) for name in OPTIONS[source.kind]}
+    if "attachments" in options:
+        options["attachments"] = "attachments" in chosen
+    given: dict[str, Any] = {"name": chosen.get("name", "")} | ({"options": options} if options else {})
+    if every := chosen.get("every_seconds"):
+        given["every_seconds"] = int(every) if every.isascii() and every.isdecimal() else every
+    return given | {name: chosen[name] for name in _SECRETS if name in chosen}
 
 
 @pages_router.post("/sources")

@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, BeforeValidator, Field
 
 from octavo.core.errors import NotFound
-from octavo.core.formatting import format_bytes
+from octavo.core.formatting import format_bytes, read_decimal, write_decimal
 from octavo.core.settings import Settings
 from octavo.core.texts import Texts
 from octavo.core.texts import gettext as _
@@ -67,6 +67,7 @@ SORTS: Mapping[Sort, str] = Texts(
         "state": "By state",
     }
 )
+MOST_AMOUNT = 10**15
 FACTS = ("kind", "sender", "after", "before", "amount_min", "amount_max", "language", "field", "size_min", "size_max")
 VIEWS = {"grid": "cards", "list": ""}
 UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
@@ -175,7 +176,8 @@ def read_import(text: str) -> UUID | None:
 
 
 def read_amount(text: str) -> Decimal | None:
-    return Decimal(text) if re.fullmatch(r"-?\d{1,15}(\.\d{1,6})?", text) else None
+    number = read_decimal(text.strip())
+    return number if number is not None and abs(number) < MOST_AMOUNT else None
 
 
 @router.get("/views/{view}")
@@ -186,6 +188,8 @@ async def open_view(services: ServicesOf, caller: ReadCaller, view: UUID) -> Res
     if saved is None:
         raise NotFound
     given = {name: str(value) for name, value in saved.filter.items()}
+    # Amounts are read in the format of the page's language.
+    given |= {name: write_decimal(float(given[name])) for name in ("amount_min", "amount_max") if given.get(name)}
     given["status"] = given.pop("state", given.get("status", ""))
     return back_to(
         f"/library?{urlencode({name: value for name, value in given.items() if value} | {'sort': saved.sort})}"

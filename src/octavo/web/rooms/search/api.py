@@ -40,6 +40,9 @@ async def search(  # noqa: PLR0917 - query parameters
     language: Word | None = None,
     since: Date | None = None,
     until: Date | None = None,
+    field: Annotated[
+        Word | None, Query(description="A custom field and its value, as in `Project:Coast`, or only its name.")
+    ] = None,
     versions: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> SearchPage:
     """Find the best matching chunks in all or in selected documents.
@@ -48,7 +51,9 @@ async def search(  # noqa: PLR0917 - query parameters
     If the query cannot be embedded at the moment, only keyword search is used: `mode` is then `text`, and `degraded`
     contains the reason.
     """
-    filters = Filters(document or (), tag or (), collection, kind or (), language, since, until, versions=versions)
+    filters = Filters(
+        document or (), tag or (), collection, kind or (), language, since, until, versions=versions, field=field
+    )
     return await find_page(
         services.database, services.models, caller.owner_id, q, cursor=cursor, mode=mode, limit=limit, filters=filters
     )

@@ -24,6 +24,7 @@ from octavo.database import Connection, fetch_rows, load_queries
 from octavo.describe.embedding import embedding_progress
 from octavo.library.collections import list_collections, list_tags
 from octavo.library.documents import show_document
+from octavo.library.fields import list_fields
 from octavo.library.highlights import find_highlights
 from octavo.records.documents import Document
 from octavo.records.search import Why
@@ -66,13 +67,14 @@ class SearchQuery(BaseModel):
     language: Language = ""
     since: Text = ""
     until: Text = ""
+    field: Text = ""
     versions: Literal["", "1"] = ""
     beside: Text = ""
     cursor: Text = ""
 
     @property
     def narrowed(self) -> bool:
-        return any((self.tag, self.collection, self.kind, self.language, self.since, self.until))
+        return any((self.tag, self.collection, self.kind, self.language, self.since, self.until, self.field))
 
     def address(self, **changed: str) -> str:
         """Return the path of this search with some query parameters changed, such as the page or a corrected query."""
@@ -87,6 +89,7 @@ class SearchQuery(BaseModel):
             since=first_day(self.since),
             until=first_day(self.until),
             versions=bool(self.versions),
+            field=self.field or None,
         )
 
 
@@ -207,6 +210,7 @@ async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
     kinds = await fetch_rows(connection, QUERIES.kinds, {"owner": owner})
     return {
         "collections": await list_collections(connection, owner),
+        "has_fields": bool(await list_fields(connection, owner)),
         "all_tags": (await list_tags(connection, owner))[:MOST_TAGS],
         "kinds": sorted({row["source_type"] for row in kinds}),
         "languages": sorted({row["language"] for row in kinds if row["language"]}),
