@@ -14,7 +14,6 @@ from octavo.web.http.parameters import Changed, check_match, etag_of
 from tests.support.connections import put_passage
 from tests.support.visitors import House, refused
 
-
 # What is added, and two different edits of it.
 EDITS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "prompts": ({"title": "T", "content": "C"}, {"title": "One"}, {"title": "Two"}),
