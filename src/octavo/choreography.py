@@ -107,7 +107,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.DESCRIBED_OFFLINE: Consequence(
         "improve_document",
         ("process_document",),
-        "The model providers were unavailable, so a document got its title, summary, tags or vectors without them.",
+        "The model providers were unavailable, so a document's title, summary, tags or vectors were made locally.",
         priority=7,
     ),
     Cause.IMPROVED: Consequence(

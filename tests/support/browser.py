@@ -153,7 +153,8 @@ class Windows:
 
     def take(self, address: str, size: tuple[int, int], scheme: str, **options: Any) -> Window:  # noqa: ANN401
         key = (address, *sorted(options.items()))
-        window = next((one for one in self._free if one.key == key), None)
+        # The one used last: its files are in memory.
+        window = next((one for one in reversed(self._free) if one.key == key), None)
         if window:
             self._free.remove(window)
         else:

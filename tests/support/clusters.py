@@ -22,6 +22,13 @@ from tests.support.postgres import open_folder
 
 # Names the folder that all processes of a test run share.
 PREPARED = "TEST_PREPARED_CLUSTERS"
+# No test cuts the power or copies the log: nothing waits for the disk, and the log contains no copies of whole pages.
+UNSAFE_BUT_QUICK = """
+fsync = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+"""
 
 
 @contextmanager
@@ -70,6 +77,8 @@ def copy_cluster(place: Path, folder: DataFolder, binaries: Binaries, account: A
         if recorded_major(prepared) is None:
             prepared.prepare()
             make_cluster(prepared, binaries, account)
+            with (prepared.cluster / "postgresql.conf").open("a") as settings:
+                settings.write(UNSAFE_BUT_QUICK)
     fresh = folder.cluster.with_name("postgres.new")
     copied = subprocess.run(["cp", "-a", prepared.cluster, fresh], capture_output=True, check=False)
     if copied.returncode:  # such as on a full disk, for which there is an error message

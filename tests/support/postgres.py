@@ -71,8 +71,6 @@ def run_server(major: int) -> Generator[Server]:
             connection_info = server.start()
             trust_users_of_tests(connection_info)
             with psycopg.connect(connection_info, autocommit=True) as connection:
-                # No test cuts the power, so nothing has to wait for the disk.
-                connection.execute("ALTER SYSTEM SET fsync = off")
                 connection.execute("ALTER SYSTEM SET max_wal_size = '256MB'")
                 # It takes time of the processors that the tests need.
                 connection.execute("ALTER SYSTEM SET autovacuum = off")

@@ -3,10 +3,10 @@
 A document's text is data, not instructions. It is placed between tags that contain the hash of the text, so the text
 cannot contain its own closing tag. The instructions explain the tags. A model that reads documents gets no tools.
 
-Each type of answer has a complete JSON Schema for validation and a simplified one for providers. If an answer is valid
-except that it is too long, it is shortened, because a second call would cost money.
+Each type of answer has a complete JSON Schema for validation and a simplified one for providers. An answer that is only
+too long is shortened instead of rejected, because a second call would cost money.
 
-This module also lists the circuit breakers of the model providers and the conversion service. A person can end the
+This module also lists the circuit breakers of the model providers and the conversion service, and lets people end the
 pause of a circuit breaker early.
 """
 
@@ -246,10 +246,10 @@ class Caller:
 class OfflineUse:
     """When to run a task offline, without a model.
 
-    If `if_configured` is true, the task can run offline if `local` is one of its models. If it is false, `local` must
-    be its only model. If `if_away` is true, the task also runs offline if all models failed and at least one provider
-    is only temporarily unavailable. Before `local` replaces failed models, the function `decide` receives their error
-    and returns whether to run offline.
+    - `if_configured`: If true, `local` must be one of the task's models. If false, it must be the only one.
+    - `if_away`: If true, the task also runs offline if all models failed and a provider is only temporarily
+      unavailable.
+    - `decide`: Called with the error of the failed models before `local` replaces them. Returns whether to run offline.
     """
 
     if_configured: bool = True

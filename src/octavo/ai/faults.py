@@ -4,8 +4,8 @@ There are two tables. The first maps a provider's response to a fault. The secon
 the error that the job fails with, whether the next model is tried, and whether the provider's circuit breaker counts
 the fault. The class of the error determines whether the job is retried.
 
-If the response is not in the table or the API key is invalid, no other model is tried. Otherwise a broken paid model
-could go unnoticed for months.
+After an unknown response or an invalid API key, no other model is tried. If another model answered instead, nobody
+would notice the problem.
 """
 
 from __future__ import annotations

@@ -278,8 +278,8 @@ def _is_away(faults: Mapping[Model, ProviderFault]) -> bool:
 
 
 def is_stopgap(answer: ModelAnswer[Any]) -> bool:
-    """Whether this answer was made without a model only because a provider was temporarily unavailable, so that it can
-    be improved later.
+    """Whether the answer was made offline only because a provider was temporarily unavailable. A model can improve it
+    later.
     """
     return answer.made_by == LOCAL and any(one.fault in AWAY for one in answer.failed)
 

@@ -166,8 +166,8 @@ class CallRequest:
 class Reservation:
     """The result of a `CallRequest`.
 
-    `seconds` is the delay before the call can be sent or requested again. `scope`, `taken_usd` and `limit_usd` describe
-    the budget that was exceeded, if any.
+    `seconds` is how long to wait before sending the call or, if no budget was reserved, before trying again. `scope`,
+    `taken_usd` and `limit_usd` describe the budget that was exceeded, if any.
     """
 
     verdict: Verdict

@@ -110,9 +110,10 @@ async def test_model(settings: Settings, database: Database, caller: Caller, nam
 
 
 async def check_address(url: str, settings: Settings) -> None:
-    """Raise `AddressRefused` if a URL points to a private address, except for a model server on this machine.
+    """Raise `AddressRefused` if a URL points to a private address.
 
-    OCTAVO_FETCH_ALLOW can allow other private addresses.
+    Two kinds of private addresses are allowed: the usual ports of model servers on this machine, and the servers listed
+    in OCTAVO_FETCH_ALLOW.
     """
     target, allow = parse_url(url), frozenset(settings.fetch_allow)
     if target.host in LOOPBACK_NAMES and target.port in LOCAL_SERVERS:

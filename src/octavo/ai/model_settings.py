@@ -1,7 +1,7 @@
 """Model settings that an administrator changes while Octavo runs.
 
-They are stored in the database. Settings from the environment or the settings file take precedence. API keys are
-encrypted with a key that is not in the database, so a copy or a backup of the database does not reveal them.
+They are stored in the database. Settings from the environment or the settings file take precedence over them. API keys
+are encrypted with a key that is not in the database, so a copy or a backup of the database does not reveal them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class KeyNeeded(BadInput):
 
 
 class NoSecretKey(BadInput):
-    """Other machines may use this database. Set OCTAVO_SECRET_KEY to the same secret on all of them."""
+    """Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database."""
 
     code = "NO_SECRET_KEY"
     status = 409

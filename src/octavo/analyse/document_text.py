@@ -148,7 +148,7 @@ class PageTexts:
     def contain(self, quote: str, page: int) -> bool:
         """Whether the page contains the quote. An ellipsis in the quote matches any text.
 
-        Returns False for very short quotes, because they are found by chance.
+        Returns False for very short quotes, because many pages contain them by chance.
         """
         parts = [part for part in map(plain, _LEFT_OUT.split(quote)) if part]
         if sum(map(len, parts)) < LEAST_CHARACTERS:

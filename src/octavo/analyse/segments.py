@@ -105,8 +105,11 @@ def subdivide(segment: Segment) -> list[Segment]:
     """Split a segment that was too long for the model.
 
     A segment of more than 80 units (pages or chunks) is split into parts of up to 80 units, and a shorter one into
-    halves. Each part also gets units before it as context: as many as the segment had, but at least a third of the
-    length of the part, and at most its full length. The first part never gets more context than the segment had.
+    halves. Each part has as much context before it as the segment had, within these limits:
+
+    - at least a third of the length of the part
+    - at most the full length of the part
+    - for the first part, never more than the segment had
 
     A segment with a single unit is returned without its context. If it has no context, the result is empty.
     """

@@ -1,8 +1,8 @@
 """Reads one file for a bulk run: text, chunks, facts, title, summary, tags and vectors, without a database.
 
 It calls the same functions as the pipeline, but only with the provider `local`. If a file cannot be read, its row
-contains the error, and the other files of the shard are still read. Only an outage of the storage stops a shard, so
-that no file is lost.
+contains the error, and the other files of the shard are still read. If the storage is not available, the whole shard
+stops and is read again later, so that no file is lost.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ async def open_tools(settings: Settings, source: SourceFiles, out: Bucket) -> As
 async def read_files(tools: BulkTools, files: Sequence[PlannedFile]) -> list[FileRow]:
     """Read the files of a shard, several in parallel. Returns one row for each file, in the same order.
 
-    Raises the error if a file cannot be copied at the moment, so that the shard stays unfinished and is read again.
+    Raises an error if a file cannot be copied at the moment. The shard then stays unfinished and is read again.
     """
     slots = asyncio.Semaphore(2 * (os.cpu_count() or 1))
 
@@ -155,7 +155,10 @@ async def read_file(tools: BulkTools, file: PlannedFile) -> FileRow:
 
 
 def _stop_if_not_copied(error: Exception, row: FileRow) -> None:
-    """Raise the error if the file has not been copied yet and a later attempt may succeed, so that no file is lost."""
+    """Raise the error again if it is temporary and the file has not been copied yet.
+
+    The shard is then read again, so that no file is lost.
+    """
     is_outage = (
         RETRY_RULES[error.error_class] is not None if isinstance(error, OctavoError) else isinstance(error, OSError)
     )

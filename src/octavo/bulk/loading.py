@@ -171,8 +171,8 @@ class Loader:
     async def _removed_on_failure(self, staged: Sequence[StagedFile]) -> AsyncGenerator[None]:
         """Remove the copies if the `with` block fails.
 
-        A transaction must end outside the block: if its COMMIT fails, the documents may have been saved. The daily
-        clean-up then removes the copies, unless they belong to documents.
+        Open the transaction outside this block. If its COMMIT fails, the documents may nevertheless have been saved, so
+        the copies must be kept. The daily clean-up removes copies that do not belong to documents.
         """
         try:
             yield
@@ -212,7 +212,7 @@ class Loader:
     # Rows
 
     async def _save(self, staged: Sequence[StagedFile]) -> list[StagedFile]:
-        """Insert the documents that were not added in the meantime, and return them."""
+        """Insert the documents whose content was not added in the meantime. Returns these documents."""
         contents = [one.source.sha256 for one in staged]
         async with self.database.transaction() as connection, self._removed_on_failure(staged):
             await connection.execute(QUERIES.lock_owner, {"owner": self.owner})

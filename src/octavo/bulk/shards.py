@@ -1,7 +1,8 @@
 """Runs the shards of a plan with Daft, on this machine or on a Ray cluster, and counts their results.
 
 A shard is read in one process and written to one Parquet file when all its files are read. If the process is killed,
-the shard is read again, and nothing is stored twice, because every object is written once.
+the shard is read again. Nothing is stored twice, because the key of a result depends only on the number of its shard or
+on the content of its file.
 """
 
 from __future__ import annotations
@@ -96,7 +97,10 @@ async def run_plan(settings: Settings, source: str, out: str, options: RunOption
 
 
 def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions, report: Report) -> str:
-    """Run the shards once. If some did not finish, returns the reason, and the caller runs these shards again."""
+    """Run the shards once. Returns the reason if some did not finish, and otherwise an empty string.
+
+    The caller runs unfinished shards again.
+    """
     done, reason = len(plan.shards) - len(waiting), ""
     try:
         for row in _start(plan, waiting, out, options):

@@ -317,7 +317,7 @@ def mcp(
 ) -> None:
     """Serve your documents to an AI agent on standard input and output, with the Model Context Protocol (MCP).
 
-    The agent starts this command itself. With an API key, the scope of the key decides what the agent may do.
+    Configure the agent to start this command. With an API key, the scope of the key decides what the agent may do.
     """
     from octavo.cli.remote import Target, call, find_server
     from octavo.mcp.server import serve_stdio

@@ -33,7 +33,7 @@ def add_field(
     name: Annotated[str, typer.Argument(help="Name of the field, such as Project.")],
     type_: Annotated[str, typer.Option("--type", help="text, number, date, money, choice, link or person.")] = "text",
     choice: Annotated[
-        list[str] | None, typer.Option(help="An allowed value of the type choice. Can be repeated.")
+        list[str] | None, typer.Option(help="For --type choice: an allowed value. Can be repeated.")
     ] = None,
     server: Server = None,
     key: Key = None,
@@ -102,8 +102,8 @@ def add_rule(
         typer.Option(
             metavar="NAME=VALUE",
             help="Action: tag, collection, title, field:NAME, analyse (a prompt, or all), convert (a mapping), deliver "
-            "(the id or address of a recipient), or retention (365: that many days after the document was added; "
-            "365:date: after its date). Can be repeated.",
+            "(the id or address of a recipient), or retention (365: move the document to the trash 365 days "
+            "after it was added; 365:date: after its date). Can be repeated.",
         ),
     ],
     enabled: Annotated[bool, typer.Option("--enabled", help="Run the rule on each new document from now on.")] = False,
@@ -237,7 +237,10 @@ def apply_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: As
 
 @rules_app.command("undo")
 def undo_rule(rule: RuleId, server: Server = None, key: Key = None, as_json: AsJson = False) -> None:
-    """Undo the rule's last run that changed documents and has not been undone. Sent messages cannot be undone."""
+    """Undo the latest run of a rule. Sent messages cannot be undone.
+
+    Runs that changed nothing or were already undone are ignored.
+    """
 
     async def run(client: Client) -> RuleRun:
         return await client.automation.undo_rule(await _find_rule(client, rule))

@@ -28,7 +28,7 @@ app = typer.Typer(
 
 Source = Annotated[str, typer.Argument(help="Folder, or s3://bucket/prefix, with the files.")]
 Out = Annotated[
-    str, typer.Argument(help="Folder, or s3://bucket/prefix, for the results. Every object is written once.")
+    str, typer.Argument(help="Folder, or s3://bucket/prefix, for the results. Finished results are never overwritten.")
 ]
 
 
@@ -106,8 +106,8 @@ def load(
 ) -> None:
     """Load the results of a run into the database, one transaction per shard.
 
-    Content that the account already has is skipped. Octavo can be running. Its workers process archives, emails and
-    unreadable files.
+    Content that the account already has is skipped. Archives, emails and unreadable files are queued for the workers.
+    Octavo can be running.
     """
     from octavo.bulk.manifest import as_url, require_packages
 

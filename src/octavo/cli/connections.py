@@ -115,7 +115,7 @@ def place_of(side: ConnectionSide) -> str:
 
 
 def rebuild_connections(target: Target, document: str | None, as_json: bool) -> None:
-    """Compare documents again, and wait until this is done.
+    """Compare documents again, and wait for the result.
 
     Progress goes to standard error, so that programs can parse standard output.
     """

@@ -63,8 +63,8 @@ def convert(
 ) -> None:
     """Convert PDFs to XML with a mapping. A file that has already been converted is not converted again.
 
-    If an argument is a document id, the stored file of that document is converted; nothing is sent. Exits with code 1
-    if a file could not be converted.
+    If an argument is a document id, the stored file of that document is converted, and nothing is uploaded. Exits with
+    code 1 if a file could not be converted.
     """
     named = [one for one in files if _is_id(one)]
     found = find_files([one for one in files if one not in named]) if len(named) < len(files) else FileSelection()

@@ -169,7 +169,7 @@ def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
 
 
 def fact_line(fact: FactView) -> str:
-    """Format a fact with its page and status, such as `717.97 (page 1, checked)`, and the fields that it suggests."""
+    """Format a fact as `717.97 (page 1, checked)`. The custom fields for which it suggests a value are added."""
     place = f"page {fact.page}, " if fact.page else ""
     suggested = f", suggested for {', '.join(fact.suggests)}" if fact.suggests else ""
     return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status}{suggested})"

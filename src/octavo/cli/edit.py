@@ -262,7 +262,7 @@ def add_collection(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a collection, unless it exists. `octavo edit --collection` moves documents to a collection."""
+    """Create a collection if it does not exist. `octavo edit --collection` moves documents to a collection."""
 
     async def run(client: Client) -> DocumentCollection:
         return await client.add_collection(name)
@@ -280,7 +280,7 @@ def set_collection(
         typer.Option(
             min=0,
             max=MOST_DAYS,
-            help="Number of days after their last change when documents are moved to the trash; 0: never.",
+            help="Move documents to the trash this many days after their last change; 0: never.",
         ),
     ] = None,
     server: Server = None,

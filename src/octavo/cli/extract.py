@@ -289,7 +289,7 @@ def as_markdown(shown: str | None, extracted: Extracted) -> str:
 
 
 def describe_lack(extracted: Extracted) -> str | None:
-    """Return a message if pages of the file have no text, or text that may be wrong. Otherwise, returns None."""
+    """Return a message if pages of the file have no text, or text that may be wrong. Otherwise, return None."""
     from octavo.extract.extracted import Quality
 
     doubt = next((f" Page {page.number}: {page.unsure}" for page in extracted.pages if page.unsure), "")

@@ -1,8 +1,8 @@
 """Reads the exports of other programs for `octavo import`: paperless-ngx, folders of files, and mbox files.
 
 Each document becomes an export record without results, so it is processed like a new document. Its values from the
-other program, such as title and tags, are treated as if a person had set them. The id of the record depends on the
-source, so that a second import finds the existing document.
+other program, such as title and tags, are treated as if a person had set them. The same document always gets the same
+id, so that a second import finds the existing document.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`octavo jobs` and `octavo schedules`: jobs and recurring jobs, on the machine where Octavo is installed.
 
-The commands work whether or not Octavo is running, because everything is in the database. `add` creates jobs for the
+The commands also work while Octavo is stopped, because they access the database directly. `add` creates jobs for the
 local owner (the Octavo account of this machine), and `ls` lists only that account's jobs unless --all-owners is given.
 The other commands accept jobs of any account, because the user of this machine is the administrator.
 """
@@ -220,7 +220,8 @@ def dead_letters(
     then: Annotated[
         AfterDiscard,
         typer.Option(
-            help="What to do after --discard. restart: delete the results and run again; fail_parent: end the analysis."
+            help="What to do after --discard. restart: delete the results of the job and run it again; fail_parent: "
+            "mark the analysis that the job belongs to as failed."
         ),
     ] = AfterDiscard.NOTHING,
     limit: Limit = 50,

@@ -70,7 +70,8 @@ def invite(
     role: Annotated[Role, typer.Option(help="Role of the new member.")] = Role.MEMBER,
     days: Annotated[int | None, typer.Option(min=1, max=90, help="Days until the link expires. Default: 7.")] = None,
     limited: Annotated[
-        bool, typer.Option("--limited", help="Show only the collections that you grant with `octavo grants add`.")
+        bool,
+        typer.Option("--limited", help="The new member sees only collections that you grant with `octavo grants add`."),
     ] = False,
     server: Server = None,
     key: Key = None,

@@ -70,7 +70,7 @@ ERRORS = (
     "octavo.web.http.parameters",
     "octavo.web.http.problems",
 )
-# The defaults that depend on something else.
+# Defaults that depend on the user or on another setting.
 DEFAULTS = {
     "data_dir": "`~/.local/share/octavo`; for root `/var/lib/octavo`",
     "anonymous": "depends on OCTAVO_HOST",

@@ -131,7 +131,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of this user. Commands that name no server use `current`."""
+    """The profiles of this user. Commands without --server use the profile `current`."""
 
     current: str | None = None
     by_name: dict[str, Profile] = field(default_factory=dict[str, Profile])

@@ -57,7 +57,8 @@ def search(  # noqa: PLR0917 - each is an option of the command
     query: Annotated[
         list[str],
         typer.Argument(
-            help="Words or a question. Put exact phrases in quotation marks. To exclude a word, write -word after --."
+            help="Words or a question. Put exact phrases in quotation marks. To exclude words, write them "
+            "with a minus at the end, after --, as in: ferry -- -island."
         ),
     ],
     mode: Annotated[

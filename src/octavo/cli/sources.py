@@ -197,7 +197,7 @@ def add_extension(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a source of an extension. `octavo extensions` lists the installed ones."""
+    """Watch a source that an extension provides. `octavo extensions` lists the installed extensions."""
     options = {"subfolders": subfolders.value, "changed": changed.value}
     more = {"options": options, "every_seconds": every, "name": name, "user": user}
     more |= {"password": read_password(password, PROMPT) if user else None}

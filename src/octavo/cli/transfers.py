@@ -56,7 +56,7 @@ class FolderInUse(BadInput):
 
 
 class NotAnExport(BadInput):
-    """This is not a complete export of Octavo. Run `octavo export` again, or name the format with --from."""
+    """This is not a complete Octavo export. Run `octavo export` again, or name the format with --from."""
 
     code = "NOT_AN_EXPORT"
 
@@ -151,13 +151,14 @@ def count_documents(folder: Path) -> int:
 
 
 def begin_folder(folder: Path, wanted: Mapping[str, str]) -> None:
-    """Store the options of the export in the folder. If it is interrupted, it can be continued only with the same
-    options.
+    """Store the options of the export in the folder.
+
+    An interrupted export can be continued only with the same options.
     """
     chosen = folder / SELECTION
     if chosen.exists():
         if json.loads(chosen.read_text()) != dict(wanted):
-            raise FolderInUse(f"It was begun with {chosen.read_text()}.")
+            raise FolderInUse(f"The export in this folder was started with the options {chosen.read_text()}.")
     elif any(folder.iterdir()):
         raise FolderInUse
     else:
@@ -377,7 +378,7 @@ async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUI
 
 
 async def import_copies(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
-    """Import the duplicates in a batch: documents with the same content as another one, which is imported first."""
+    """Import the duplicates in a batch. The documents with the same content have already been imported."""
     copies = [one for one in map(json.loads, read_lines(batch)) if one.get("duplicate_of")]
     for one in await find_new(client, copies, done):
         await send_record(client, folder, one, import_id, done)

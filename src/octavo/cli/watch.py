@@ -64,8 +64,8 @@ LINES_AROUND = 4
 class Watch:
     """The state of `octavo watch`.
 
-    `only` are the documents to follow. If it is None, all unfinished documents are followed. `ended` are the documents
-    that are processed or have failed.
+    `only` lists the documents to follow; if it is None, all unfinished documents are followed. `ended` contains the
+    documents that are processed or have failed.
     """
 
     only: Sequence[UUID] | None = None

@@ -128,7 +128,7 @@ class AnalysisCalls(Calls):
 
     @Call
     async def cancel(self, analysis: UUID) -> Analysis:
-        """Stop an analysis. This is an alias of `stop`, because jobs are stopped with `cancel_job`."""
+        """Stop an analysis. An alias of `stop`, with the same verb as `cancel_job`."""
         return await self._post(Analysis, f"/analyses/{analysis}/cancel", repeat=Repeat.NEVER)
 
     @Call

@@ -202,7 +202,10 @@ LONGEST_PAUSE_SECONDS = 2.0
 async def wait_until(
     read: Callable[[], Awaitable[Result]], is_done: Callable[[Result], bool], timeout_seconds: float | None
 ) -> Result:
-    """Read a record repeatedly, with growing pauses, until it is done. Raises TimeoutError after `timeout_seconds`."""
+    """Read a record repeatedly, with increasing delays, until it is done.
+
+    Raises TimeoutError after `timeout_seconds`.
+    """
     async with asyncio.timeout(timeout_seconds):
         pause = FIRST_PAUSE_SECONDS
         while not is_done(record := await read()):

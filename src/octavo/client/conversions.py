@@ -35,7 +35,8 @@ class ConversionCalls(Calls):
     async def convert(self, path: Path, name: str, mapping: str | None = None) -> ConversionView:
         """Send a PDF for conversion. If `mapping` is None, the server uses its default mapping.
 
-        If the connection breaks, a retry returns the conversion that the first attempt started.
+        If the connection breaks, the request is retried. The server then returns the conversion that the first attempt
+        started.
         """
         size = path.stat().st_size  # noqa: ASYNC240 - quicker than a thread call
         headers = {

@@ -96,7 +96,7 @@ class SearchCalls(Calls):
 
     @Call
     async def similar_tags(self, name: str, *, limit: int = 10) -> list[SimilarTag]:
-        """List tags with a similar meaning, most similar first."""
+        """List your tags that are similar in meaning to the tag `name`, most similar first."""
         return (await self._list(SimilarTag, "/tags/similar", name=name, limit=limit)).items
 
     # Questions -----------------------------------------------------------------------------------------------------
@@ -176,7 +176,11 @@ class SearchCalls(Calls):
     async def connection_map(
         self, *, focus: UUID | None = None, engine: str | None = None, least: float | None = None
     ) -> ConnectionMap:
-        """Return a graph of documents (nodes) and connections (edges). `least` is the minimum strength."""
+        """Return a graph of documents (nodes) and connections (edges).
+
+        `focus` is the document whose connections are included, by default all documents. `least` is the minimum
+        strength.
+        """
         return await self._get(ConnectionMap, "/connections/map", focus=focus, engine=engine, min=least)
 
     @Call

@@ -141,7 +141,10 @@ class Request:
         return replace(self, headers={**self.headers, IDEMPOTENCY_KEY: str(uuid4())})
 
     def from_byte(self, start: int, etag: str | None) -> Request:
-        """Return the request for the rest of a partly downloaded file or, without an ETag, for the whole file."""
+        """Return the request for the rest of a partly downloaded file, from the byte `start`.
+
+        Without an ETag, returns the request for the whole file, because the file may have changed.
+        """
         more = {"accept-encoding": "identity"}
         if start and etag:
             more |= {"range": f"bytes={start}-", "if-range": etag}
@@ -303,9 +306,10 @@ async def write_pieces(response: httpx.Response, file: BinaryIO, on_progress: On
 
 
 async def may_retry(request: Request, response: httpx.Response, retries: Retries) -> bool:
-    """Decide whether to send a request again. If so, first wait as long as the server requests, or with growing pauses.
+    """Return whether to retry a request.
 
-    Returns False without waiting if a retry is not safe, would not help, or exceeds the limits of the retry policy.
+    Before returning True, wait for the time in `Retry-After`, or with increasing delays. Returns False without waiting
+    if a retry is not safe, would not help, or exceeds the limits of the retry policy.
     """
     if not is_temporary(request, response):
         return False

@@ -32,7 +32,7 @@ from octavo.records.documents import (
     Outcome,
     PreparedExport,
     PreparedExports,
-    Received,
+    ReceivedBytes,
     Restored,
     RestoredDocument,
     Ticket,
@@ -153,8 +153,9 @@ class UploadCalls(Calls):
 
     @Call
     async def join_import(self, import_id: UUID) -> None:
-        """Add all further documents as part of this import. Documents added by hand are processed before those of an
-        import.
+        """Make all documents that this client adds from now on part of an import.
+
+        They are processed after documents that people add themselves.
         """
         self._import = {"import_id": str(import_id)}
 
@@ -206,7 +207,11 @@ class UploadCalls(Calls):
         return await self.finalize_upload(ticket.upload_id)
 
     async def _add_in_one_call(self, file: File, more: Mapping[str, str], on_progress: OnProgress | None) -> Outcome:
-        """Send a small file. If the connection breaks, a retry returns the document that the first attempt created."""
+        """Send a small file.
+
+        If the connection breaks, the request is retried. The server then returns the document that the first attempt
+        created.
+        """
         headers = {"x-upload-filename": quote(fsencode(file.name))}
         path = self._path("/documents", more)
         body, digest = await self._send_file("POST", path, file, headers, on_progress)
@@ -248,8 +253,8 @@ class UploadCalls(Calls):
     ) -> Outcome:
         """Add a link or text. Fields that are None are left out.
 
-        A retry creates no second document: with `reuse`, the server returns the one that the first attempt created;
-        otherwise, it recognises the repeated request by its Idempotency-Key.
+        A retry never creates a second document. With `reuse`, the server returns the document that the first attempt
+        created. With other policies, it recognises the repeated request by its Idempotency-Key.
         """
         body = {**given(**fields), "duplicates": duplicates, **unless_plain(extraction)}
         repeat = Repeat.SAFE if duplicates == "reuse" else Repeat.KEY
@@ -280,10 +285,10 @@ class UploadCalls(Calls):
         return read_record(Ticket, await self._transport.call(request))
 
     @Call
-    async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> Received:
+    async def send_content(self, upload: UUID, file: File, on_progress: OnProgress | None = None) -> ReceivedBytes:
         """Send the content to the server. Signed storage links are not used, because they may point to another host."""
         body, digest = await self._send_file("PUT", f"/uploads/{upload}/content", file, {}, on_progress)
-        received = read_record(Received, body)
+        received = read_record(ReceivedBytes, body)
         if received.sha256 != digest:
             raise Damaged(file.name)
         return received

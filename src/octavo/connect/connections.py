@@ -2,9 +2,9 @@
 
 The API returns these records unchanged.
 
-This module also handles comparisons of a document with all other documents. It returns the status of a comparison and
-the types of connections that it can find, and can repeat it. The status is stored, so that "no connections" is shown
-only after the comparison is complete.
+A comparison is a job that looks for connections between a document and all others. This module returns the status of a
+comparison and the types of connections that it can find, and queues comparisons again. The status is stored, so that
+"no connections" is shown only after the comparison is complete.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ async def list_connections(
 
 
 async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UUID) -> Connection:
-    """Return one connection. Its `source` is the document that is stored as the source."""
+    """Return one connection, with `source` and `target` as they are stored.
+
+    In the list of a document's connections, that document is always the `source`.
+    """
     found = await fetch_rows(connection, QUERIES.document_of, {"owner": owner, "connection": ident})
     if not found:
         raise NotFound(f"Connection {ident}.")
@@ -96,10 +99,7 @@ async def show_connection(connection: DatabaseConnection, owner: UUID, ident: UU
 
 
 async def find_connections(connection: DatabaseConnection, owner: UUID, part: str, limit: int) -> list[Connection]:
-    """Find connections whose id begins or ends with `part`.
-
-    The `source` of each connection is the document that is stored as its source.
-    """
+    """Find connections whose id begins or ends with `part`. `source` and `target` are returned as they are stored."""
     rows = await fetch_rows(connection, QUERIES.find, {"owner": owner, "part": part.lower(), "most": limit})
     return [await show_connection(connection, owner, row["id"]) for row in rows]
 

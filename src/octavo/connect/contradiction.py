@@ -198,8 +198,8 @@ def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> lis
 def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
     """Whether the two chunks can be about the same thing.
 
-    "The notice period is 30 days" may be true in one contract and false in another. Therefore the chunks must share a
-    name or be very similar, or one of them must contain no names.
+    They must share a name or be very similar, or one of them must contain no names. Otherwise, "The notice period is 30
+    days" in one contract would contradict another contract with a different notice period.
     """
     mine = sentences.names(one.pair.source) - one.mine.values
     theirs = sentences.names(one.pair.target) - one.theirs.values

@@ -5,7 +5,7 @@ In any language, pairs of chunks that share a concept but have opposite tones ar
 only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
 
 Extensions can also find connections. Their entry point is a function that takes pairs of chunks and returns the
-connections that it finds between them. Octavo quotes the most similar sentences of a pair.
+connections that it finds between them. For each connection, Octavo quotes the most similar sentences of the two chunks.
 """
 
 from __future__ import annotations
@@ -73,10 +73,9 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find connections with each extension. If an extension fails, its error is logged, and the other extensions
-    continue.
+    """Find connections with each extension. Invalid connections are left out.
 
-    Invalid connections are left out.
+    If an extension fails, its error is logged, and the other extensions continue.
     """
     engines = load_extensions(ExtensionKind.ENGINE)
     if not engines:

@@ -51,7 +51,7 @@ class SharedQuotes:
 class SentenceCache:
     """Splits each chunk into sentences only once, even if the chunk is in many pairs.
 
-    The sentences of recent chunks are kept for later comparisons, too.
+    The sentences of recent chunks are kept in memory for later comparisons.
     """
 
     _places: dict[UUID, dict[str, list[int]]] = field(default_factory=dict[UUID, dict[str, list[int]]])

@@ -100,10 +100,9 @@ class ModelJudge:
         return judged
 
     async def explain(self, candidates: Sequence[Candidate]) -> list[DetectedConnection]:
-        """Return the bridges that a model confirms, with its explanations.
+        """Return the bridges that a model confirms, with its explanations. Without a model, the result is empty.
 
-        Without a model, the result is empty. The most promising candidates are sent first, because the budget may run
-        out before the last one.
+        The most promising candidates are sent first, because the budget may run out before the last one.
         """
         kept: list[DetectedConnection] = []
         for batch in _batches(best_first(candidates)[:MOST_BRIDGES], BRIDGES_PER_CALL):

@@ -49,7 +49,8 @@ class EmbeddingModel:
     def index(self) -> str:
         """The name of the index.
 
-        The index stores vectors in half precision. This halves its size and finds the same neighbours.
+        The index stores vectors in half precision, which halves its size without changing the neighbours that are
+        found.
         """
         return f"chunk_embeddings_half_{self.id}"
 
@@ -127,8 +128,8 @@ async def find_by_index(
 ) -> list[Neighbour]:
     """Find neighbours with the vector index.
 
-    A search in the index can fail to find the nearest vectors. In that case, it does not even find the chunk that it
-    started from, and is repeated with a wider search range.
+    A search in the index can miss the nearest vectors. If it does not even find the chunk that it started from, it is
+    repeated with a wider search range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH, indexed)
     reliable = {one.source for one in found if one.source == one.target}
@@ -303,7 +304,7 @@ def thresholds_of(model: str) -> Thresholds:
 def find_similar(pairs: Iterable[ChunkPair], threshold: float, sentences: SentenceCache) -> list[DetectedConnection]:
     """Connect each source chunk with the chunks that are most similar to it.
 
-    Chunks without a sentence are skipped, because all tables of numbers have similar vectors.
+    Chunks without a sentence, such as tables of numbers, are skipped, because their vectors are always similar.
     """
     kept: Counter[UUID] = Counter()
     connections: list[DetectedConnection] = []

@@ -1,8 +1,8 @@
 """Selects the sentences in a chunk that a sentence in another document can contradict. Only English texts are
 supported.
 
-Not selected are headings, table rows, questions, captions, references, entries of a table of contents, code, URLs,
-email addresses, boilerplate, and sentences that only make sense in context ("It was built in 1987", "This paper ...",
+It skips headings, table rows, questions, captions, references, entries of a table of contents, code, URLs, email
+addresses, boilerplate, and sentences that only make sense in context ("It was built in 1987", "This paper ...",
 "today").
 """
 

@@ -280,8 +280,8 @@ def original_value(
 ) -> Value | None:
     """Return the value that was found for a field before any correction. Returns None if it equals the current value.
 
-    Also returns None for a table cell if rows of its table were added, removed or moved, because the cell may be in
-    another row.
+    For a table cell, also returns None if rows of its table were added, removed or moved: the cell may be in another
+    row.
     """
     first = conversion_from_json(revisions[0].record.encode(), mapping)
     now = next((one.value for one in current.values if one.path == path), None)
@@ -439,7 +439,8 @@ def facts_of_conversion(made: Conversion, mapping: MappingRules) -> list[Fact]:
 def fact_name(field: Field) -> str | None:
     """Return the name of the document's fact, such as `date`, that corresponds to a field.
 
-    The mapping can set this name. Otherwise, it is the name of the field. Returns None if there is no such fact.
+    The name is set by the mapping; by default, it is the name of the field. Returns None if there is no fact with this
+    name.
     """
     return next((name for name in (field.fact, field.name) if name in NAMES), None)
 

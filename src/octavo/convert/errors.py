@@ -45,7 +45,7 @@ class ShippedMapping(BadInput):
 
 
 class NotThisKind(BadInput):
-    """This mapping does not fit: the file lacks its keywords or required values. Try another mapping."""
+    """This mapping does not fit: the file does not contain the keywords or values that the mapping requires. Try another mapping."""  # noqa: E501 - a message is one line
 
     code = "NOT_THIS_KIND"
 

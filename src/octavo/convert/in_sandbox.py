@@ -198,8 +198,9 @@ def convert_words(
 def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | None) -> str | None:
     """Read the words of a PDF and apply the rules. Returns an error message if a pattern is too slow.
 
-    The output contains the words if a page may be a scan or if a required value is missing. If a page may be a scan,
-    the rules run twice: before OCR, to find slow patterns early, and in a separate call after OCR.
+    If a page may be a scan, the rules run twice: here, to find slow patterns early, and in a separate call after OCR.
+    The output contains the words for that call. It also contains them if a required value is missing, so that a model
+    can search them.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns

@@ -229,7 +229,7 @@ class ConversionIntake:
             if stored:
                 await self.bucket.delete([stored.key])
         except OctavoError as error:
-            log.warning("unused objects stay until the sweep", keys=[stored and stored.key], reason=error.line)
+            log.warning("unused objects stay until the clean-up", keys=[stored and stored.key], reason=error.line)
 
 
 async def begin_batch(

@@ -57,7 +57,10 @@ STAGES = Histogram(
     registry=REGISTRY,
 )
 STAGES_RESUMED = Counter(
-    "octavo_stages_resumed", "Stages that were not repeated after an earlier attempt.", ("kind",), registry=REGISTRY
+    "octavo_stages_resumed",
+    "Stages that were not repeated, because an earlier attempt had finished them.",
+    ("kind",),
+    registry=REGISTRY,
 )
 DUPLICATES_PREVENTED = Counter(
     "octavo_duplicate_jobs_prevented",

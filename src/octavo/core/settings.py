@@ -299,9 +299,12 @@ class Settings(BaseSettings):
     sign_up: Annotated[bool, Field(description="Allow anyone to create an account. " + OFF_ON_A_NETWORK)] = Field(
         default_factory=is_for_this_machine
     )
-    oidc_client_id: Annotated[str | None, Field(description="Client id of Octavo at the provider.")] = None
+    oidc_client_id: Annotated[str | None, Field(description="Client id of Octavo at the OpenID Connect provider.")] = (
+        None
+    )
     oidc_client_secret: Annotated[
-        SecretStr | None, Field(description="Client secret of Octavo at the provider. Unset for a public client.")
+        SecretStr | None,
+        Field(description="Client secret of Octavo at the OpenID Connect provider. Unset for a public client."),
     ] = None
     oidc_issuer: Annotated[
         str | None,
@@ -311,9 +314,16 @@ class Settings(BaseSettings):
         ),
     ] = None
     oidc_label: Annotated[
-        str, Field(min_length=1, max_length=60, description="Text of the button that signs in with the provider.")
+        str,
+        Field(
+            min_length=1,
+            max_length=60,
+            description="Text of the button for signing in with the OpenID Connect provider.",
+        ),
     ] = "Sign in with single sign-on"
-    oidc_scopes: Annotated[Texts, Field(description="Scopes that are requested, separated by commas.")] = (
+    oidc_scopes: Annotated[
+        Texts, Field(description="Scopes to request from the OpenID Connect provider, separated by commas.")
+    ] = (
         "openid",
         "email",
         "profile",
@@ -322,33 +332,43 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Claim with the groups or roles of a person, such as `groups` or `realm_access.roles`. At each "
-            "sign-in, it decides the role of the person in the account of this installation. Unset: no roles from "
-            "claims."
+            "sign-in, it determines the role of the person in the account of this installation. Unset: claims do not "
+            "determine roles."
         ),
     ] = None
     oidc_admin_values: Annotated[
-        Texts, Field(description="Values of the claim that make a person an administrator, separated by commas.")
+        Texts,
+        Field(
+            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that make a person an administrator, "
+            "separated by commas."
+        ),
     ] = ()
     oidc_member_values: Annotated[
         Texts,
-        Field(description="Values of the claim that give the role `member` in the account of this installation."),
+        Field(
+            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that give the role `member`, separated by "
+            "commas."
+        ),
     ] = ()
     oidc_reader_values: Annotated[
         Texts,
-        Field(description="Values of the claim that give the role `reader` in the account of this installation."),
+        Field(
+            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that give the role `reader`, separated by "
+            "commas."
+        ),
     ] = ()
     oidc_sign_up: Annotated[
         bool,
         Field(
-            description="Create an account when a person signs in with the provider for the first time. Disable this "
-            "if the provider also serves people who must not use this installation."
+            description="Create an account when a person signs in with the OpenID Connect provider for the first time. "
+            "Disable this if the provider also serves people who must not use this installation."
         ),
     ] = True
     oidc_trust_email: Annotated[
         bool,
         Field(
-            description="Accept email addresses that the provider does not mark as verified. Enable this only if "
-            "people cannot choose their address at the provider."
+            description="Accept email addresses that the OpenID Connect provider does not mark as verified. Enable "
+            "this only if people cannot choose their address at the provider."
         ),
     ] = False
     oidc_session_hours: Annotated[
@@ -356,8 +376,8 @@ class Settings(BaseSettings):
         Field(
             ge=1,
             le=720,
-            description="Hours after which a person who signed in with the provider must do so again, even if they use "
-            "Octavo all the time. Changes at the provider take effect then.",
+            description="Hours after which a person who signed in with the OpenID Connect provider must do so again, "
+            "even if they use Octavo all the time. Changes at the provider take effect then.",
         ),
     ] = 24
     mcp: Annotated[
@@ -685,8 +705,9 @@ class Settings(BaseSettings):
             ge=0,
             le=1e6,
             description="Model budget per document, in US dollars. The default should be enough to summarise and tag "
-            "1,000 pages and run five prompts on them with the default Gemini model. This and the next two settings "
-            "are defaults: `octavo budgets` and the web pages can change budgets without a restart.",
+            "1,000 pages and run five prompts on them with the default Gemini model. This setting, "
+            "OCTAVO_OWNER_BUDGET and OCTAVO_MONTH_BUDGET are defaults: `octavo budgets` and the web pages can change "
+            "budgets without a restart.",
         ),
     ] = 3.0
     owner_budget: Annotated[

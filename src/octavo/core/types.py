@@ -97,9 +97,9 @@ _last = 0
 
 
 def new_id() -> UUID:
-    """Return a new id, greater than all earlier ids of this process, even if the clock stops or goes back.
+    """Return a new id. It is greater than all earlier ids of this process, even if the clock stops or goes back.
 
-    The time in the id is used only for sorting, never as a timestamp.
+    The time in an id is used only for sorting, never as a timestamp.
     """
     global _last  # noqa: PLW0603 - the order applies to the whole process
     fresh = time.time_ns() // 1_000_000 << _SEQUENCE_BITS | int.from_bytes(os.urandom(9)) << 1

@@ -107,7 +107,7 @@ async def create_schema(connection_info: str, numbers: set[int]) -> None:
 
 @asynccontextmanager
 async def _migrating(connection_info: str) -> AsyncGenerator[Connection]:
-    """Open a connection for migrations, while no other process migrates.
+    """Open a connection for migrations, and keep other processes from migrating until the block ends.
 
     A second connection holds the lock in a transaction. The lock is therefore released if the process is killed, and
     also works behind connection poolers in transaction mode.

@@ -62,10 +62,10 @@ class Viewer:
 class Actor:
     """The caller of the request that an asyncio task handles. `via` is `session` or `key` (an API key).
 
-    If there is a `viewer`, the task's database connections show only the rows that this limited member may see. If the
-    viewer also `writes`, the task's transactions see all rows, because changes affect rows that the viewer does not
-    see, such as other documents with the same content. Check which documents the viewer may change before you change
-    them. A trigger refuses changes of documents in other collections.
+    If `viewer` is set, the caller is a limited member, and the task's database connections show only the rows that this
+    member may see. If `writes` is also true, the task's transactions see all rows, because a change can affect rows
+    that the member does not see, such as other documents with the same content. Before such a change, check that the
+    member may change the documents. A trigger refuses changes of documents in other collections.
     """
 
     id: UUID | None
@@ -112,7 +112,7 @@ def see_everything() -> None:
 
 
 def allow_changes() -> None:
-    """Let later transactions of this task change documents for its viewer (see `Actor`)."""
+    """Let later transactions of this task change documents on behalf of its viewer (see `Actor`)."""
     if actor := _actor.get():
         _actor.set(replace(actor, writes=True))
 
@@ -267,8 +267,8 @@ class Database:
     def seconds_exhausted(self) -> float:
         """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
 
-        The time counts from the moment when the last free connection was taken. If the caller that has waited longest
-        began to wait even earlier, it counts from then.
+        The time counts from the earlier of two moments: when the last free connection was taken, and when the caller
+        that has waited longest began to wait.
         """
         if self._taken < self._pool.max_size:
             return 0.0

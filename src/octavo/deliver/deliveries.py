@@ -1,8 +1,8 @@
 """Turns events into deliveries, and sends each delivery through its channel, such as mail.
 
 The relay turns each new event into deliveries to recipients and notifications inside the application, exactly once.
-Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. If a call found work,
-the next call follows sooner, because each finished delivery allows the next one in its queue to be sent.
+Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. After a call that found
+work, the next call follows sooner, because deliveries about the same process are sent one after another.
 """
 
 from __future__ import annotations

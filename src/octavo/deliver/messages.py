@@ -171,9 +171,10 @@ def path_of(about: Subject) -> str | None:
 
 
 def operations_path(about: Subject) -> str | None:
-    """Return the path of the page for administrators: the job's page or, for an import, the list of failed jobs.
+    """Return the path of the page that a message to an administrator links to. Returns None if the event has no job.
 
-    Administrators cannot open the documents of other accounts. Returns None if the event does not belong to a job.
+    This is the job's page or, for an import, the list of failed jobs. It is not the document's page, because
+    administrators cannot open the documents of other accounts.
     """
     if about.type == "import.completed":
         return "/operations/jobs?status=failed"

@@ -143,7 +143,7 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
 async def replay_delivery(connection: Connection, caller: Caller, subscriber: UUID, attempt: UUID) -> UUID:
     """Send the event of a delivery attempt again, with the same `webhook-id`. Returns the id of the job.
 
-    The event does not wait for other events, so it may arrive after later ones.
+    It is sent without waiting for earlier events of the same process, so it may arrive out of order.
     """
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)
@@ -173,7 +173,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Add the administrator's addresses in the settings as recipients of failures in all accounts.
+    """Notify the administrator's addresses in the settings about failures in all accounts.
 
     `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
     deleted.

@@ -115,8 +115,8 @@ class DocumentDescriber:
     async def describe(self, failure: OctavoError | None = None) -> None:
         """Run all stages. `failure` is an error of an earlier stage.
 
-        A temporary `failure` is raised before any model is called, because the retry may change the text, and the calls
-        would have to be paid for again.
+        A temporary `failure` is raised before any model is called. Its retry may change the text, and the model calls
+        would then have to be repeated and paid for again.
         """
         if failure and is_temporary(failure):
             raise failure
@@ -323,9 +323,9 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Queue a new comparison with other documents once both this stage and the stage `missing` have finished.
+        """Queue a new comparison with other documents if the stage `missing` has finished, too.
 
-        The comparison needs the results of both stages.
+        The comparison needs the results of both this stage and the stage `missing`.
         """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")
@@ -395,10 +395,10 @@ def is_temporary(error: OctavoError) -> bool:
 
 
 async def save_description(connection: Connection, document: UUID, insight: DocumentInsight, made_by: str) -> bool:
-    """Save the generated title, summary and tags in the caller's transaction.
+    """Save the summary and tags of a description in the caller's transaction. Returns whether tags were added.
 
-    Returns whether tags were added. Other values that a model found are saved as facts. If no model was used, no facts
-    are added, because the same rules have already found them.
+    The other values that a model found, such as the title, are saved as facts. A description made without a model adds
+    no facts, because the same rules have already found the facts of the document.
     """
     values: dict[str, Any] = {
         "document": document,

@@ -81,7 +81,7 @@ def symbols_of(text: str, font: str = "") -> str:
 def _symbol(place: int, font: str) -> str:
     """Convert a character code of a symbol font to Unicode.
 
-    If the font name is unknown, the font is assumed to be Symbol or, if the code is rare in Symbol, Wingdings.
+    If the font name is unknown, the code is read as Symbol. Codes that are rare in Symbol are read as Wingdings.
     """
     wingdings = WINGDINGS.get(place, "\ufffd")
     if "dings" in font.lower():

@@ -231,8 +231,8 @@ class Entry(NamedTuple):
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     """Detect the type of a zip-based document from the entries of its archive.
 
-    If the entries are ambiguous, the file name or the media type decides. A zip file that is not a known type of
-    document is an archive.
+    If the entries show only a family of formats, such as Microsoft Office, the file name or the media type decides.
+    Other zip files are archives, except programs.
     """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
@@ -277,7 +277,7 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """Yield the files in a zip archive, as far as their headers are in `head`, the first bytes of the archive.
+    """Yield the files in a zip archive whose headers are in `head`, the first bytes of the archive.
 
     Nothing is unpacked.
     """
@@ -334,8 +334,8 @@ class Hints:
 class Processor:
     """Reads files of the types in `source_types`.
 
-    The result of `extract` depends only on the file: it uses no database, network or clock. It raises errors from
-    `octavo.core.errors`, including `Empty`, for documents that cannot be read. `read_figure` takes a path and a
+    `extract` uses no database, network or clock, so its result depends only on the file. For documents that cannot be
+    read, it raises errors from `octavo.core.errors`, including `Empty`. `read_figure` takes a path and a
     `Figure.member`, and returns the bytes of this picture inside the file.
     """
 
@@ -362,7 +362,7 @@ class Processors:
             if source_type in STORED_ONLY and source_type is not SourceType.OTHER:
                 raise NotSupported(STORED_ONLY[source_type]) from None
             readable = ", ".join(sorted({*self._processors, *self._paged}))
-            raise NotSupported(f"Its type is {source_type}. Octavo reads {readable}.") from None
+            raise NotSupported(f"The file's type is {source_type}. Octavo reads {readable}.") from None
 
     def add(self, processor: Processor) -> None:
         for source_type in processor.source_types:

@@ -199,7 +199,7 @@ _WORD = re.compile(r"\w+")
 def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
     """Return the outline entries that have no matching heading in the text, by page number.
 
-    Each entry is its level and title.
+    Each entry consists of its level and its title.
     """
     headings = {block.start: block.text for block in extracted.blocks if block.kind is BlockKind.HEADING}
     found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)

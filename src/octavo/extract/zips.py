@@ -210,7 +210,8 @@ class Container:
     def metadata(self) -> Metadata:
         """Return the metadata from the document's summary stream.
 
-        olefile is not used for this, because it trusts the number of properties given in the file.
+        olefile is not used for this, because it trusts the number of properties that the file declares, which can be
+        very large in a hostile file.
         """
         try:
             found = _summary(self.read("\x05SummaryInformation"))

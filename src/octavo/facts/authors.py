@@ -120,8 +120,7 @@ def claimed_author(text: str | None) -> str | None:
 def is_name(text: str) -> bool:
     """Whether a text looks like a person's name.
 
-    Such a text consists of two to five capitalised words, none of which is an ordinary word, or is a Chinese or Korean
-    name.
+    It must consist of two to five capitalised words, none of which is an ordinary word, or be a Chinese or Korean name.
     """
     text = _TITLES.sub("", text.strip(" .,:"))
     if _EASTERN.fullmatch(text):
@@ -143,7 +142,7 @@ def _is_name_word(word: str) -> bool:
 def is_likely(text: str) -> bool:
     """Whether a text that looks like a name is probably one.
 
-    It must contain a known first name, an initial or only rare words, or be a Chinese or Korean name.
+    It must contain a known first name or an initial, consist only of rare words, or be a Chinese or Korean name.
     """
     words = _TITLES.sub("", text.strip(" .,:")).split()
     known = fold(words[0]).partition("-")[0] in first_names() if words else False
@@ -227,9 +226,11 @@ def _is_contact(text: str) -> bool:
 def _is_supported(names: Sequence[str], after: Sequence[str]) -> bool:
     """Whether the names in a line are probably people.
 
-    This is true if at least half of them are likely names. Otherwise, none of them may consist only of common words,
-    and either a workplace or date must follow, or the line must contain more than two names, at least one of them
-    likely.
+    True if at least half of them are likely names. Otherwise, none of them may consist only of common words, and one of
+    these must be true:
+
+    - A workplace or a date follows.
+    - The line contains more than two names, of which at least one is likely.
     """
     likely = sum(map(is_likely, names))
     if 2 * likely >= len(names):

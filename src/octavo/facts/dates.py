@@ -39,7 +39,7 @@ _SHORT = 100
 def find_dates(text: str, notation: Notation) -> list[TypedMatch]:
     """Find dates, in the order in which they appear.
 
-    If several date formats match at the same position, the first format in the list is used.
+    If several date formats match at the same position, the one that comes first in `_SHAPES` is used.
     """
     found: list[TypedMatch] = []
     folded = fold(text)

@@ -141,9 +141,9 @@ def find_items(page: PageRuns) -> Items:
 def _clearest(page: PageRuns, head: Head) -> Items:
     """Return the items of a table.
 
-    The table is read with each column that may contain the amounts, and also by the order of the numbers in its rows.
-    The first reading is replaced by another one only if the sum of that one's items is printed, and more of its amounts
-    equal quantity times price.
+    The table is read in several ways: with each column that may contain the amounts, and by the order of the numbers in
+    its rows. The first reading is used unless another one is clearly better: the sum of its items is printed, and more
+    of its amounts equal quantity times price.
     """
     best = _read(page, head)
     for variant in head.variants():
@@ -221,8 +221,8 @@ def _adjacent(page: PageRuns, line: Line, step: int) -> Iterator[Line]:
 def _columns(labels: Sequence[tuple[str, Box]]) -> dict[str, Box]:
     """Assign a role, such as quantity or amount, to each column and return the boxes by role.
 
-    If several columns can be the amount column, the rightmost one is used. If the leftmost of them is to the left of
-    the descriptions, it becomes the quantity column.
+    If several columns can be the amount column, the rightmost one is used. The leftmost one becomes the quantity column
+    if it is to the left of the descriptions.
     """
     columns: dict[str, Box] = {}
     by_role: dict[str, list[Box]] = {}
@@ -340,7 +340,7 @@ def _is_sum(page: PageRuns, line: Line) -> bool:
 def _goes_on(page: PageRuns, line: Line, head: Head) -> bool:
     """Whether more items follow after the subtotal of a group.
 
-    True if the next amount has a quantity and a price, and no other sum comes before it.
+    True if the next amount belongs to a row with a quantity and a price, and no other sum comes before that row.
     """
     for one in page.lines[line.number + 1 :]:
         if _is_sum(page, one):
@@ -448,11 +448,11 @@ def _first_false(flags: Sequence[bool]) -> int:
 
 
 def _cut(anchors: list[Mention], printed: dict[Decimal, str], leading: tuple[int, int]) -> tuple[list[Mention], bool]:
-    """Decide how many of the rows are items.
+    """Decide how many of the rows are items. Returns the amounts of the items, and whether their sum is printed.
 
-    If the first rows add up to a printed sum, the rows after them are dropped, because they may belong to other tables.
-    If no sum is printed, the rows from the first one without quantity and price are dropped, unless this is the first
-    row. Returns the amounts of the items, and whether their sum is printed.
+    - If the first rows add up to a printed sum, the rows after them may belong to other tables and are dropped.
+    - If no sum is printed, the items end before the first row that has neither a quantity nor a price. If this is the
+      first row, all rows are items.
     """
     sums = list(accumulate(Decimal(one.value) for one in anchors))
     roles = [next((role for one, role in printed.items() if abs(one - total) <= _CENTS), None) for total in sums]

@@ -1,8 +1,8 @@
 """Determines the kind of a document, such as letter or paper, from its format, title, typical words and layout.
 
-Each cue adds a weight to a kind. The kind with the highest sum is chosen if the sum is high enough and no other kind
-has a similar sum. A single word proves little: a paper about cash is not a receipt. The name of a kind therefore counts
-only in the title or in a short line at the top. Other cues are lines, phrases and blanks that are typical of a kind.
+Each cue, such as a typical phrase, adds a weight to a kind. The kind with the highest sum is chosen if the sum is high
+enough and no other kind has a similar sum. The name of a kind counts only in the title or in a short line at the top,
+because a single word proves little: a paper about cash is not a receipt.
 """
 
 from __future__ import annotations
@@ -241,8 +241,8 @@ def _are_slides(source: FactSource) -> bool:
 def _by_shape(text: _Text, scores: Mapping[Kind, float]) -> KindChoice:
     """Choose the kind of a document for which no kind has a clear score.
 
-    Web pages and prose with a title become articles, and pasted texts become notes. Some kinds are also accepted if
-    their score is almost high enough.
+    Web pages and prose with a title become articles, and pasted texts become notes. For some kinds, a score that is
+    almost high enough is accepted.
     """
     source = text.source
     if source.source_type in {"html", "web", "mhtml"}:

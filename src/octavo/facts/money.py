@@ -148,8 +148,8 @@ def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]
 def is_money(page: PageRuns, mention: Mention) -> bool:
     """Whether a number can be an amount of money: it has two decimals, or a currency next to it.
 
-    If other amounts in the document have decimals, a number without them must be separate from other text, as in "53
-    EUR".
+    If other amounts in the document have decimals, a number without decimals must be separate from other text, as in
+    "53 EUR".
     """
     fraction = mention.value.partition(".")[2]
     if len(fraction) >= _CENT_DIGITS:

@@ -239,7 +239,7 @@ class PartyFinder:
     def _keyed_name(self, key: TextRun) -> Candidate | None:
         """Return the name to the right of the label "Name:".
 
-        If the name has two lines, the first of them is above the label.
+        If the only text in the line above is aligned with this name, it is the first line of the name.
         """
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)

@@ -274,11 +274,11 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 
 
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
-    """Choose the role of a date without a label.
+    """Choose the role of a date without a label. Returns None for dates on other pages and in the item table.
 
-    It becomes the document's date if it is next to the name of the kind of document, or if it is near the top of the
-    first page and not inside a sentence. Otherwise, its role is `unknown`. Returns None for dates on other pages and in
-    the item table.
+    - `date`, if the date is next to the name of the kind of document
+    - `date`, if it is near the top of the first page and not inside a sentence
+    - `unknown` in all other cases
     """
     sheet = page.sheets[0]
     if mention.run.page != sheet.number or mention.run.line in in_items:

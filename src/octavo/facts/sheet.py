@@ -220,16 +220,16 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
     """Whether to keep a fact that was found by the rules for invoices.
 
-    The kind of a document is always taken from other rules, and so is the date if the document is not an invoice.
+    The kind of a document is always determined by other rules. Its date is, too, unless the document is an invoice.
     """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 
 
 def find_language(metadata: FileMetadata, source_type: str, detected: str | None) -> Iterator[Fact]:
-    """Find the language: the language tag in the file, such as pt-BR, if it can be trusted. Otherwise, the detected
-    language.
+    """Find the language of a document: its language tag, such as pt-BR, or the detected language.
 
-    Office programs write their own language into files, so their tag must match the detected language.
+    Office programs write their own language into files, so a tag that they wrote is ignored if another language is
+    detected.
     """
     tag = (metadata.language or "").strip().replace("_", "-")
     declared = primary_language(tag)
@@ -376,10 +376,10 @@ def _printed(source: FactSource, text: str) -> Place | None:
 
 
 def describe_chunks(source: DocumentSource) -> DocumentFacts:
-    """Find the title, author and date of a document from its chunks and metadata only.
+    """Return the title, author, date and type of a document, from its chunks and metadata only.
 
-    Also finds its type, unless the type was already found from the pages. If the title and the type are both known, the
-    text was already searched for facts, and is not searched again.
+    A known type is not changed. If the title and the type are both known, the text was already searched for facts, and
+    is not searched again.
     """
     if source.title and source.type:
         return DocumentFacts(source.title, source.author, source.date, source.type)

@@ -239,7 +239,7 @@ Group = Sequence[tuple[int, PrintedLine]]
 def _as_heading(source: FactSource, group: Group) -> str | None:
     """Return the Markdown heading at the position of these lines. Returns None if there is none.
 
-    In headings, letters are always in reading order. In text read from the page, they can be in another order.
+    It is preferred to the text of the lines, because their letters can be in the wrong order.
     """
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:

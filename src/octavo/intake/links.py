@@ -306,8 +306,8 @@ def _fetch(exchange: Exchange, video: str) -> RawTranscript:
 def choose(offered: TranscriptList) -> Transcript:
     """Choose a transcript in the video's language; if there is none, in English; otherwise in any language.
 
-    In each case, a transcript written by a person is preferred to a generated one. The generated transcript shows which
-    language the video is in.
+    In each case, a transcript written by a person is preferred to a generated one. The video's language is that of its
+    generated transcript.
     """
     every = list(offered)
     own = [one.language_code for one in every if one.is_generated][:1]
@@ -443,7 +443,7 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the site asks clients to wait, up to a limit. Returns None if it does not say."""
+    """Return how many seconds the site requests clients to wait, up to a limit. Returns None if it requests none."""
     return requested_wait(headers, longest=MOST_WAIT_SECONDS)
 
 

@@ -169,7 +169,7 @@ class Restoring:
         return chunks
 
     async def prepare(self, upload: Upload) -> None:
-        """Save the name, type and source that `named_as` gave to an upload. The document is processed again."""
+        """Save the name, type and source that `named_as` gave to an upload whose document must be processed again."""
         names = ("document_id", "filename", "content_type", "source_type", "source_url", "duplicates")
         await self.connection.execute(
             QUERIES.prepare_upload, {"id": upload.id, **{name: getattr(upload, name) for name in names}}
@@ -402,8 +402,9 @@ BUILT_IN = "00000000-0000-7000-8000-"
 
 @dataclass(frozen=True, slots=True)
 class ConversionFiles:
-    """The XML of a restored conversion, the upload with its source if it has no document, and how many days both are
-    kept.
+    """The files of a restored conversion, and how many days they are kept.
+
+    `result` is the XML. `source` is the upload with the source file. It is None if the conversion has a document.
     """
 
     result: Stored

@@ -168,9 +168,9 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def holds_lease(self, connection: Connection) -> bool:
-        """Whether this attempt may still write. Also locks the job, so that no other attempt can begin in the meantime.
+        """Whether this attempt may still write.
 
-        The lock is held until the transaction ends.
+        Also locks the job until the transaction ends, so that no other attempt begins in that time.
         """
         return await _flag(connection, QUERIES.hold_lease, self._lease())
 

@@ -1,7 +1,7 @@
 """Enqueues jobs, and cancels, requeues, pauses and discards them.
 
-An action on several jobs is applied to all of them or to none. Retrying a job that waits for its next attempt starts
-the attempt now.
+An action on several jobs is applied to all of them or to none. If a job is waiting for its next attempt, retrying it
+starts this attempt now.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ async def discard(connection: Connection, job: UUID) -> None:
 
 
 async def requeue(connection: Connection, job: UUID, *, from_stage: str | None = None) -> None:
-    """Retry a job from the last finished stage, or from the stage `from_stage`.
+    """Retry a job. It continues after its last finished stage, or starts again at the stage `from_stage`.
 
     An empty `from_stage` restarts the job from the beginning.
     """
@@ -192,7 +192,7 @@ async def retry_jobs(
     from_stage: str | None = None,
     allowed: Collection[JobStatus] = RETRYABLE,
 ) -> int:
-    """Retry jobs from the last finished stage, or from the stage `from_stage`. Returns the number of jobs.
+    """Retry jobs after their last finished stages, or from the stage `from_stage`. Returns the number of jobs.
 
     An empty `from_stage` restarts the jobs from the beginning. A single job moves into the interactive lane, because
     somebody is waiting for it.

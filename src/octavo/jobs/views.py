@@ -3,7 +3,7 @@
 Also explains why a job is waiting. If `owner_id` is None, functions return the jobs of all accounts, which only
 administrators may see.
 
-Reads events in an order that never skips one. Event ids are assigned before transactions commit, so an event can become
+Events are read in an order that skips none. Event ids are assigned before transactions commit, so an event can become
 visible after an event with a greater id. Readers therefore first read the horizon: the highest id up to which no open
 transaction can still add events. In a second statement, they read only events up to the horizon. Events are sorted by
 (epoch, id); a new epoch begins when a backup is restored into another PostgreSQL cluster.

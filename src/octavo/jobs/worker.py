@@ -307,13 +307,13 @@ class Worker(Generic[Tools]):
     async def _after_failure(self, job: ClaimedJob) -> None:
         """Call the `after_failure` hook of the job's kind.
 
-        The hook must find out for itself whether the job will be retried.
+        The hook must check whether the job will be retried.
         """
         if hook := self._kinds[job.kind].after_failure:
             try:
                 await hook(self._tools, job)
             except (DatabaseUnavailable, OctavoError, psycopg.Error) as error:
-                log.warning("not continued after a failure", job=str(job.id), reason=explain(error))
+                log.warning("after_failure hook failed", job=str(job.id), reason=explain(error))
 
     async def _pause(self, job: ClaimedJob, paused: OverBudget) -> None:
         values = {"job": job.id, "token": job.lease_token, "code": paused.code, "message": paused.line}

@@ -37,9 +37,9 @@ HANGING_SECONDS = 120.0
 
 
 class DueIn(float):
-    """The number of seconds after which a background task is repeated, even if nothing happens.
+    """The number of seconds until a background task is repeated. This pause does not grow while nothing happens.
 
-    The task is repeated sooner after an event.
+    After an event, the task is repeated sooner.
     """
 
 
@@ -47,8 +47,8 @@ class DueIn(float):
 class WorkerLimits:
     """The limits of a worker.
 
-    `slots` is the number of jobs that run at the same time. Up to `aside` jobs that wait for text recognition or
-    similar work do not count. `batch` limits how many jobs are claimed in one call, so that a worker with many slots
+    `slots` is the number of jobs that run at the same time. In addition, up to `aside` jobs can wait for text
+    recognition or similar work. `batch` limits how many jobs are claimed in one call, so that a worker with many slots
     leaves some jobs to others. A worker without a job looks for one every `poll_seconds`, or every `quiet_seconds` if
     notifications about new jobs arrive. A lease is renewed four times during its duration. If no lease could be renewed
     for two thirds of the duration, the worker abandons its jobs.
@@ -308,8 +308,8 @@ class ClaimStart:
 class LaneClaims:
     """How the next claim takes jobs from each lane: where it starts, and whether a bulk job comes first.
 
-    Interactive jobs come first. So that the bulk lane always advances, one bulk job is claimed first after `BULK_TURN`
-    interactive jobs.
+    Interactive jobs are claimed first. After every `BULK_TURN` of them, one bulk job is claimed, so that the bulk lane
+    always advances.
     """
 
     def __init__(self) -> None:

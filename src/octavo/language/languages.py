@@ -35,7 +35,7 @@ def detect_language(text: str) -> str | None:
 def confirm_language(text: str, expected: str | None) -> str | None:
     """Return `expected` if the text contains enough stop words of that language. Otherwise, detect the language.
 
-    If the detection is uncertain, `expected` is returned as well.
+    If the detection is uncertain, return `expected`.
     """
     words, own = WORD.findall(text[:_SAMPLE].lower()), primary_language(expected)
     stopwords = STOPWORDS.get(own or "", frozenset())

@@ -1,9 +1,9 @@
 """Compares pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
 
-One pass of the model does all three. It estimates whether the first text entails or contradicts the second, how likely
-a passage is to answer a question, and where the answer is. The probabilities are calibrated on texts that the model was
-not trained on (docs/models/octavo-small.md). Each pair is judged separately, so a result does not depend on other
-pairs.
+One pass of the model does all three. It estimates whether the first text of a pair entails or contradicts the second,
+how likely a passage is to answer a question, and where in the passage the answer is. The probabilities are calibrated
+on texts that the model was not trained on (docs/models/octavo-small.md). Each pair is judged separately, so a result
+does not depend on other pairs.
 """
 
 from __future__ import annotations

@@ -137,8 +137,8 @@ class _Found:
 def choose_tags(source: TagSource) -> list[str]:
     """Choose a document's tags, most important first.
 
-    If no phrase is suitable, a longer document gets its main word as a tag, if it has one. Documents without topics,
-    such as invoices, get only their type as a tag. Garbled texts and program code get no tags.
+    If no phrase is suitable, a document of several chunks can get its most important word as a tag. Documents without
+    topics, such as invoices, get only their type as a tag. Garbled texts and program code get no tags.
     """
     if source.kind in _WITHOUT_TOPICS or _is_broken(source.chunks):
         return [source.kind.value.replace("_", " ")] if source.kind in _WITHOUT_TOPICS - {DocumentType.CODE} else []
@@ -233,11 +233,15 @@ def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
-    In a long document, the phrase must occur in at least two chunks. A phrase of several words must either be in the
-    title, or be in a heading and occur twice, or occur four times and not be too common. Outside the title, it must not
-    begin with a stop word. A single word must be in the title and occur twice and, unless it is the whole title, be
-    rare. An English word outside the title must be very rare, be one of the most frequent words, and not be an
-    abbreviation. Rarity is known only for English words.
+    In a long document, the phrase must occur in at least two chunks. One of these conditions must also hold:
+
+    - Several words are in the title.
+    - Several words are in a heading and occur twice. They do not begin with a stop word.
+    - Several words occur four times, are not too common, and do not begin with a stop word.
+    - A single word is in the title and occurs twice. It is rare, or the whole title.
+    - A single English word is frequent and important in the document, very rare elsewhere, and not an abbreviation.
+
+    Words in languages other than English count as rare.
     """
     count = found.counts.get(phrase, 0)
     if len(source.chunks) >= _MANY_CHUNKS and found.chunks_with.get(phrase, 0) < _REPEATED:

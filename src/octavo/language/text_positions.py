@@ -163,8 +163,7 @@ def _same_length(one: Iterable[str], other: Iterable[str]) -> int:
 
 
 def find_words(query: str, text: str, most: int) -> list[Span]:
-    """Find up to `most` places in Markdown where the words of a query occur in the same order, one directly after the
-    other.
+    """Find up to `most` places in Markdown where the words of a query directly follow each other, in the same order.
 
     Case, accents, white space and inline markup are ignored. The URLs of links are not searched, because they are not
     visible.

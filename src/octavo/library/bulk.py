@@ -149,7 +149,7 @@ async def undo_change(database: Database, owner: UUID, change: UUID) -> int:
     """Restore the values that documents had before a change. Returns the number of restored documents.
 
     A value that was changed again in the meantime is not restored. Documents for which the change has already been
-    undone are skipped, so repeating this is safe. Raises `NotFound` if there is no such change, or if it is too old.
+    undone are skipped, so the call can be repeated. Raises `NotFound` if there is no such change, or if it is too old.
     """
     async with database.connection() as connection:
         rows = await fetch_rows(connection, QUERIES.changed_documents, {"owner": owner, "change": change})

@@ -127,7 +127,7 @@ async def lock_contents(
 ) -> list[LockedDocument]:
     """Lock documents, and all other documents with the same content.
 
-    A change to one of them can affect which of them is the original and which are duplicates.
+    A change to one of them can make another one the original.
     """
     wanted = list(documents)
     values = {"owner": owner, "documents": wanted}
@@ -245,9 +245,12 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    If only the title, summary and tags are missing, only these are generated. If `from_stage` is a stage that generates
-    them, they are generated again. An `extraction` other than plain creates a new revision, unless the document's job
-    already uses that extraction. `lane` is bulk if many documents are retried.
+    - If only the title, summary and tags are missing, only these are generated.
+    - If `from_stage` is a stage that generates title, summary or tags, these are generated again.
+    - An `extraction` other than plain creates a new revision. If an unfinished job of the document already uses this
+      extraction, that job is continued instead.
+
+    `lane` is bulk if many documents are retried.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")

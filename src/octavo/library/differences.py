@@ -192,7 +192,7 @@ class _Alignment:
         return self._runs
 
     def _trim(self, gap: Gap) -> Gap:
-        """Shorten a gap by the equal elements at its start and end."""
+        """Remove the elements that match at the start and end of a gap, and record them as matching runs."""
         a, b, c, d = gap.a, gap.b, gap.c, gap.d
         old, new = self._old, self._new
         while a < b and c < d and old[a] == new[c]:

@@ -321,7 +321,7 @@ def _as_chunk(row: Row, source_url: str | None) -> Chunk:
 
 
 def moment_url(source_url: str | None, seconds: float | None) -> str | None:
-    """Return a link that opens the video at this second. Returns None if there is no second or the source is not a
+    """Return a link that opens the video at this second. Returns None if `seconds` is None or the source is not a
     video.
     """
     if seconds is None or not source_url or not source_url.startswith(VIDEO):

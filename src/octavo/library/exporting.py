@@ -315,7 +315,7 @@ class StoredExport(BaseModel):
 
 
 async def begin_export(connection: Connection, owner: UUID, options: ExportOptions) -> tuple[UUID, list[str]]:
-    """Queue an export. Returns its id, and the keys of the previous export, which the caller deletes after the commit.
+    """Queue an export. Returns its id, and the keys of the previous export's objects, to be deleted after the commit.
 
     An account has only one prepared export. Raises `ExportRunning` if it is not finished.
     """

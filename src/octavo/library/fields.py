@@ -264,7 +264,7 @@ async def suggest_facts(connection: Connection, owner: UUID, document: UUID) -> 
 
 
 def suggest_values(fields: Sequence[FieldView], facts: Sequence[FactView]) -> list[FactView]:
-    """Return the facts with the fields for which their values are suggested, if the facts are probably right."""
+    """Return the facts, each with the fields for which its value is suggested. Uncertain facts suggest nothing."""
     sure = {one.name: one for one in reversed(facts) if one.status != "found" or one.confidence >= REVIEW}
     found: dict[str, dict[str, str]] = {name: {} for name in sure}
     for field in fields:

@@ -2,8 +2,8 @@
 
 Also finds the files from which images of pages and figures are made, and stores these images.
 
-An image is made when it is first requested. Most figures in a long document are never viewed, and drawing one takes as
-long as reading twenty pages.
+An image is made only when it is first requested, because most figures in a long document are never viewed, and drawing
+one takes as long as reading twenty pages.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ NOT_IN_TEXT = "quote: not found in the text of this document. Copy the passage e
 class NewHighlight:
     """A highlight to add: its quote, or its positions in the Markdown.
 
-    If the text contains the quote several times, `text_before` and then `start` select the occurrence.
+    If the text contains the quote several times, the occurrence that best matches `text_before` is used, or, if several
+    match equally well, the one nearest to `start`.
     """
 
     quote: str | None = None

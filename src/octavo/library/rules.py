@@ -354,7 +354,7 @@ def has_title(pattern: str, document: Mapping[str, Any]) -> bool:
 
 
 async def _normalised(connection: Connection, owner: UUID, then: RuleThen) -> RuleThen:
-    """Return the actions with the values of fields and the known tags in their stored form.
+    """Convert field values and known tags in a rule's actions to the form in which they are stored.
 
     Fields that no longer exist are left out.
     """

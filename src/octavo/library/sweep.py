@@ -188,7 +188,7 @@ ArchivePart: TypeAlias = Callable[[Database, Bucket, int], Awaitable[int]]
 async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
     """Archive the next events of the oldest month that ended at least `days` days ago. Returns their number.
 
-    When all events of a month are in files, the month is dropped. This takes milliseconds, regardless of their number.
+    When all events of a month are in files, the partition of the month is dropped, which takes only milliseconds.
     """
     async with database.connection() as connection:
         months = [str(row["name"]) for row in await fetch_rows(connection, ARCHIVES.old_months, {"days": days})]
@@ -288,7 +288,8 @@ async def _insert_archive(connection: Connection, stored: Stored, values: Mappin
 async def _drop_month(database: Database, month: str, archived: int) -> None:
     """Drop the partition of a month if all its events are in files.
 
-    The lock blocks all other transactions, so each of several attempts waits for it only briefly.
+    Dropping needs a lock for which all other transactions wait. So each attempt waits for the lock only briefly, and is
+    repeated several times.
     """
     for _ in range(DROP_TRIES):
         try:

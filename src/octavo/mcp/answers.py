@@ -95,7 +95,8 @@ def _dump(content: object) -> str:
 # Parts of a document --------------------------------------------------------------------------------------------------
 
 
-# A page marker has up to 60 characters. Both limits together keep an answer within its limit.
+# A part has at most this much text and this many pages. With page markers of up to 60 characters each, it fits into one
+# answer.
 MOST_TEXT = MOST_CHARACTERS - 6_000
 MOST_PAGES = 100
 MOST_LABEL = 20

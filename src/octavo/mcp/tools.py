@@ -217,9 +217,7 @@ class AskArguments(Arguments):
     document_ids: Annotated[
         list[UUID], Field(max_length=MOST_CHOSEN, description="Documents to use. Default: all documents.")
     ] = []
-    thread_id: Annotated[UUID | None, Field(description="The thread of an earlier question that this one follows.")] = (
-        None
-    )
+    thread_id: Annotated[UUID | None, Field(description="Thread that this question continues.")] = None
 
 
 @tool("Ask documents", AskArguments)

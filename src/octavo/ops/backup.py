@@ -137,8 +137,8 @@ class Manifest:
 class Transfer:
     """The result of copying files.
 
-    `files` is the number of intact files in the target afterwards, and `copied` is how many of them had to be copied.
-    `damaged` lists files that could not be copied, because they are missing or altered.
+    After copying, the target has `files` intact files, of which `copied` had to be copied. `damaged` lists files that
+    could not be copied, because they are missing or altered.
     """
 
     files: int = 0
@@ -194,8 +194,8 @@ async def back_up(settings: Settings, path: Path, report: Report, *, verify: boo
 def _refuse_place(settings: Settings, path: Path) -> None:
     """Raise an error if a backup cannot be written to this folder.
 
-    The folder must be outside the data folder. It must be empty or contain a backup, because a backup deletes old
-    copies.
+    The folder must be outside the data folder. It must be empty or contain a backup, so that only files of earlier
+    backups are deleted there.
     """
     whole = path.resolve()
     if whole.is_relative_to(settings.data_dir.resolve()):

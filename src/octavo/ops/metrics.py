@@ -56,7 +56,7 @@ class Counts:
     _is_adding: bool = False
 
     async def add(self, database: Database) -> float:
-        """Add new counts to the totals of all processes. Returns the seconds until this is due again."""
+        """Add new counts to the totals of all processes. Returns the number of seconds until the next call is due."""
         new = {series: value for series, value in _samples(self.registry) if self._added.get(series) != value}
         if new and not self._is_adding:
             self._is_adding = True

@@ -1,7 +1,7 @@
 """Tools for supervising processes, and the file in the data folder that lists them.
 
 `octavo status` and `octavo stop` read this file. Child processes end when their parent ends. A process that ends is
-restarted after a pause that grows each time.
+restarted after a pause, which is doubled after each short run.
 """
 
 from __future__ import annotations

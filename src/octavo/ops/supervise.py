@@ -142,8 +142,8 @@ class Supervisor:
         """Start the web processes, then stop the running `octavo up`, and take over its port.
 
         The new web processes load their modules while the old ones still serve requests. While the database is
-        restarted, requests wait in the port. If the port cannot be shared with the old process, it is opened as soon as
-        it is free, so requests are refused only for the moment between two attempts to open it.
+        restarted, requests wait in the queue of the port. If the port cannot be shared with the old process, it is
+        opened as soon as it is free, so requests are refused only for the moment between two attempts to open it.
         """
         host, port = self._settings.host, self._settings.port
         before = self._record.read()
@@ -268,7 +268,7 @@ class Supervisor:
                 async with asyncio.timeout(RELEASE_SECONDS):
                     await retry_until_available(release)
             except (DatabaseUnavailable, psycopg.Error, TimeoutError) as error:
-                log.warning("jobs of ended workers wait for their leases", reason=str(error))
+                log.warning("jobs of ended workers are requeued when their leases expire", reason=str(error))
 
         task = asyncio.create_task(try_to_release())
         self._releases.add(task)

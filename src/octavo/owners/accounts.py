@@ -176,7 +176,7 @@ async def hash_password(password: str) -> str:
 async def verify_password(kept: str | None, password: str) -> str | None:
     """Check a password against its stored hash. Returns None if the password is wrong.
 
-    Otherwise, returns the hash to store. If the hashing parameters have changed, it is a new hash.
+    Otherwise, returns the hash to store: the same one, or a new one if the hashing parameters have changed.
     """
     right = await _run_in_thread(lambda: _matches(kept or NOBODYS_HASH, password))
     if kept is None or not right:

@@ -334,7 +334,7 @@ class Processing:
         return kinds.get(self.source_type, STORED_ONLY[SourceType.OTHER])
 
     async def _read_short_text(self) -> None:
-        """Read a short text together with its chunks and facts. If this fails, it is read in stages."""
+        """Extract a short text, its chunks and its facts in one child process. If this fails, separate stages do it."""
         file, source = self.file, self._source
         if not source.is_short_text:
             return

@@ -155,9 +155,9 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 
 
 async def resume_documents(run: Run[Tools]) -> JSON:
-    """Generate the missing summaries, tags, vectors and connections of readable documents again.
+    """Retry jobs that failed to generate summaries, tags, vectors or connections of readable documents.
 
-    This happens some time after generating them failed for good.
+    A job is retried at the earliest ten minutes after it failed for good, then at increasing intervals, for 30 days.
     """
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}

@@ -67,7 +67,7 @@ class RuleThen:
     """The actions of a rule: tags to add, and values to set. `title` is a pattern such as `{sender} {date}`.
 
     `analyse` contains titles or ids of prompts, or only `all` for all active ones. `convert` is the name of a mapping.
-    Both are started only for new documents.
+    Analyses and conversions are started only for new documents.
 
     `deliver` contains ids of recipients. Each of them gets one message about a document, even if the rule runs again.
     `retention` sets the day on which the document is moved to the trash.
@@ -154,7 +154,11 @@ class RuleRun:
 
 @dataclass(frozen=True, slots=True)
 class SourceCounts:
-    """The numbers of files that were added as documents, have known content, are waiting, or failed."""
+    """The number of files in each state.
+
+    `added` files became new documents. The content of `known` files was already in the account. `waiting` files are not
+    added yet, and `failed` files could not be added.
+    """
 
     added: int = 0
     known: int = 0
@@ -167,10 +171,10 @@ class SourceOptions:
     """The files that a source adds, and how it handles added files. Which options apply depends on the kind of source.
 
     Folders, S3 and WebDAV have the option `subfolders`: `ignore` skips sub-folders, `plain` adds their files,
-    `collections` also uses the first sub-folder as the collection, and `tags` uses all sub-folders as tags. If a file
-    changes, it becomes a new version of its document if `changed` is `version`, or a new document if it is `new`. For
-    folders, `after` says what happens to an added file: `keep` leaves it where it is, and `move` moves it to the
-    sub-folder `added`.
+    `collections` also uses the first sub-folder as the collection, and `tags` uses all sub-folders as tags. If
+    `changed` is `version`, a changed file becomes a new version of its document; if `changed` is `new`, it becomes a
+    new document. For folders, `after` says what happens to an added file: `keep` leaves it where it is, and `move`
+    moves it to the sub-folder `added`.
 
     For mailboxes, `after` says what happens to an added email: `keep` leaves it unchanged, `seen` marks it as seen, and
     `move` moves it to the mailbox `move_to`. Only emails whose sender contains `sender` and whose subject contains

@@ -115,7 +115,7 @@ class DeliveryAttempt:
 
 @dataclass(frozen=True, slots=True)
 class TestJob:
-    """The job that sends the event; its status shows the result."""
+    """The job that sends a test event. Its status shows the result."""
 
     job_id: UUID
 

@@ -375,8 +375,8 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """The size and checksum of the received bytes, as the server measured them."""
+class ReceivedBytes:
+    """The size and SHA-256 of the bytes that the server received."""
 
     bytes: int
     sha256: str
@@ -556,7 +556,7 @@ class RestoredDocument:
 class KnownDocuments:
     """The documents that already exist. `items` maps their ids in the export to their ids here.
 
-    `trashed` lists the ids in the export of the documents that are in the trash.
+    `trashed` lists those documents that are in the trash here, by their ids in the export.
     """
 
     items: dict[UUID, UUID]

@@ -88,8 +88,8 @@ def hide_from_others() -> None:
 def drop_capabilities() -> None:
     """Drop all capabilities permanently.
 
-    An ordinary user is not allowed to change the bounding set. It is then left as it is, because such a process has no
-    capabilities.
+    An ordinary user is not allowed to change the bounding set. It can stay as it is, because the process of such a user
+    has no capabilities.
     """
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     capability = 0

@@ -1,7 +1,7 @@
 """Answers a question: understands follow-up questions, finds chunks, and lets a model answer from them.
 
-The citations of the answer are verified. No model is needed for a question about a known fact, or about which documents
-mention something.
+The citations of the answer are verified. No model is needed for questions about a known fact, and for questions that
+request a list of documents, such as "Which documents mention ferries?".
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Understood:
     """A question after the missing words were added. `asked` is the original question.
 
     `preferred` are documents that the question is probably about, and `only` is a document that it is certainly about.
-    Preferred documents are also searched for the words of `asked`, because they are known to cover its subject.
+    Preferred documents are also searched for the words of `asked`, because the previous answer cited them.
     """
 
     text: str
@@ -163,8 +163,9 @@ async def find_sources(
 ) -> Question:
     """Find the best chunks for a question.
 
-    Searches the preferred documents for the words of `asked`, all documents for the question, and all documents for
-    `asked`, in case the question was misunderstood. The hits of these searches are merged in turn.
+    `asked` is the question before it was rewritten. The hits of up to three searches are merged in turn: `asked` in the
+    preferred documents, `question` in all documents, and `asked` in all documents, in case the rewritten question is
+    wrong.
     """
     chosen = filters or Filters()
     favoured = [replace(chosen, documents=found)] if (found := _among(preferred, chosen)) else []

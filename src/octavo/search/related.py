@@ -54,7 +54,7 @@ def rank(similar: Mapping[UUID, Sequence[float]]) -> dict[UUID, float]:
 async def similar_tags(
     connection: Connection, owner: UUID, name: str, model: str, limit: int = MOST_RELATED
 ) -> list[SimilarTag]:
-    """Return the account's other tags, most similar first. Tags that no document uses are left out."""
+    """Return the account's other tags, sorted by their similarity to the tag `name`. Unused tags are left out."""
     values = {"owner": owner, "name": name, "model": model, "most": limit}
     rows = await fetch_rows(connection, QUERIES.similar_tags, values)
     return [SimilarTag(row["name"], round(row["score"], 6), row["documents"]) for row in rows]

@@ -1,7 +1,7 @@
 """Stores threads: questions to documents, follow-up questions, and their answers. A thread belongs to an account.
 
 A turn is stored before its question is answered, and its answer is stored afterwards, in one SQL statement. If the
-process is killed in between, the turn stays unfinished, and the rest of the thread is complete.
+process is killed before the answer is stored, the turn stays unfinished. The other turns are not affected.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ async def read_thread_scope(connection: Connection, owner: UUID, thread: UUID) -
 
 
 async def place_citations(connection: Connection, owner: UUID, citations: Sequence[Citation]) -> list[Citation]:
-    """Update citations to the current documents.
+    """Update citations to the current state of their documents.
 
-    Updates the chunk that contains the quote, the picture of the page, and whether the document was deleted.
+    This changes the chunk that contains the quote, the picture of the page, and whether the document was deleted.
     """
     cited = [
         {"place": place, "document_id": str(one.document_id), "chunk_id": str(one.chunk_id), "quote": one.quote}

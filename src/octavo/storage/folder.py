@@ -1,7 +1,7 @@
 """Reads and writes the files of the local bucket.
 
-A write returns only when the file is durable. Symbolic links are never followed. All functions block, so they run in
-threads. They raise OSError.
+A write returns only when the file is durable. Symbolic links are never followed. All functions block, so call them in
+threads. If they fail, they raise OSError.
 """
 
 from __future__ import annotations

@@ -8,10 +8,13 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, closing, suppress
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import uvicorn
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import iter_route_contexts
+from starlette.types import Receive, Scope, Send
 
 from octavo import __version__
 from octavo.ai.gateway_setup import LiveModels
@@ -108,7 +111,7 @@ def create_app(
             aclosing(
                 sandbox_of(settings, (*PRELOAD, *QUOTE_PRELOAD, *UNLOCK_PRELOAD, *CONVERT_PRELOAD), niceness=0)
             ) as sandbox,
-            # Started when a program first sends a file whose text it wants.
+            # Started when a program first requests the text of a file.
             open_reader_of(settings) as reader,
             aclosing(LiveModels(settings, database)) as models,
         ):
@@ -150,6 +153,7 @@ def create_app(
     app.add_middleware(Timing)
     app.mount("/static", Assets(), name="static")  # requested most often, so matched first
     app.router.routes.extend(load_routes().routes)
+    app.router.middleware_stack = PathIndex(app.router)
     app.openapi = _description
     return app
 
@@ -165,11 +169,52 @@ def load_routes() -> APIRouter:
     return routes
 
 
+class PathIndex:
+    """Calls the routes whose path can fit a request, instead of comparing the path with all 400 routes one by one.
+
+    Routers are listed by the fixed segments at the start of their paths, such as `("api", "v1", "jobs")` for
+    `/api/v1/jobs/{id}`. For a request, only the routers listed by the first segments of its path are tried, in their
+    original order.
+    """
+
+    LONGEST = 3
+
+    def __init__(self, router: APIRouter) -> None:
+        self._all = router
+        self._indexed = 0
+        self._places: dict[tuple[str, ...], list[int]] = {(): []}
+        self._routers: dict[tuple[str, ...], APIRouter] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        router = self.router_for(scope["path"]) if scope["type"] == "http" else self._all
+        await router.app(scope, receive, send)
+
+    def router_for(self, path: str) -> APIRouter:
+        if self._indexed < len(self._all.routes):
+            self._index_new_routes()
+        start = tuple(path.strip("/").split("/", self.LONGEST)[: self.LONGEST])
+        while start not in self._places:
+            start = start[:-1]
+        if start not in self._routers:
+            places = {place for length in range(len(start) + 1) for place in self._places.get(start[:length], ())}
+            self._routers[start] = APIRouter(routes=[self._all.routes[place] for place in sorted(places)])
+        return self._routers[start]
+
+    def _index_new_routes(self) -> None:
+        for place, route in enumerate(self._all.routes[self._indexed :], self._indexed):
+            for start in {self._start_of(one.path or "") for one in iter_route_contexts([route])}:
+                self._places.setdefault(start, []).append(place)
+        self._indexed = len(self._all.routes)
+        self._routers.clear()
+
+    def _start_of(self, path: str) -> tuple[str, ...]:
+        segments = path.strip("/").split("/")[: self.LONGEST]
+        return tuple(takewhile(lambda segment: "{" not in segment, segments))
+
+
 @cache
 def _description() -> dict[str, Any]:
-    """Build the OpenAPI description on the first request for it, because this takes even longer than building the
-    routes.
-    """
+    """Build the OpenAPI description. Cached, and built only when it is requested, because building it is slow."""
     return describe_api(load_routes().routes, [*library.SOURCES, conversions.DocumentToConvert])
 
 

@@ -258,7 +258,7 @@ async def test_a_provider_with_another_issuer_or_without_an_answer_is_reported(
     wrong = {**provider.settings, "oidc_issuer": provider.issuer.replace("127.0.0.1", "localhost")}
     answer = await (await guest(await open_house(**wrong))).get("/sign-in/provider")
     is_page(answer, 502)
-    assert "Its issuer differs from OCTAVO_OIDC_ISSUER." in words(answer)
+    assert "The provider's issuer differs from OCTAVO_OIDC_ISSUER." in words(answer)
 
 
 async def test_a_secret_can_be_sent_in_the_body(open_house: OpenHouse, provider: OidcProvider) -> None:

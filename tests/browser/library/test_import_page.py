@@ -140,7 +140,7 @@ def test_files_that_are_not_exports_are_refused(place: Place, open_browser: Open
     visitor = open_browser(place.sign_up())
     page = visitor.open(HERE)
     cases: list[tuple[Change, str]] = [
-        (lambda name, body: None if name == "complete.json" else body, "not a complete export"),
+        (lambda name, body: None if name == "complete.json" else body, "not a complete Octavo export"),
         (lambda name, body: body + b"{}\n" if name == "documents/00001.jsonl" else body, "damaged or incomplete"),
     ]
     for change, says in cases:

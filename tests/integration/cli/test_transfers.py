@@ -260,7 +260,7 @@ def test_a_prepared_export_is_replaced_by_the_next_one(filled: Library, instance
     ("damage", "says"),
     [
         (lambda: Path("taken/documents/00001.jsonl").write_bytes(b"{}\n"), "differs"),
-        (lambda: Path("taken/complete.json").unlink(), "not a complete export"),
+        (lambda: Path("taken/complete.json").unlink(), "not a complete Octavo export"),
         (lambda: Path("taken/documents/00001.jsonl").rename("taken/documents/00002.jsonl"), "missing"),
     ],
 )

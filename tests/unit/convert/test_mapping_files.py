@@ -82,7 +82,7 @@ BOMBS = {
     "longer than 200": SINGLE.format(f"labels: {{en: [{'a' * 201}]}}"),
     "at most 100 are": SINGLE.format("value: v") + f"\nchecks: [{listed(101, 'a = a')}]",
     "invalid replacement": SINGLE.format("value: v") + "\noptions: {replace: [[a, '\\9']]}",
-    "a key must be a text": "? [a]\n: b",
+    "a key must be text": "? [a]\n: b",
 }
 
 

@@ -93,7 +93,9 @@ class AccessToken(BaseModel):
 
 @dataclass(slots=True)
 class ServiceAccount:
-    """A Google service account. Exchanges signed JWTs for access tokens, and reuses a token until it nearly expires."""
+    """A Google service account. Exchanges signed JWTs for access tokens, and reuses a token until shortly before it
+    expires.
+    """
 
     http: HttpClient
     text: str = field(repr=False)
@@ -297,7 +299,7 @@ def _join(reply: HttpReply) -> ModelReply:
 
 
 def _join_parts(parts: Sequence[StreamedPart]) -> str:
-    """Return the answer in the form that was asked for, or the text if there is none."""
+    """Join the parts of an answer. Returns the structured output or, if the model wrote none, the text."""
     return "".join(one.tool.input for one in parts) or "".join(one.text for one in parts)
 
 

@@ -127,7 +127,7 @@ class Compatible:
         return read
 
     def _find_cut(self, request: ModelRequest, usage: TokenUsage) -> Fault | None:
-        """Return the fault if the server truncated the prompt or the answer, judging by its token counts.
+        """Return the fault if the token counts show that the server truncated the prompt or the answer.
 
         Returns None if neither was truncated.
         """

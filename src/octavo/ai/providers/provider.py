@@ -69,7 +69,7 @@ class Provider(Protocol):
     ) -> ModelReply:
         """Call the model once. Raises only `ProviderFault`.
 
-        If `on_text` is set and the provider supports streaming, the answer is streamed.
+        If `on_text` is set and the provider supports streaming, the answer is streamed to `on_text`.
         """
         ...
 

@@ -155,9 +155,10 @@ def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
 
 
 def _compare_words(given: QuestionToAnswer, places: Sequence[int]) -> OfflineAnswer:
-    """Answer from chunks that octavo-small cannot search, because they or the question are not in English.
+    """Answer with the sentences of the chunks at `places` that are most similar to the question.
 
-    The note in the answer explains this.
+    Used if the question or these chunks are not in English, because octavo-small supports only English. A note in the
+    answer says so.
     """
     from octavo.language import answer, offline_embedder
 

@@ -41,9 +41,10 @@ class SegmentResult:
 
 @dataclass(frozen=True, slots=True)
 class AnswersToConsolidate:
-    """The answers to combine. `texts` contains the numbered pages whose answers were made without a model.
+    """The answers to combine.
 
-    Models do not receive `texts`.
+    `texts` contains the numbered pages whose answers were made without a model. The offline rules search these pages
+    again; models do not receive them.
     """
 
     question: str

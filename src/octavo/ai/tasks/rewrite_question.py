@@ -146,7 +146,7 @@ _PRONOUN = _compile(r"it|this|that|they|them|these|those|he|she|i|you|we|there")
 class _Asked:
     """A follow-up question without its leading "And" or "What about".
 
-    `is_part` is true if the rest is not a complete question. `is_about` is true if it began with "What about".
+    `is_part` is true if `text` is not a complete question. `is_about` is true if the question began with "What about".
     """
 
     text: str

@@ -243,8 +243,9 @@ class Options:
 class Mapping:
     """The rules for converting one type of document. `name` ends with the version, as in invoice_v2.
 
-    A document must contain all `keywords`. If `evidence` is set, `octavo.facts` must recognise the document as this
-    type. If the mapping has neither keywords nor evidence, at least two required values must be found.
+    A document must contain all `keywords` and none of the `exclude_keywords`. If `evidence` is set, `octavo.facts` must
+    recognise the document as this type. If there are neither keywords nor `evidence`, at least two required values must
+    be found, unless the mapping has fewer required fields.
     """
 
     name: str

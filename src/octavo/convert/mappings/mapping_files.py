@@ -89,7 +89,7 @@ class _Loader(getattr(_yaml, "CSafeLoader", _yaml.SafeLoader)):  # type: ignore[
         keys: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key.value, str):
-                raise _yaml.YAMLError("a key must be a text")
+                raise _yaml.YAMLError("a key must be text")
             if key.value in keys:
                 raise _yaml.YAMLError(f"{key.value[:80]!r} is a duplicate key")
             keys.add(key.value)
@@ -124,7 +124,7 @@ def _refuse_bombs(text: str, file: str) -> None:
         depth += isinstance(event, _yaml.CollectionStartEvent) - isinstance(event, _yaml.CollectionEndEvent)
         if isinstance(event, _yaml.ScalarEvent) and len(event.value) > MOST_TEXT:
             line = event.start_mark.line + 1
-            raise BadMapping(f"{file}: line {line}: a text can have at most {MOST_TEXT:,} characters")
+            raise BadMapping(f"{file}: line {line}: a value can have at most {MOST_TEXT:,} characters")
         if nodes > MOST_NODES:
             raise BadMapping(f"{file}: has more than {MOST_NODES:,} values")
         if depth > MOST_DEPTH:
@@ -304,7 +304,7 @@ class _Reader:
 
     def _text(self, where: str, given: object) -> str:
         if not isinstance(given, str | int | float) or isinstance(given, bool) or not str(given):
-            raise self.refuse(where, "a text is required")
+            raise self.refuse(where, "text is required")
         return str(given)
 
     def _optional(self, where: str, given: object) -> str | None:

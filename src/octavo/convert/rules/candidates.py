@@ -211,9 +211,9 @@ def _announces(hit: LabelHit) -> bool:
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """Whether the value is in the same piece of text as the label, or is the whole of another piece of text.
+    """Whether a value is in the same piece of text as its label, or is the whole of another piece of text.
 
-    An identifier after a weak label is used only if this is true.
+    Other identifiers are not used if their label is weak.
     """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 

@@ -169,10 +169,10 @@ class _Document:
     def has_evidence(self, made: Conversion) -> bool:
         """Whether the document is of the type for which the mapping was made.
 
-        If the mapping has `evidence`, the document must be recognised as an invoice. If the mapping has keywords, or
-        fewer than two required fields, no more evidence is needed. Otherwise, at least two required values must be
-        found by their labels or patterns, not guessed. If no required value was found, this returns true and the caller
-        decides.
+        - A mapping with `evidence`: The document must be recognised as an invoice.
+        - A mapping with keywords, or with fewer than two required fields: No more evidence is needed.
+        - Other mappings: At least two required values must be found by their labels or patterns, not guessed. If no
+          required value is found at all, returns true, and the caller decides.
         """
         if self._mapping.evidence:
             return self._reading.is_invoice

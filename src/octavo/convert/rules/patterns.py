@@ -1,6 +1,6 @@
 """Finds fields by matching patterns against the page text.
 
-The mapping's replacements are applied to the text first. Unchanged characters keep their positions on the page.
+The text is first normalised as the mapping's options say. Unchanged characters keep their positions on the page.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Finding:
 
 
 def prepare(text: PageText, options: Options) -> PageText:
-    """Apply the replacements that the mapping's options define to the text."""
+    """Normalise the text as the mapping's options say: white space, accents, case and replacements."""
     if options.remove_whitespace:
         kept = [index for index, letter in enumerate(text.text) if letter not in " \t"]
         text = replace(

@@ -73,8 +73,8 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
     """Replace sections of a document with a model's text.
 
     `texts` maps indexes into `sections_of(plain)` to new texts. A section keeps its extracted text if there is no new
-    text for it, or if the new text changes too many words. Such sections are listed in `metadata.extra`, unless they
-    are empty or must never be rewritten (`fixed`).
+    text for it, or if the new text changes too many words. `metadata.extra` lists these sections, except empty ones and
+    those that are never rewritten (`fixed`).
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -148,9 +148,7 @@ class _Document:
         self.moments: list[Moment] = []
 
     def keep(self, section: Section) -> None:
-        """Add a section with the text that was extracted from the file, because the model's text is missing or not
-        usable.
-        """
+        """Add a section with its extracted text. Used if the model's text is missing or not usable."""
         start = self._write(section, self._plain.markdown[section.start : section.end])
         shift = start - section.start
         for block in self._blocks_of(section):
@@ -226,9 +224,8 @@ def _union(one: Box, other: Box) -> Box:
 def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) -> Iterator[Moment]:
     """Find the position of each recording time in the new text.
 
-    The time is moved to the first word at or after its old position that also occurs in the new text. A time is dropped
-    if there is no such word before the next time. `places` contains the offsets of shared words in the old and the new
-    text.
+    `places` contains the offsets of shared words in the old and in the new text. A time moves to the first shared word
+    at or after its old position. If there is no such word before the next time, it is dropped.
     """
     lefts = [left for left, _ in places]
     last = -1

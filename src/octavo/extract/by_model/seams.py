@@ -82,7 +82,7 @@ def stitch(answers: Sequence[PageAnswer]) -> StitchedText:
 
 
 def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
-    """Find the position at which to join two answers, in the pages that both contain.
+    """Find the position at which to join two answers, searching only the pages that both contain.
 
     If there is no such position, both texts are searched in full, because page markers can be wrong.
     """
@@ -97,9 +97,9 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words must then come later
-    in `before` than in `after`. Otherwise, they are only a phrase with which every answer starts. Returns None if no
-    reliable match is found.
+    Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words are then ignored if
+    they do not come later in `before` than in `after`, because they are only a phrase with which every answer starts.
+    Returns None if no reliable match is found.
     """
     left, right = index_words(before), index_words(after)
     for size in _RUNS:
@@ -117,9 +117,9 @@ Pair = tuple[int, int]
 
 
 def _stretches(left: Sequence[str], right: Sequence[str], size: int) -> Iterator[tuple[Pair, ...]]:
-    """Find the passages that both texts contain.
+    """Find the stretches of text that both texts contain.
 
-    Yields, for each passage, the index of each of its words in the left text and in the right text.
+    Yields, for each stretch, the index of each of its words in the left text and in the right text.
     """
     runs = sorted(_shared_sequences(left, right, size), key=_shift)
     begin = 0

@@ -1,6 +1,6 @@
 """Plans what a model reads or rewrites in each call.
 
-To be rewritten, a text is split into sections: its pages or, if it has none, groups of blocks. A section is either
+For rewriting, a text is split into sections: its pages or, without pages, groups of blocks. A section is either
 replaced as a whole by the model's text or kept unchanged.
 
 The answer to a call must fit within the model's output limit. If a document is read in several calls, consecutive calls
@@ -96,7 +96,7 @@ def _batches(tokens: Sequence[int], limits: CallLimits) -> Iterator[PageRange]:
 
 
 def halve_call(pages: PageRange, limits: CallLimits) -> list[PageRange]:
-    """Split a call whose answer was too long, and therefore cut off, into two calls.
+    """Split a call into two, because its answer exceeded the model's output limit and was cut off.
 
     Raises `TokenLimit` if the call has only one page.
     """
@@ -196,9 +196,9 @@ def write_sections(plain: str, sections: Iterable[Section]) -> str:
 def split_answer(markdown: str, sections: Mapping[int, Section]) -> dict[int, str]:
     """Split a model's answer into the texts of sections, keyed by section index.
 
-    The text of a page follows its marker. Pages without a marker are left out, except that the first page gets the text
-    before the first marker. If the first page has a marker, the text before it is a remark by the model and is dropped.
-    If the document has no pages, the whole answer is the text of one section.
+    The text of a page follows its marker. Text before the first marker belongs to the first page if that page has no
+    marker. Otherwise it is a remark by the model and is dropped. Other pages without a marker are left out. If the
+    document has no pages, the whole answer is the text of one section.
     """
     first = min(sections)
     if sections[first].page is None:

@@ -1,7 +1,7 @@
 """Divides a document into sections at its headings, and makes chunks of the right length from the sections.
 
-Short sections are merged. A long section is split between blocks if possible, or else after a sentence or line, or else
-at a space. Lengths are counted in words.
+Short sections are merged. A long section is split between blocks if possible. Otherwise it is split after a sentence or
+a line, or at a space. Lengths are counted in words.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ class Cutter:
     def _at_word(self, window: Window) -> int | None:
         """Return the start of the word nearest to the preferred end of the chunk.
 
-        If no word starts in the allowed range (`window`), return the nearest position before an ideograph or, failing
-        that, before any character.
+        If no word starts in the allowed range (`window`), return the nearest position before an ideograph. If there is
+        no ideograph either, return the nearest position before any character.
         """
         text, start = self._measure.text, self._measure.start
         tests: tuple[Callable[[int], bool], ...] = (
@@ -252,7 +252,7 @@ class Cutter:
         """Return where to end a chunk that would otherwise split a table or code listing.
 
         The chunk ends after the table or listing. If that would make the chunk too long, it ends before the table or
-        listing, however short the chunk is then. Called only if the chunk cannot end anywhere else.
+        listing, even if it is then very short. Called only if the chunk cannot end anywhere else.
         """
         whole_start, whole_end, _ = self._block_at(window.low)
         if whole_end - start <= LONGEST:

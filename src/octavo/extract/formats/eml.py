@@ -151,8 +151,8 @@ class MessageReader:
     def _best(self, parts: list[Message], level: int) -> Iterator[str]:
         """Choose between alternative versions of the text.
 
-        Plain text is preferred, unless another version also shows pictures or the plain text is only a stub that refers
-        to another version.
+        Plain text is preferred, except in two cases: another version also shows pictures, or the plain text is only a
+        stub that refers to another version.
         """
         texts = [(one.get_content_type(), "\n\n".join(filter(None, self._part(one, level)))) for one in parts]
         most = max((count_words(text) for _, text in texts), default=0)

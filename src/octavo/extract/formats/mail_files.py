@@ -85,8 +85,9 @@ def read_outlook(path: Path) -> EmailMessage:
 
 
 class _Properties:
-    """Reads the properties of an Outlook message or, if `prefix` is given, of the attachment that is stored under that
-    path.
+    """Reads the properties of an Outlook message.
+
+    If `prefix` is given, it is the path of an attachment, and the properties of this attachment are read.
     """
 
     def __init__(self, ole: Any, prefix: tuple[str, ...] = ()) -> None:  # noqa: ANN401 - an untyped library

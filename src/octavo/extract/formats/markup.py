@@ -414,7 +414,7 @@ def _repeated(text: str, *, is_first: bool) -> str:
 def _simple_rows(lines: Sequence[str]) -> list[list[str]]:
     """Return the rows of a simple table, which has lines of `=` characters above and below.
 
-    Text that crosses the gap between two columns is repeated in both.
+    Short text that crosses the gap between two columns is repeated in both.
     """
     edges = [found.span() for found in re.finditer(r"=+", lines[0].rstrip())]
     edges[-1] = (edges[-1][0], max(map(len, lines)))

@@ -70,7 +70,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def convert(archive: Archive, figures: Figures) -> str:
-    """Convert the document to Markdown, with page breaks if the document stores them reliably."""
+    """Convert the document to Markdown.
+
+    Page breaks are included only if their number matches the page count in the document's metadata.
+    """
     reject_encrypted(archive)
     root = parse(archive.read("content.xml"))
     styles = Styles()

@@ -217,9 +217,9 @@ class _Slide:
 
 
 def _area(shape: Record) -> Area | None:
-    """Return the edges of a shape on the slide or, if the shape is in a group, in the group.
+    """Return the edges of a shape. Returns None if the shape has no position.
 
-    Returns None if the shape has no position.
+    The coordinates of a shape in a group are relative to the group.
     """
     own = inside(shape.data, _SHAPE) if shape.kind == _GROUP else shape.data
     child = inside(own, _CHILD_AREA)

@@ -69,7 +69,7 @@ def _checked_container(path: Path) -> Metadata:
 def _check_records(stream: bytes) -> None:
     """Reject a workbook if it has a password, or if its cells are very far apart.
 
-    The library calamine would allocate memory for all empty cells between such cells.
+    calamine allocates memory for all cells between the first and the last one, even for empty ones.
     """
     at, rows, columns = 0, 0, 0
     while at + 4 <= len(stream):
@@ -102,8 +102,9 @@ def _checked(archive: Archive) -> Metadata:
 
 
 def _displayed_cells(archive: Archive) -> dict[str, xlsx.SheetCells]:
-    """Return the displayed texts of cells such as percentages, by sheet, because the library calamine returns raw
-    numbers.
+    """Return the text that cells display, by sheet.
+
+    calamine returns only raw numbers, such as 0.25 for a cell that shows 25 %.
     """
     data = archive.find("content.xml") if "content.xml" in archive else None
     if not data or len(data) > _MOST_DISPLAYED:

@@ -360,7 +360,7 @@ def _is_caption(part: str) -> bool:
 def wrap_lines(tree: Any) -> None:  # noqa: ANN401 - an untyped library
     """Turn text between double line breaks into paragraphs.
 
-    Without this, trafilatura would divide the text at every link.
+    Otherwise, trafilatura would divide the text at every link.
     """
     for element in list(tree.iter("div", "td", "article", "section", "main", "body")):
         children: list[Any] = list(element)

@@ -81,8 +81,8 @@ class SheetCells(NamedTuple):
     """Details of cells that the library calamine does not read.
 
     Rows and columns are numbered from 0. `formats` maps cells to number formats. `formulas` maps rows to formulas whose
-    result is not in the file. `texts` maps cells to displayed texts. Unless the file stores displayed texts, `texts`
-    contains only error values.
+    result is not in the file. `texts` maps cells to the texts that they display. XLSX files store such texts only for
+    errors, for example `#N/A`.
     """
 
     formats: dict[tuple[int, int], str]
@@ -130,7 +130,7 @@ def read_additions(package: Package, figures: Figures) -> Additions:
 
 
 def read_cells(package: Package) -> dict[str, SheetCells]:
-    """Read the number formats of each sheet, and the formulas whose results are not stored in the file."""
+    """Read the number formats and error values of each sheet, and the formulas whose results are not in the file."""
     name, root = package.main("xl/workbook.xml")
     codes = _format_codes(package.part(package.related(name, "styles")))
     found: dict[str, SheetCells] = {}
@@ -235,7 +235,10 @@ def _count(written: str) -> int:
 
 
 def check(archive: Archive) -> None:
-    """Check the unpacked size of all parts before calamine reads the file, because calamine unpacks without limits."""
+    """Check the unpacked size of all parts and the extent of each sheet before calamine reads the file.
+
+    calamine unpacks without limits, and allocates memory for empty cells, too.
+    """
     for name in archive:
         if name.lower().endswith(_PARTS):
             parts = archive.steps(name, MOST_PART)

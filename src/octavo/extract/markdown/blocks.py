@@ -344,7 +344,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_front_matter(text: str) -> FrontMatter | None:
-    """Read the front matter. Returns None if the text has none, or if the dashes are a horizontal rule."""
+    """Read the front matter. Returns None if there is none, or if the text starts with a horizontal rule instead."""
     fences = _FENCES.match(text[:_MOST_CHARACTERS])
     fields = {name.lower(): _value(value) for name, value in _FIELD.findall(fences[1])} if fences else {}
     return FrontMatter(_metadata(fields), fences.end()) if fences and fields else None

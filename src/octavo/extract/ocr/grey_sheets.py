@@ -29,8 +29,8 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 class GreySheet(NamedTuple):
     """A picture that is prepared for OCR.
 
-    `scale` is the number of its pixels per pixel of the original. `sharp` is the picture before its grain was smoothed
-    out, and shows the shapes of letters better. If the grain is heavy, `sharp` is smoothed too.
+    `scale` is the factor by which the original was enlarged or reduced. `sharp` is the picture before its grain was
+    smoothed out, and shows the shapes of letters better. If the grain is heavy, `sharp` is smoothed too.
     """
 
     picture: Image.Image
@@ -41,7 +41,7 @@ class GreySheet(NamedTuple):
 def grey_sheet(picture: Image.Image) -> GreySheet:
     """Prepare a picture for OCR.
 
-    Without this, Tesseract reads grain as thousands of dots, and misses the text or takes minutes.
+    In a picture that is not prepared, Tesseract reads grain as thousands of dots, and misses the text or takes minutes.
     """
     sharp = _on_white(picture)
     scale = reading_scale(*sharp.size)
@@ -237,7 +237,7 @@ def _most_of_channels(picture: Image.Image) -> Image.Image:
 
 
 def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
-    """Count the shapes that look like rows of letters but are outside the boxes of recognised text."""
+    """Count the shapes that look like letters in a row, but are outside the boxes of recognised text."""
     mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
     for box in read:
         left, top, right, bottom = (round(side * ink.scale) for side in box)

@@ -62,7 +62,7 @@ _IMPOSSIBLE = re.compile(
     r"|[\u093e-\u094c]{2}"
 )
 MISSED = "The page shows letters that could not be read, for example on a coloured background or in a drawing."
-NO_TEXT = "The page shows something that could not be read as text."
+NO_TEXT = "The page is not blank, but no text on it could be recognised."
 MAY_BE_WRONG = "The text was recognised with low confidence, for example because it is handwritten or the scan is poor."
 
 

@@ -158,9 +158,9 @@ def scaled(line: Line, scale: float) -> Line:
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
     """Return the scripts (writing systems) to try first.
 
-    These are the scripts of the given language or, without a language, the detected script. Latin is added if the
-    detection is uncertain and the script is easily confused with Latin, such as Cyrillic. If no script was detected,
-    Latin is the only candidate.
+    If a language is given, these are its scripts. Otherwise, it is the detected script, or Latin if no script was
+    detected. Latin is also tried if the detection is uncertain and the script is easily confused with Latin, such as
+    Cyrillic.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)
@@ -239,8 +239,8 @@ def fit(script: str, samples: Sequence[Image]) -> Reading:
 def _is_latin(lines: Sequence[Line]) -> bool:
     """Whether most letters are Latin.
 
-    Most models for other scripts also recognise Latin letters, so Latin text does not show that the page is in such a
-    script.
+    If so, the page is probably not in the script of the model that read them, because most models also recognise Latin
+    letters.
     """
     letters = [letter for line in lines for letter in line.text if letter.isalpha()]
     return 2 * sum(unicodedata.name(letter, "").startswith("LATIN") for letter in letters) > len(letters)

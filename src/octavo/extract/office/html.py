@@ -229,7 +229,10 @@ def _simplify_object(element: Element) -> None:
 
 
 def _simplify_table(table: Element) -> None:
-    """Repeat the text of a cell in every column and row that it spans. A table used only for layout is unwrapped."""
+    """Repeat the text of a cell in every column and row that it spans, if the text is short.
+
+    A table used only for layout is unwrapped.
+    """
     rows = [row for row in table.iter("tr") if _table_of(row) is table]
     if _is_layout(table, rows):
         for element in [table, *rows, *(cell for row in rows for cell in row)]:

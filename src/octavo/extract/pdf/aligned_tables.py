@@ -390,8 +390,8 @@ def _has_labels(rows: Sequence[Row]) -> bool:
 def _is_text_table(parts: Sequence[Segment], aligned: float) -> bool:
     """Whether cells with words instead of numbers form a table.
 
-    They must be well aligned. They must also be very short, or be short and mostly start with a capital letter or a
-    digit.
+    They must be well aligned and very short. Slightly longer cells are accepted if most of them start with a capital
+    letter or a digit.
     """
     words = _mean_words(parts)
     return aligned > 0.85 and (words < 2 or (words < _FEW and share(_starts_upper, parts) > 0.8))  # noqa: PLR2004

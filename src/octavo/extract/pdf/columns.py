@@ -290,7 +290,8 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` is the number of strips with text to the left of the gutter or, if that is smaller, to the right of it.
+    `rows` is the smaller of two numbers: the strips with text to the left of the gutter, and those with text to its
+    right.
     """
 
     rows: int
@@ -322,8 +323,8 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
     """Yield wide gaps at which to start the search for column separators.
 
-    A gap is between two pieces of text on the same line, or on two neighbouring lines with only one piece each, because
-    the lines of two columns can be at different heights.
+    A gap is between two pieces of text on the same line. The lines of two columns can be at different heights, so a gap
+    can also be between two neighbouring lines with only one piece each.
     """
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
@@ -537,9 +538,10 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
     """Whether two groups of short lines are side by side with a wide gap between them, such as the addresses in a
     letter.
 
-    Table rows look similar. Therefore, the lines of each group must be close together, unless both groups contain a
-    postcode. Also, both groups must contain a label or a line of an address, or one group must be much longer than the
-    other.
+    Table rows look similar, so these conditions must also be met:
+
+    - The lines of each group are close together, or both groups contain a postcode.
+    - Both groups contain a label or a line of an address, or one group is much longer than the other.
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
@@ -613,7 +615,10 @@ def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
 
 
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a column is less than half as wide as the main text or, if the main text has columns, as one of these."""
+    """Whether a column is less than half as wide as the main text.
+
+    If the main text itself has several columns, the width of one of them counts.
+    """
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])
 

@@ -271,10 +271,9 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 
 
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
-    """Return the rotation of a text run.
+    """Return the rotation of a text run, or 0 for italic letters.
 
-    liteparse also reports italic letters as rotated. They are recognised by the small height of their box, and the
-    result is 0.
+    liteparse also reports italic letters as rotated. They are recognised by the small height of their box.
     """
     rotation = item.rotation or 0.0
     # A short symbol with its exponent is higher.

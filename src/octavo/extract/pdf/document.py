@@ -77,7 +77,7 @@ class PageError(Exception):
 def open_document(path: Path, password: str | None = None) -> Generator[Document]:
     """Open a PDF.
 
-    Raises `Encrypted`, `Empty`, `TooLarge` or, if the file is too damaged to open, `BadInput`. If the password only
+    Raises `Encrypted`, `Empty` or `TooLarge`, and `BadInput` if the file is too damaged to open. If the password only
     protects the file against changes or printing, the file opens without it.
     """
     # Not opened by pypdfium2, because it resolves the path first. In the sandbox, the file has no other name.
@@ -356,7 +356,7 @@ class OpenPage:
         return area.left, area.bottom, area.right, area.top
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """For each box, return whether this area of the rendered page is completely white, so that text in it is
+        """Return, for each box, whether its area of the rendered page is completely white, so that text in it is
         invisible.
         """
         scale = fitting_scale(*self.size, _LOOK_SCALE)

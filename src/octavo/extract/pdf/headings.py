@@ -112,8 +112,8 @@ Headings = Mapping[Place, PageBlock]
 def body_size(pages: Iterable[PageText]) -> float:
     """Return the font size of the body text. Returns 0 if no size is known.
 
-    This is the most common size of the prose, or the most common size of all text if that is larger. In an invoice, for
-    example, the prose is only the small print.
+    The body size is the most common size of the prose. If the most common size of all text is larger, that size is used
+    instead. In an invoice, for example, the prose is only the small print.
     """
     prose: Counter[float] = Counter()
     letters: Counter[float] = Counter()

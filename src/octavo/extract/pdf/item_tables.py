@@ -368,8 +368,8 @@ class _Reader:
     def _add_detail(self, line: Line, cells: Cells, gap: float, following: Sequence[Line]) -> bool:
         """Add a line with further text to the item above it.
 
-        If the line is closer to the item below it, the line is kept for that item, unless a drawn line divides them.
-        Returns False if too many lines are kept.
+        A line that is closer to the item below it is kept for that item, unless a drawn line is between them. Returns
+        False if too many lines are kept.
         """
         below = _gap(line, following[0]) / line[0].height if following else _NEXT_ITEM
         is_last = bool(following) and self._is_ruled(

@@ -118,7 +118,7 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 
 
 class Terms(NamedTuple):
-    """Terms with their definitions beside them. Each entry contains, for each of its lines, the pieces of text.
+    """Terms with their definitions beside them. Each entry is a list of lines, and each line a list of pieces of text.
 
     `edge` is the left edge of the definitions, or their right edge if `at_right` is true.
     """
@@ -194,7 +194,7 @@ def _continues_definition(row: Row, group: Terms) -> bool:
 def _may_have_long_term(row: Row, group: Terms) -> bool:
     """Whether a line may have a term that is so long that there is no gap between it and the definition.
 
-    This is confirmed only if a line with a term and a gap follows.
+    The line is accepted only if a line with a term and a gap follows.
     """
     first = group.entries[0][0][0]
     if group.at_right or row[-1].right <= group.edge + first.size:

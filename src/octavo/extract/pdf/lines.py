@@ -137,9 +137,9 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
-    """Treat braces in another font as code if a line of code is directly above or below them.
+    """Treat a piece of text that is only a brace as code, if a line of code is directly above or below it.
 
-    Some monospaced TeX fonts contain no braces, so the braces are from another font.
+    Some monospaced TeX fonts contain no braces, so the braces of a program are in another font.
     """
     code = [one for one in segments if one.mono]
     return [
@@ -151,7 +151,11 @@ def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _is_numbered(run: TextRun) -> bool:
-    """Whether a text run begins with a number, such as the line number of code in another font."""
+    """Whether a text run may be a line of code with a line number, which can be in another font than the code.
+
+    It must begin with a number. The next word must not consist only of letters, because text such as "3 Results" is
+    probably not code.
+    """
     return len(run.words) > 1 and run.words[0].text.isdecimal() and not run.words[1].text.isalpha()
 
 
@@ -279,15 +283,15 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _height_of(large: Segment) -> float:
-    """Return twice the vertical position at which large text is sorted among the smaller lines beside it.
+    """Return the key by which large text is sorted among the smaller lines beside it: twice a vertical position.
 
-    A chapter number is sorted before these lines, and other large text after them.
+    For a chapter number, it is the top, so that the number comes first. For other large text, it is the bottom.
     """
     return 2 * (large.top if large.text.isdecimal() else large.bottom)
 
 
 def _height_in(one: Segment, apart: set[Segment], leading: Sequence[Segment]) -> float:
-    """Return twice the vertical position at which a piece of text or a block is sorted among the lines."""
+    """Return the key by which a piece of text or a block is sorted into lines: twice its vertical position."""
     if leading and any(one is block for block in leading):
         return 2 * one.top
     return _height_of(one) if apart and one in apart else one.top + one.bottom
@@ -319,7 +323,8 @@ def _is_picture(one: Segment) -> bool:
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
     """Whether a piece of text is on the same line as the pieces in `row`.
 
-    The row may so far contain only a superscript or subscript, which is smaller than the piece.
+    The middle of the piece must be within the height of the row. After a smaller piece, such as a superscript, it is
+    enough that the middle of the row is within the height of the new piece.
     """
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
@@ -484,7 +489,7 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
     """Return the text that PDFium finds in a box, in reading order.
 
-    If it does not have as many letters as the text `own`, `own` is returned instead.
+    `own` is liteparse's text. It is used instead if the two texts differ in length, not counting spaces.
     """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)

@@ -239,8 +239,8 @@ BATCH_PAGES = 100
 def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> Iterator[tuple[int, int]]:
     """Yield the first and last page number of each batch, starting with the batch that contains page `start`.
 
-    Every `start` gives the same boundaries, because the text of a page depends slightly on the other pages of its
-    batch.
+    The boundaries do not depend on `start`. Otherwise, the text of a page could change, because it depends slightly on
+    the other pages of its batch.
     """
     first = (start - 1) // size * size + 1
     for number in range(first, page_count + 1, size):

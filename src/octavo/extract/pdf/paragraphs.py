@@ -270,7 +270,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _begins_beside_code(column: _Column, group: Sequence[int], index: int, *, is_code: bool) -> bool:
-    """Whether a new block begins with the line at `index`, in a place where this line or the line above it may be code.
+    """Whether a new block begins with the line at `index`, if this line or the line above it may be code.
 
     `is_code` is true if the preceding block is code.
     """
@@ -313,8 +313,8 @@ def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> boo
 def _ends_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a sentence continues in only one monospaced line.
 
-    This line must start at the same position as the line above it, unless that is the first line of a paragraph or list
-    item, whose indent can differ.
+    This line must start at the same position as the line above it. Only below the first line of a paragraph or list
+    item, its indent can differ.
     """
     line = column.lines[index]
     after = index + 1
@@ -466,9 +466,9 @@ def _is_indented_again(column: _Column, group: Sequence[int], index: int) -> boo
 
 
 def _is_below_name(column: _Column, group: Sequence[int], index: int) -> bool:
-    """Whether a paragraph begins below a short line in the same letters, such as a name or a title.
+    """Whether a paragraph begins below a short line in the same style, such as a name or a title.
 
-    The first line of the paragraph must be long and full, and the short line must be less than half as long.
+    The first line of the paragraph must be long and full, and more than twice as long as the short line.
     """
     before, line = column.lines[index - 1], column.lines[index]
     if len(group) > 1 or group[0] in column.items or len(before.text) > _SHORT or index + 1 >= len(column.lines):

@@ -85,7 +85,8 @@ def _shorter(limits: Limits) -> Limits:
 class _BadPageSearch:
     """Reads a batch of pages and finds the unreadable ones by bisection.
 
-    If many reads fail, the remaining pages are read without layout. If very many reads fail, they are not read.
+    If many reads fail, the remaining pages are read without layout. If very many fail, a range that fails is no longer
+    divided, and all its pages count as unreadable.
     """
 
     def __init__(self, pdf: PdfInSandbox) -> None:

@@ -95,8 +95,8 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
     """Add the outer edges of a grid on sides where no line is drawn.
 
-    An edge is added if the lines that cross the outermost line extend beyond it. At least two of them must do so,
-    unless there is only one.
+    An edge is added if at least two lines cross the outermost drawn line and extend beyond it. A single line is enough
+    if it crosses more than three lines and no other line does.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)

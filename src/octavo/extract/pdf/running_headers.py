@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find the running headers and footers: blocks that are repeated, except for numbers, at the edge of many pages."""
+    """Find the running headers and footers. Most of them are repeated at the edge of many pages, apart from numbers."""
     shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -101,7 +101,7 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
 def _with_page_numbers(pages: Sequence[PageText], body_size: float) -> set[Place]:
     """Find lines that contain the number of their page.
 
-    They are the first or last lines of several pages, are at the same height, and their numbers increase with the
+    Such lines are the first or last lines of several pages, at the same height, and their numbers increase with the
     pages. Their other words, such as section titles, can differ.
     """
     found: defaultdict[tuple[int, int], list[Place]] = defaultdict(list)

@@ -227,9 +227,10 @@ def overlapped(columns: Sequence[Column], part: Segment) -> range:
 def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
     """Merge and drop columns that are not real columns of the table.
 
-    Two neighbouring columns are merged if lines with text across both are more frequent than lines with separate texts
-    in both, or if no line has separate texts in both. In the second case, a column with text in only a few lines is
-    dropped instead.
+    Two neighbouring columns are merged in two cases:
+
+    - More lines have a text across both columns than separate texts in both.
+    - No line has separate texts in both columns. If one of them has text in only a few lines, it is dropped instead.
     """
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)
@@ -249,10 +250,11 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
 
 def _neighbours(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[list[int], list[int], list[int]]:
-    """Count three kinds of text lines for each column.
+    """Count three kinds of text lines for each column. Returns a list of counts for each kind:
 
-    Returns a list for each kind: lines with text that also covers the next column, lines with separate texts in this
-    and the next column, and lines with any text in the column.
+    - lines with a text that also covers the next column
+    - lines with separate texts in this and the next column
+    - lines with any text in this column
     """
     joins, apart, filled = ([0] * (len(columns) + 1) for _ in range(3))
     for line in lines:

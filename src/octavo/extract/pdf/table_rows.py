@@ -127,7 +127,7 @@ def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
 def header_length(rows: Sequence[Row], rules: Sequence[float]) -> int:
     """Return the number of header lines.
 
-    These are the lines above the first wide drawn line or, failing that, above the first row of numbers.
+    The header ends at the first wide drawn line. Without such a line, it ends above the first row of numbers.
     """
     inner = [at for at in rules if rows[0].top < at < rows[-1].top]
     above = sum((row.top + row.bottom) / 2 < inner[0] for row in rows) if inner else 0
@@ -158,7 +158,7 @@ def _has_numbers(row: Row) -> bool:
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
     """Yield the cells of the header.
 
-    If no heading above a column is shared with other columns, the heading of the column is as high as the whole header.
+    If a column has no heading that it shares with other columns, its own heading is as high as the whole header.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
@@ -181,8 +181,8 @@ def _wide(row: Row) -> list[tuple[int, int]]:
 def _with_spanners(row: Row, below: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Row:
     """Extend each heading to all columns that it covers.
 
-    These are the columns below its underline or, without an underline, the columns that have their own headings below
-    it.
+    An underlined heading covers the columns below its line. Any other heading covers the columns below it that have
+    their own headings.
     """
     placed: list[tuple[int, int, Segment]] = []
     for first, (last, part) in row.parts.items():
@@ -294,7 +294,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 def _row_gap(rows: Sequence[Row]) -> float | None:
     """Return the vertical gap above which two text lines belong to different rows.
 
-    Returns None if the gaps between lines are not clearly of two sizes.
+    Returns None if the gaps cannot be clearly divided into small and large ones.
     """
     neighbours = list(pairwise(rows))
     pairs = sorted((low.top - high.bottom, bool(high.numbers & low.numbers - {0})) for high, low in neighbours)

@@ -83,7 +83,9 @@ def seek_sheet(picture: Image.Image, number: int) -> None:
 def _check_size(picture: Image.Image) -> None:
     pixels = picture.width * picture.height
     if pixels > MOST_PIXELS:
-        raise TooLarge(f"It has {pixels / 1e6:,.0f} million pixels; at most {MOST_PIXELS / 1e6:,.0f} are decoded.")
+        raise TooLarge(
+            f"The image has {pixels / 1e6:,.0f} million pixels. The limit is {MOST_PIXELS / 1e6:,.0f} million."
+        )
 
 
 JPEG_QUALITY = 80
@@ -156,7 +158,7 @@ def open_sheets(path: Path) -> PdfFacts:
     with open_picture(path) as picture:
         sheets = count_sheets(picture)
         if sheets > MOST_SHEETS:
-            raise TooLarge(f"It has {sheets:,} sheets; the limit is {MOST_SHEETS:,}.")
+            raise TooLarge(f"The file has {sheets:,} pages. The limit is {MOST_SHEETS:,}.")
         return PdfFacts(sheets, metadata=_metadata(picture))
 
 

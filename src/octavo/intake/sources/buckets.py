@@ -1,7 +1,7 @@
 """Reads the objects under a prefix of an S3 bucket. Objects are never changed.
 
-Requests are signed here and sent with the guarded client, and not with the client of the storage, because that client
-resolves names itself and follows redirects, so it could be led to a private address.
+Requests are signed here and sent with the guarded client. The client of the storage is not used, because it resolves
+names itself and follows redirects, so a server could lead it to a private address.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OBJECT_REFUSED = frozenset({"AccessDenied", "InvalidObjectState"})
 
 @dataclass(frozen=True, slots=True)
 class ObjectPage:
-    """One page of a list of objects. `following` is the mark of the next page, or None if this is the last one."""
+    """One page of a list of objects. `following` is the token for the next page, or None if this is the last one."""
 
     files: Sequence[SeenFile]
     following: str | None

@@ -152,7 +152,7 @@ async def take_consent(
 ) -> ReturnedConsent:
     """Return the OAuth sign-in with this state, and delete it, so that it can be used only once.
 
-    Raises `ConsentRefused` if it has expired or was started by another browser or account.
+    Raises `ConsentRefused` if it has expired, or was started in another browser or for another account.
     """
     values = {"state_hash": hash_token(state), "browser_hash": hash_token(browser), "owner": owner}
     rows = await fetch_rows(connection, QUERIES.take_consent, values)

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class FolderEvents:
-    """Reports which sources have folders that changed, on Linux. Elsewhere, it never reports anything."""
+    """Reports which sources have folders that changed. Works only on Linux; on other systems, nothing is reported."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -57,7 +57,7 @@ class FolderEvents:
         self._lock = threading.Lock()
 
     def open(self) -> None:
-        """Begin to report. Called in the event loop, before the first folder is watched."""
+        """Start reporting changes. Called in the event loop, before the first folder is watched."""
         if self._file is None and hasattr(_LIBC, "inotify_init1"):
             file = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
             if file >= 0:  # or else this user has too many of them
@@ -78,7 +78,7 @@ class FolderEvents:
     async def next_changes(self) -> set[UUID]:
         """Wait for a change, and return the sources whose folders have changed.
 
-        Also returns after `open`, with an empty set.
+        If `open` is called during the wait, returns an empty set. The next call then waits for changes.
         """
         loop, file = asyncio.get_running_loop(), self._file
         if file is not None:
@@ -127,7 +127,7 @@ def _read_events(block: bytes) -> Iterator[tuple[int, int]]:
 class FolderReader:
     """Reads a folder. System errors are raised as `OSError`.
 
-    With `events`, changes in the folders that a check finds are reported there.
+    If `events` is set, it reports later changes in the folders that a check finds.
     """
 
     def __init__(self, source: Source, events: FolderEvents | None = None) -> None:

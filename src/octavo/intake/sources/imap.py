@@ -160,8 +160,8 @@ class Mailbox:
     def summaries(self, uids: Sequence[int], *, headers: bool, structure: bool) -> Iterator[MailSummary]:
         """Fetch the sizes of emails.
 
-        If `headers` is true, also fetches the sender and the subject. If `structure` is true, also fetches whether an
-        email has attachments.
+        If `headers` is true, also fetches their senders and subjects. If `structure` is true, also fetches whether they
+        have attachments.
         """
         more = ([_HEADERS] if headers else []) + (["BODYSTRUCTURE"] if structure else [])
         wanted = " ".join(["UID RFC822.SIZE", *more])

@@ -192,7 +192,7 @@ async def _mail_address(settings: Settings, plan: SourcePlan) -> Place:
     del settings
     local = plan.path.partition("@")[0].lower()
     if not _LOCAL_PART.fullmatch(local):
-        raise BadSource("Use letters, digits, dots and hyphens, such as scans. The email address begins with it.")
+        raise BadSource("Use letters, digits, dots and hyphens for the part before the @, such as scans.")
     return Place(local, local)
 
 

@@ -75,7 +75,7 @@ class SourceWatch:
 
 @dataclass(frozen=True, slots=True)
 class FolderAlarm:
-    """A background task of a worker: makes folders due as soon as files in them change."""
+    """A background task of a worker: requests an immediate check of each folder in which files change."""
 
     events: FolderEvents
 
@@ -187,6 +187,6 @@ def source_watches(connections: Connections, events: FolderEvents | None = None)
 
 
 def source_chores(connections: Connections) -> list[SourceWatch | FolderAlarm]:
-    """Return the background tasks that check sources, and the one that has changed folders checked immediately."""
+    """Return the background tasks that check sources, and the one that requests immediate checks of changed folders."""
     events = FolderEvents()
     return [*source_watches(connections, events), FolderAlarm(events)]

@@ -244,7 +244,7 @@ AdminCaller = Annotated[Caller, Depends(administer)]
 async def find_person(caller: KnownCaller) -> UUID:
     """Return the id of the user who is signed in with this browser. Other callers are refused."""
     if caller.user_id is None or caller.via != "session":
-        raise NotAllowed("Sign in with a password to do this.")
+        raise NotAllowed("Sign in to your account in a browser to do this. API keys cannot do it.")
     return caller.user_id
 
 

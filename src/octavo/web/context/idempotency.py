@@ -1,14 +1,16 @@
 """Repeats the response to a request that a client sends again with the same Idempotency-Key header.
 
 The response is stored in the transaction that creates the new data. If the process is killed before the commit, neither
-exists, and the repeated request runs as if it were the first. If it is killed after the commit, the repeated request
-gets the stored response. So nothing is created twice.
+the data nor the response exists, and the repeated request runs as if it were the first. If the process is killed after
+the commit, the repeated request gets the stored response. So nothing is created twice.
 
 Only successful responses are stored. After an error nothing was created, and the client can use the key again.
 
-Bodies are compared by their checksum, which is computed while the body is read, so that large files are never held in
-memory. Responses can contain secrets, such as a new API key. They are therefore encrypted with the header's value. The
-database stores only a hash of this value.
+A repeated request must have the same body as the first. Request bodies are compared by a checksum that is computed
+while the body is read, so large files are never held in memory.
+
+Responses can contain secrets, such as a new API key. They are therefore encrypted with the header's value. The database
+stores only a hash of this value.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ class Fingerprint:
         self._count(text[:cut])
 
     def digest(self) -> bytes:
-        """Return the checksum of the whole request. Afterwards, nothing can be added to the request any more."""
+        """Return the checksum of the whole request. Do not call `add` afterwards."""
         self._count(self._rest)
         self._rest = b""
         return self._digest.digest()
@@ -118,7 +120,7 @@ class Fingerprint:
 def fingerprint_of(request: Request, caller: Caller, key: str) -> Fingerprint:
     """Start the checksum of a request.
 
-    It includes the key, so that nobody can use it to guess a password in the body.
+    The checksum includes the key. Without the key, nobody can use a stored checksum to guess a password in the body.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"") if kind == b"multipart/form-data" else b""
@@ -261,7 +263,7 @@ async def idempotency_of(
 
 
 def _is_streamed(request: Request) -> bool:
-    """Whether the route reads the body as it arrives. Such a route describes its body in OpenAPI by hand."""
+    """Whether the route reads the body as it arrives. Only such routes describe their body in `openapi_extra`."""
     return "requestBody" in (_route_of(request).openapi_extra or {})
 
 
@@ -272,5 +274,5 @@ def _route_of(request: Request) -> APIRoute:
     return route
 
 
-# Released before the answer is sent, so that a client can repeat the request as soon as it has the answer.
+# With this scope, the key is released before the response is sent, so a client that has it can repeat the request.
 IdempotencyOf = Annotated[Idempotency, Depends(idempotency_of, scope="function")]

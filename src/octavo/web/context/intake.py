@@ -51,8 +51,8 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 async def as_member(services: Services, caller: Caller, upload: NewUpload) -> NewUpload:
     """Choose the collection of an upload by a limited member. Uploads by other callers are returned unchanged.
 
-    If the upload names no collection, it gets the only one that the member can change. The upload always becomes a new
-    document, because a document with the same content could be one that the member cannot see.
+    An upload that names no collection is put into the member's collection if the member can change only one. The upload
+    always becomes a new document, because a document with the same content could be one that the member cannot see.
     """
     if not caller.limited:
         return upload
@@ -97,7 +97,7 @@ def may_rewrite(settings: Settings, caller: Caller) -> bool:
 
 
 def check_extraction(settings: Settings, caller: Caller, extraction: object) -> None:
-    """Raise `NoModel` if the extraction needs a model and none is set up, or this caller cannot use one."""
+    """Raise `NoModel` if the extraction needs a model, but no model is set up or this caller cannot use models."""
     if extraction not in {None, Extraction.PLAIN} and (why := _why_not(settings, caller)):
         raise NoModel(why)
 

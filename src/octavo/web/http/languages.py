@@ -23,9 +23,9 @@ FOR_PROGRAMS = (
 
 
 def choose_language(chosen: str | None, accepted: str) -> str:
-    """Return the chosen language if it is supported, or else the first supported one that the browser accepts.
+    """Return the chosen language if it is supported.
 
-    If there is none, return English.
+    Otherwise, return the first supported language that the browser accepts. If there is none, return English.
     """
     if chosen and chosen in LANGUAGES:
         return chosen

@@ -32,7 +32,7 @@ def _none_if_empty(value: object) -> object:
 
 # Forms send empty strings for missing values.
 IF_GIVEN = BeforeValidator(_none_if_empty)
-# Must follow the limits of a number in `Annotated`; otherwise OpenAPI does not show the limits.
+# In `Annotated`, write this after the limits of a number; otherwise, OpenAPI does not show the limits.
 WHOLE = BeforeValidator(_reject_booleans)
 Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous page."), IF_GIVEN]
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]

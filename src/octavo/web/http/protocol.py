@@ -182,7 +182,7 @@ def protocol_for(header_seconds: float, body_seconds: float) -> type[PatientProt
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# The route of requests that match none. Their paths are not used: anybody could invent any number of them.
+# Recorded instead of the path of a request that matches no route, because the number of such paths is unlimited.
 NO_ROUTE = "none"
 
 

@@ -166,9 +166,9 @@ def is_same_origin(origin: str, host: str | None) -> bool:
 def is_cross_site(headers: Headers, origins: Collection[str]) -> bool:
     """Whether another site made the browser send this request.
 
-    A same-origin request is accepted even if its Origin header is "null" (a form on a page with no-referrer) or an
-    allowed origin (behind a proxy that changes the host). Requests from browser extensions and from other sites, even
-    allowed ones, count as cross-site; they must use an API key.
+    True for browser extensions and for all other sites, even allowed ones: they must use an API key. The Origin header
+    of a same-origin request names this server. It can also be "null" (a form on a page with no-referrer) or an allowed
+    origin (behind a proxy that changes the host).
     """
     site = headers.get("sec-fetch-site")
     if site not in {None, "same-origin", "none"}:

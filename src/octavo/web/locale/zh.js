@@ -3,7 +3,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Another worker has taken over this job. This attempt makes no more calls.": "另一个工作进程已接管此任务。此次尝试不再发起调用。",
   "A value is missing.": "缺少一个值。",
   "Enter the API key again, because the URL has changed.": "请重新输入 API 密钥，因为 URL 已更改。",
-  "Other machines may use this database. Set OCTAVO_SECRET_KEY to the same secret on all of them.": "其他机器可能使用此数据库。请在所有机器上将 OCTAVO_SECRET_KEY 设为相同的密钥。",
+  "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "密钥和密码无法加密。请在使用此数据库的所有机器上设置相同的 OCTAVO_SECRET_KEY。",
   "This value is defined by a setting and cannot be changed here.": "此值由设置定义，无法在此更改。",
   "Built-in prompts cannot be changed. Copy the text to a new prompt.": "内置提示词无法更改。请将文本复制到新的提示词。",
   "No prompt has this title.": "没有提示词使用此标题。",
@@ -29,7 +29,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "None of the required values were found in this document. Try another mapping.": "在此文档中未找到任何必填值。请尝试其他映射。",
   "Somebody else corrected this conversion in the meantime. Reload it and try again.": "期间有人更正了此转换。请重新加载后重试。",
   "The mapping is invalid.": "映射无效。",
-  "This mapping does not fit: the file lacks its keywords or required values. Try another mapping.": "此映射不适用：文件缺少其关键词或必填值。请尝试其他映射。",
+  "This mapping does not fit: the file does not contain the keywords or values that the mapping requires. Try another mapping.": "此映射不适用：文件不包含该映射要求的关键词或值。请尝试其他映射。",
   "This mapping ships with Octavo and cannot be deleted.": "此映射随 Octavo 提供，无法删除。",
   "This result has expired and was deleted. Convert the file again.": "此结果已过期并被删除。请重新转换文件。",
   "You have too many mappings. Delete some first.": "您的映射过多。请先删除一些。",
@@ -257,7 +257,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Import stopped: %(reason)s. %(result)s Choose the file again to continue.": "导入已停止：%(reason)s。%(result)s 重新选择该文件即可继续。",
   "Reading %(name)s (%(size)s)": "正在读取 %(name)s（%(size)s）",
   "The file is damaged or incomplete (%(detail)s)": "文件已损坏或不完整（%(detail)s）",
-  "This is not a complete export of Octavo": "这不是完整的 Octavo 导出",
+  "This is not a complete Octavo export": "这不是完整的 Octavo 导出",
   "Trash": "回收站",
   "%(number)s document changed.": [
     "已更改 %(number)s 个文档。"

@@ -28,7 +28,7 @@ _MOST_TOKENS = 4000
 
 
 def to_mathml(line: str, *, is_block: bool = False) -> str:
-    """Convert a formula to MathML. A formula that is nested too deeply or too long is shown as text."""
+    """Convert a formula to MathML. A formula that is too long or too deeply nested is shown as text."""
     tokens = [found.group() for found in _TOKEN.finditer(_BRACKET.sub(_OPEN, unescape(line)))]
     content = f"<mtext>{escape(unescape(line))}</mtext>"
     if len(tokens) <= _MOST_TOKENS:

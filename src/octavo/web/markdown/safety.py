@@ -1,5 +1,5 @@
-"""Sanitises the HTML of documents: only allowed tags, and nothing that loads files, runs code, sets styles or has an
-id.
+"""Sanitises the HTML of documents: keeps only allowed tags, and removes everything that loads files, runs code, sets
+styles or has an id.
 
 All HTML made from documents goes through `clean`, block by block, so that no block can affect another. HTML inside
 Markdown is first reduced to a few tags without attributes. Text that only looks like HTML stays text, so that no word

@@ -61,7 +61,7 @@ class StatusText:
 
     `chip` is the status label. It is None while the document is being processed; `line` and the progress are shown
     instead. `missing` names the results that a completed document lacks, such as its title, summary and tags. If
-    `moves_up` is true, it waits as part of an import and can be processed before the rest.
+    `moves_up` is true, the document waits as part of an import and can be moved ahead of imports.
     """
 
     tone: Tone = ""
@@ -102,7 +102,7 @@ def _describe(document: Document, job: JobView | None, now: datetime) -> StatusT
 
 
 def last_progress(job: JobView) -> datetime:
-    """Return the time when the job last made progress. If it made none, return the time when it started."""
+    """Return the time of the job's last progress or, if there was none, of its start or creation."""
     return max(filter(None, (job.progressed_at, job.started_at, job.created_at)))
 
 

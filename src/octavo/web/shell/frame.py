@@ -290,7 +290,7 @@ def back_to(address: str) -> RedirectResponse:
 
 
 NOT_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/static/", "/objects", "/fragments/")
-# The links back, by the path of the request that failed, because browsers send no referrer.
+# The links back on error pages, by the path of the failed request. Browsers send no referrer to use instead.
 PLACES = Texts(
     {
         "/operations": "Back to operations",

@@ -68,7 +68,7 @@ def test_a_blank_fax_is_empty_and_has_its_pages(tmp_path: Path) -> None:
 
 def test_too_many_sheets_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_files, "MOST_SHEETS", 4)
-    with pytest.raises(TooLarge, match="5 sheets"):
+    with pytest.raises(TooLarge, match="5 pages"):
         open_sheets(tiff(tmp_path, [sheet_of(8, 8)] * 5))
 
 

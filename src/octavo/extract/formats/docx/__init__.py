@@ -1,7 +1,7 @@
 """Reads Word documents: headings, paragraphs, lists, tables, charts, text boxes and comments.
 
-Footnotes and endnotes are placed at the end. Octavo parses the XML directly, because styles and numbering decide
-whether a paragraph is a heading or a list item.
+Footnotes and endnotes are placed at the end. Styles and numbering decide whether a paragraph is a heading or a list
+item.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 
 
 def convert(package: Package, figures: Figures) -> str:
-    """Convert the document to Markdown, with page breaks if the document stores them reliably."""
+    """Convert the document to Markdown.
+
+    Page breaks are included only if their number matches the page count in the document's metadata.
+    """
     name, root = package.main(_MAIN)
     styles = Styles(package.part(package.related(name, "styles")))
     numbering = Numbering(package.part(package.related(name, "numbering")))
@@ -232,7 +235,7 @@ class _BodyReader:
     def _code(self, runs: list[TextRun], style: str) -> str | None:
         """Return the text of a line of code. Returns None if the text is not code.
 
-        Code is recognised by its style, or by a monospaced font if it also looks like code.
+        Code is recognised by its style. Text in a monospaced font is code only if it also looks like code.
         """
         text = "".join(run.text for run in runs).rstrip()
         if self.reader.styles.is_code(style):

@@ -180,7 +180,7 @@ class Provider:
     async def _get(self, url: str, headers: dict[str, str] | None = None) -> Json:
         answer = await self._send(url, {"accept": "application/json", **(headers or {})})
         if answer.status != OK:
-            raise ProviderFailed(_("It returned status %(status)s.", status=answer.status))
+            raise ProviderFailed(_("The provider returned status %(status)s.", status=answer.status))
         return _read_json(answer)
 
     async def _send(self, url: str, headers: dict[str, str], body: bytes | None = None) -> FetchResponse:
@@ -202,7 +202,7 @@ def provider_of(services: Services) -> Provider:
 def read_configuration(found: Json, issuer: str) -> Configuration:
     """Check and read the published configuration. All its URLs must use HTTPS, except those on this machine."""
     if found.get("issuer") != issuer:
-        raise ProviderFailed(_("Its issuer differs from OCTAVO_OIDC_ISSUER."))
+        raise ProviderFailed(_("The provider's issuer differs from OCTAVO_OIDC_ISSUER."))
     return Configuration(
         authorization=_address(found, "authorization_endpoint"),
         token=_address(found, "token_endpoint"),
@@ -220,7 +220,7 @@ def _address(found: Json, name: str) -> str:
     parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
     if parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or "")):
         return str(value)
-    raise ProviderFailed(_("Its %(name)s is not an HTTPS address.", name=name))
+    raise ProviderFailed(_("The provider's %(name)s is not an HTTPS address.", name=name))
 
 
 def _texts(found: Json, name: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ def _read_json(answer: FetchResponse) -> Json:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise ProviderFailed(_("Its response is not JSON."))
+        raise ProviderFailed(_("The provider's response is not JSON."))
     return cast("Json", found)
 
 
@@ -372,7 +372,7 @@ def _provider(services: Services) -> Provider:
 
 
 def _remember(request: Request, answer: Response, begun: ProviderSignIn) -> Response:
-    """Store a cookie in the browser that starts the sign-in, because no other browser can complete it."""
+    """Store a cookie in the browser that starts the sign-in. Only a browser with this cookie can complete it."""
     answer.set_cookie(
         COOKIE,
         begun.browser,

@@ -61,10 +61,10 @@ class PromptSelection(BaseModel):
 
 
 class RerunRequest(BaseModel):
-    """The answers to discard and request again.
+    """Selects the answers to discard and request again.
 
-    If `item_id` is given, this is the answer of one item (a prompt on one segment). If `prompt_id` is given, these are
-    all answers to one prompt. If both are null, all answers are requested again.
+    `item_id` selects the answer of one item (a prompt on one segment), and `prompt_id` all answers to one prompt. If
+    both are null, all answers are selected.
     """
 
     model_config = ConfigDict(extra="forbid")

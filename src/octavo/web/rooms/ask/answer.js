@@ -110,20 +110,20 @@ class TurnView {
     one(".history ol").prepend(make("li", {}, make("a", { class: "past", href: address, "aria-current": "page" }, title)));
   }
 
-  /** The passages that are read, until the answer is there. @param {{ passages: any[], understood_as: string | null }} data */
+  /** Shows the passages that were found, until the answer arrives. @param {{ passages: any[], understood_as: string | null }} data */
   show({ passages, understood_as: meant }) {
     if (meant) this.said.before(make("p", { class: "understood small quiet" }, t("Understood as:"), " ", make("span", { dir: "auto" }, meant)));
     const found = passages.slice(0, 3).map((one) => make("li", { class: "card source" }, make("div", { class: "hit" }, passage(one))));
     if (found.length) this.turn.append(make("h3", {}, t("Passages found")), make("ol", { class: "sources" }, ...found));
   }
 
-  /** The answer so far, before its quotes are checked. @param {{ text: string }} data */
+  /** Shows the answer so far, before its quotes are checked. @param {{ text: string }} data */
   write({ text }) {
     const lines = text.split("\n").map((line) => make("p", { dir: "auto" }, line));
     this.said.replaceChildren(make("p", { class: "quiet small" }, t("Writing. Quotes are checked at the end.")), ...lines);
   }
 
-  /** The stored turn, also if it was stopped or failed. @param {string} otherwise if it is not stored */
+  /** Shows the stored turn, even if it was stopped or failed. @param {string} otherwise the message if it is not stored */
   async finish(otherwise) {
     try {
       if (!this.address) throw new Error("not stored");

@@ -66,8 +66,8 @@ EVENT = {
 }
 STREAM = {
     200: {
-        "description": "`thread` and `passages` first; `draft` while a model writes; then `text` for each statement, "
-        "and `citations`; or `error`.",
+        "description": "Server-sent events: `thread`, `passages`, `draft` while a model writes, one `text` for each "
+        "statement, and `citations`. If answering fails, the last event is `error`.",
         "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
@@ -102,8 +102,9 @@ class AskRequest(BaseModel):
     """A question.
 
     `thread_id` continues a thread, so that follow-up questions such as "And in 2023?" are understood. `scope` limits
-    the documents; `document_ids` is a short form of it. Without them, a new thread uses all documents, and a follow-up
-    question uses the documents of the previous question. If `scope` is null, a follow-up question uses all documents.
+    the documents; `document_ids` is short for a scope with only `document_ids`. Without them, a new thread uses all
+    documents, and a follow-up question uses the documents of the previous question. If `scope` is null, a follow-up
+    question uses all documents.
 
     `again` is the id of the last turn of the thread. Its question is answered again, and the new answer replaces the
     old one. If `drafts` is true, `draft` events contain the text that a model has written so far.

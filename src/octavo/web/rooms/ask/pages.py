@@ -256,7 +256,7 @@ async def _render(
 def is_offline(services: Services, frame: Frame) -> bool:
     """Whether questions are answered without a model.
 
-    This is so for visitors, unless they are allowed to use models, and if no provider is configured.
+    True if no provider is configured, or if the caller is a visitor and visitors are not allowed to use models.
     """
     settings = services.settings
     is_refused = frame.caller.is_anonymous and not settings.anonymous_models
@@ -266,7 +266,7 @@ def is_offline(services: Services, frame: Frame) -> bool:
 def _offer(named: list[Document], newest: list[Document]) -> list[Document]:
     """Return the documents that a user can choose from.
 
-    The selected ones come first. The newest ones whose text is ready follow.
+    The selected documents come first, followed by the newest documents whose text is ready.
     """
     known = {one.id for one in named}
     return [*named, *(one for one in newest if one.text_ready and one.id not in known)]

@@ -193,7 +193,7 @@ class RuleEdit(BaseModel):
 
 
 class UndoRequest(BaseModel):
-    """The run to undo. By default, the last run that changed documents and has not been undone."""
+    """The run to undo. By default, the latest run, ignoring runs that changed nothing or were already undone."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -292,7 +292,7 @@ async def undo_rule(
 ) -> RuleRun:
     """Undo a run of a rule: restore the earlier values of the documents. Sent messages cannot be undone.
 
-    If `run_id` is null, the last run that changed documents and has not been undone is used.
+    If `run_id` is null, the latest run is undone, ignoring runs that changed nothing or were already undone.
     """
     run = wanted.run_id if wanted else None
     return await rules.undo_rule(services.database, caller.owner_id, rule, run, on_done=idempotency.keep)

@@ -126,7 +126,7 @@ async def add_source(
 ) -> SourceView:
     """Add a source of documents: a folder, a mailbox, S3, WebDAV or a feed.
 
-    Requires an administrator, because a source can read files and servers that other users cannot read.
+    Requires an administrator, because a source can access files and servers that other users cannot access.
     """
     async with services.database.transaction() as connection:
         added = await sources.add_source(connection, services.settings, caller.owner_id, wanted.as_plan())

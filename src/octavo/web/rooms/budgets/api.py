@@ -366,7 +366,7 @@ async def _save(
 def _checked(base: Settings, changed: StoredSettings, stored: StoredSettings) -> Settings:
     """Return the settings as they would be after the change.
 
-    Raises `BadInput` if they cannot work or a price is missing.
+    Raises `BadInput` if they are invalid or a price is missing.
     """
     candidate = apply(base, changed)
     try:

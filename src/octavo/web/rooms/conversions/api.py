@@ -689,7 +689,8 @@ async def _exported_mapping(
 ) -> StoredMapping:
     """Return the mapping of an exported conversion.
 
-    This is the stored mapping if it has the same text, otherwise the exported one after a check in the sandbox.
+    If the stored mapping has the same text, it is returned. Otherwise, the exported mapping is first checked in the
+    sandbox.
     """
     with suppress(UnknownMapping):
         async with services.database.connection() as connection:

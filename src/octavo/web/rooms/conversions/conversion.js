@@ -191,7 +191,7 @@ const KEYS = {
 review.ownerDocument.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isField(event.target) || areOff() || one("dialog[open]")) return;
   const target = /** @type {Element} */ (event.target);
-  // Enter accepts the selected value; on any other value it selects it, as a link does.
+  // Enter accepts the selected value. On any other value, Enter follows its link, which selects it.
   const accepts = event.key === "Enter" && target.matches("a[data-field][aria-current]") && one(".correct", review);
   if (!accepts && !KEYS[event.key]) return;
   event.preventDefault();

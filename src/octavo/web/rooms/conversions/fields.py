@@ -218,7 +218,7 @@ def normal_form(mapping: Mapping, path: str, text: str) -> str:
 
 
 def changes_between(before: Conversion | None, after: Conversion | None) -> list[Change]:
-    """Return the values that differ between two revisions. Returns none if one of the revisions is missing.
+    """Return the values that differ between two revisions. The list is empty if one of the revisions is missing.
 
     A value that a person confirmed without changing it is included, with the same text before and after.
     """

@@ -425,7 +425,7 @@ def _history(values: Values) -> list[dict[str, Any]]:
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
     """List the corrections that were copied from earlier conversions of the same file, newest first.
 
-    `kept` contains these corrections, followed by this conversion's own ones, oldest first. Its own ones are left out.
+    `kept` contains these corrections and then those of this conversion, oldest first. The latter are left out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

@@ -63,7 +63,7 @@ MOST_CHARACTERS = 1_000_000
 # Up to four bytes for each character of the text, and the other fields.
 BOX_BYTES = 4 * MOST_CHARACTERS + FIELD_BYTES
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
-# Longer texts are added as a file.
+# Longer texts must be added as files.
 PASTE_BYTES = 16 << 20
 # JSON may escape a two-byte character as six bytes.
 _JSON_FACTOR = 3

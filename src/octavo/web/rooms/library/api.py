@@ -233,7 +233,7 @@ async def document(
     response: Response,
     trashed: bool = False,  # noqa: FBT001, FBT002 - a query parameter
 ) -> Document:
-    """Return one of your documents. If `trashed` is true, it is looked for in the trash instead."""
+    """Return one of your documents. If `trashed` is true, the document must be in the trash."""
     async with services.database.connection() as connection:
         found = await show_document(connection, caller.owner_id, document, trashed=trashed)
     response.headers["etag"] = document_etag(found)

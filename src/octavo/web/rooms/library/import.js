@@ -1,4 +1,4 @@
-// Imports an export of Octavo. The archive is read in the browser, and each document is sent separately, with the same requests
+// Imports an Octavo export. The archive is read in the browser, and each document is sent separately, with the same requests
 // as `octavo import`. So an interrupted import continues with the documents that are missing, and no part is sent twice.
 
 import { bytes, format, make, one, plural, t } from "../../shell/js/dom.js";
@@ -112,7 +112,7 @@ class Import {
     this.onChange();
   }
 
-  /** The record is sent as it is in the file, because numbers could change. @param {string} line @param {DocumentRecord} record */
+  /** Sends the record as the text in the file, because parsing it could change numbers. @param {string} line @param {DocumentRecord} record */
   async #send(line, record) {
     /** @type {Record<string, string>} */
     const uploads = {};
@@ -260,7 +260,7 @@ async function begin(file) {
 
 /** @param {unknown} error */
 function reasonOf(error) {
-  if (error instanceof NotAnExport) return t("This is not a complete export of Octavo");
+  if (error instanceof NotAnExport) return t("This is not a complete Octavo export");
   if (error instanceof DamagedArchive || error instanceof SyntaxError) return t("The file is damaged or incomplete (%(detail)s)", { detail: error.message });
   return error instanceof RequestError ? error.cause.replace(/\.$/, "") : String(error);
 }

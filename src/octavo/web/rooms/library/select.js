@@ -87,7 +87,7 @@ function clear() {
   return were.length > 0;
 }
 
-/** How many are selected, how many match, and whether none is left. */
+/** Shows how many documents are selected and how many match, or a message if none is left. */
 function showNumbers() {
   const number = every()?.checked ? total() : picked().length;
   const place = one("[data-picked]");

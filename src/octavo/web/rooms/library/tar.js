@@ -83,7 +83,7 @@ export class Archive {
     return this.slice(name).text();
   }
 
-  /** The paths of all files of a folder that end so, in order. @param {string} folder @param {RegExp} ending */
+  /** The paths of the files in a folder whose names match `ending`, in order. @param {string} folder @param {RegExp} ending */
   list(folder, ending) {
     return [...this.places.keys()].filter((name) => name.startsWith(`${folder}/`) && ending.test(name.slice(folder.length + 1))).sort();
   }

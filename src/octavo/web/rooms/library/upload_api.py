@@ -24,7 +24,7 @@ from octavo.intake.links import MOST_CHARACTERS
 from octavo.intake.upload_rows import AUTOMATIC, Policy, list_uploads, with_details
 from octavo.jobs.views import DEFAULT_LIMIT
 from octavo.owners.callers import Caller
-from octavo.records.documents import Received, Ticket, UploadState, UploadView
+from octavo.records.documents import ReceivedBytes, Ticket, UploadState, UploadView
 from octavo.storage import Body
 from octavo.web.context.callers import EditCaller, ReadCaller
 from octavo.web.context.idempotency import Idempotency, IdempotencyOf
@@ -116,9 +116,9 @@ class RawFields(BaseModel):
 
 
 def as_part(upload: NewUpload, caller: Caller, import_id: UUID | None) -> NewUpload:
-    """Assign the upload to an import.
+    """Assign the upload to the import that the client names.
 
-    This is the import that the client names. If an API key is used and no import is named, the database chooses one.
+    If a client with an API key names no import, the database chooses one.
     """
     return with_details(
         upload, **{"import": str(import_id) if import_id else AUTOMATIC if caller.via == "key" else None}
@@ -159,10 +159,12 @@ async def uploads(
     responses=problems(401, 403, 404, 409, 413, 422),
     openapi_extra={"requestBody": {"required": True, "content": RAW}},
 )
-async def receive(intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request) -> Received:
+async def receive(
+    intake: IntakeOf, limits: LimitsOf, caller: EditCaller, upload: UUID, request: Request
+) -> ReceivedBytes:
     """Upload the content of a file as the raw request body. The upload must have been created before."""
     stored = await intake.receive(caller.owner_id, upload, early_limited(request, limits, request.stream()), limits)
-    return Received(bytes=stored.bytes, sha256=stored.sha256)
+    return ReceivedBytes(bytes=stored.bytes, sha256=stored.sha256)
 
 
 @router.get("/uploads/{upload}/content", responses=problems(401, 404, 409, 422), response_class=Response)
@@ -305,7 +307,7 @@ def bookmarklet(base: str) -> str:
 
 @share_router.get("/manifest.webmanifest")
 async def manifest() -> Response:
-    """Return the manifest of the app, so that a device can install it and offer it in its share menu."""
+    """Return the web app manifest. Devices need it to install Octavo and to show it in the share menu."""
     icon = {"src": asset("shell/mark.svg"), "sizes": "any", "type": "image/svg+xml", "purpose": "any"}
     target = {"action": "/share", "method": "GET", "params": {"title": "title", "text": "text", "url": "url"}}
     about = {"id": "/", "name": "Octavo", "short_name": "Octavo", "start_url": "/library", "display": "standalone"}

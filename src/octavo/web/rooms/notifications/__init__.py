@@ -1,4 +1,4 @@
-"""Web pages and API for notifications inside Octavo, and for recipients outside it: webhooks, mail and chats."""
+"""Web pages and API for notifications, and for recipients that Octavo sends events to: webhooks, mail and chats."""
 
 from octavo.web.rooms.notifications import api, pages
 

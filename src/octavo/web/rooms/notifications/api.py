@@ -1,4 +1,4 @@
-"""The API for notifications, and for recipients of events outside Octavo."""
+"""The API for notifications, and for recipients that Octavo sends events to: webhooks, mail and chats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notifications page, and the settings page for recipients of events outside Octavo, with their delivery logs."""
+"""The notifications page, and the settings page for webhooks, mail and chats that receive events, with their logs."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ async function restore(item) {
 
 document.addEventListener("submit", async (event) => {
   const item = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("[data-highlight]"));
-  if (!item || "lost" in item.dataset) return; // the text has no place for it, so it cannot be restored
+  if (!item || "lost" in item.dataset) return; // the text no longer contains the passage, so it could not be restored
   event.preventDefault();
   try {
     await call(`/highlights/${item.dataset.highlight}`, "DELETE");

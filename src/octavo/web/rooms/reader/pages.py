@@ -253,10 +253,10 @@ def _view(request: Request, panel: str, document: Document) -> dict[str, Any]:
 
 
 def _origin(document: Document) -> dict[str, str | None]:
-    """Return the origin of the document as a person entered it.
+    """Return the origin that a person entered for the document.
 
-    `origin_address` is the same text if it is a URL, and otherwise None. `origin` is None if it is a URL and the
-    document was added from a link, because the page shows that link instead.
+    `origin` is the text to show. It is None if the entered text is a URL and the document was added from a link,
+    because the page already shows that link. `origin_address` is the entered text if it is a URL, otherwise None.
     """
     origin = str(document.metadata.get("source") or "")
     address = origin if is_address(origin) else None

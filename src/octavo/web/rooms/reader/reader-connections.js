@@ -12,7 +12,7 @@ const BATCH_MS = 250;
 
 const panel = one("#about");
 const holder = one("#connections");
-// Counts explicit requests for the list. The result of a background refresh is dropped if there was one meanwhile.
+// Counts explicit requests for the list. If the list is requested during a background refresh, the refresh is dropped.
 let asked = 0;
 /** Requests are sent one after the other, so that the last change wins. */
 let queue = Promise.resolve();

@@ -32,7 +32,7 @@ function nodesFrom(root, chunk, length) {
   return found;
 }
 
-/** @param {Text[]} nodes the letters of the nodes, and the place of each letter */
+/** The letters and digits of the nodes, and the place of each. @param {Text[]} nodes */
 function spell(nodes) {
   /** @type {[Text, number][]} */
   const places = [];

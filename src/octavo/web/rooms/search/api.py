@@ -67,7 +67,7 @@ async def related(
 
 @router.get("/tags/similar", responses=problems(401, 422))
 async def similar(services: ServicesOf, caller: ReadCaller, name: Word, limit: Few = MOST_RELATED) -> Page[SimilarTag]:
-    """List your tags whose meaning is similar to this one."""
+    """List your tags that are similar in meaning to the tag `name`."""
     model = embedding_model(services.settings)
     async with services.database.connection() as connection:
         return Page(await similar_tags(connection, caller.owner_id, name, model, limit), None)

@@ -1,6 +1,7 @@
 """The search page: matching passages grouped by document, with highlighted words.
 
-Two passages can be opened side by side: `beside` is the first one, and the link of each hit opens it next to that one.
+Two passages can be opened side by side: the query parameter `beside` names the first passage, and each hit then has a
+link that opens it next to that passage.
 """
 
 from __future__ import annotations

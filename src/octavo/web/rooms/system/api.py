@@ -184,7 +184,7 @@ async def settings(services: ServicesOf, caller: ReadCaller) -> Published:
 
 agents_router = APIRouter(include_in_schema=False)
 OWN_ADDRESS = "http://localhost"
-# Requests to this process are not retried: an agent is told to wait instead.
+# Requests to this process are not retried. The agent gets the error, and can call the tool again.
 NO_RETRIES = RetryPolicy(pauses=(), longest_wait=0)
 
 

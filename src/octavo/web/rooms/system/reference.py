@@ -224,7 +224,7 @@ def _field(name: str, schema: Schema, text: str, *, required: bool, place: str =
 
 
 def _inner(schema: Schema) -> Iterator[Schema]:
-    """Yield a schema and those inside it that decide its type."""
+    """Yield a schema and the inner schemas that determine its type."""
     yield schema
     for one in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield from _inner(one)

@@ -1,4 +1,4 @@
-// Browser notifications for what finished while the page was in the background. Off until enabled.
+// Browser notifications about work that finished while the page was in the background. Off until enabled.
 
 import { one, t } from "./dom.js";
 import { onEvent } from "./live.js";

@@ -65,7 +65,7 @@ async function send(form, box) {
   if (text.length > MOST_CHARACTERS) {
     upload([new File([text], "Pasted text.txt", { type: "text/plain" })]);
     box.value = "";
-    return; // with the options of the box
+    return; // `upload` reads the options of the box
   }
   box.readOnly = true; // until the first request is done
   try {
