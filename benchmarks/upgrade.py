@@ -3,8 +3,9 @@
     python -m benchmarks.upgrade --documents 2000 --old PYTHON
 
 PYTHON is the Python of an environment with version 0.1 and its own packages, which runs the installation before the
-upgrade. The documents are copies of those in tests/data/backup-0.1.tar.xz. Afterwards the new version restarts once
-more, on a port that stays open, as a socket unit of systemd keeps it.
+upgrade. tests/data/README.md names the commit of this version. Install its packages from within its folder, because
+its overrides of dependencies apply only there. The documents are copies of those in tests/data/backup-0.1.tar.xz.
+Afterwards the new version restarts once more, on a port that stays open, as a socket unit of systemd keeps it.
 """
 
 from __future__ import annotations
