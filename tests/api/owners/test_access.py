@@ -335,7 +335,7 @@ async def test_without_a_secret_of_the_installation_there_is_no_second_factor(ho
     ada = await person(house, "ada@example.org")
     answer = await ada.post("/settings/account/second-factor", data={"password": PASSWORD})
     is_page(answer, 409)
-    assert "Set OCTAVO_SECRET_KEY" in words(answer)
+    assert "Set the same OCTAVO_SECRET_KEY" in words(answer)
 
 
 # Sessions ----------------------------------------------------------------------------------------------------------

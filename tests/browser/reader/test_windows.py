@@ -46,5 +46,5 @@ def test_a_window_with_a_script_or_a_clock_of_its_own_is_not_used_again(place: P
         assert other.page is not visitor.page
         other.end()
     ways = ("." + "add_init_script(", "clock." + "install(")
-    files = [path for path in Path(__file__).parent.rglob("*.py") if any(way in path.read_text() for way in ways)]
+    files = [path for path in Path(__file__).parents[1].rglob("*.py") if any(way in path.read_text() for way in ways)]
     assert files == [], "use run_first or stop_clock of the visitor"
