@@ -1,8 +1,8 @@
-"""Defines which job follows which event, in one table.
+"""Defines in one table which job follows which event.
 
-Each event queues one job, which is built here. The caller queues the job in the same transaction as the event, so that
-both are committed or neither is. Database triggers never queue jobs, and database functions queue only jobs that were
-built here. Only scheduled jobs, and jobs created with `octavo jobs add`, are not in this table.
+Each event leads to one job, which is built here. The caller queues the job in the same transaction as the event, so
+that both are committed or neither is. Database triggers never queue jobs, and database functions queue only jobs that
+were built here. The table contains all jobs except scheduled ones and those created with `octavo jobs add`.
 
 This module is not part of `pipeline`, because packages that `pipeline` imports also queue jobs. `make docs` writes the
 table to docs/reference/what-follows-what.md.

@@ -244,12 +244,14 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class OfflineUse:
-    """When to run a task offline, without a model.
+    """Defines when a task may run offline, without a model.
 
-    - `if_configured`: If true, `local` must be one of the task's models. If false, it must be the only one.
+    - `if_configured`: If true, the task runs offline if `local` is one of its models. If false, it does so only if
+      `local` is its only model.
     - `if_away`: If true, the task also runs offline if all models failed and a provider is only temporarily
       unavailable.
-    - `decide`: Called with the error of the failed models before `local` replaces them. Returns whether to run offline.
+    - `decide`: Called with the error of the failed models before the task runs offline instead. Returns whether it
+      should.
     """
 
     if_configured: bool = True

@@ -1,7 +1,7 @@
 """Estimates the cost of model calls for a document before anything is sent. All functions are pure.
 
-The constants were measured with a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). Before
-each call, the budget is checked against another, higher estimate.
+The constants were measured with a book of 500 pages and 250,000 words (docs/decisions/0021-texts-by-a-model.md). The
+budget check before each call uses a different, higher estimate.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DocumentSize:
 
     @classmethod
     def of(cls, words: int | None, pages: int | None) -> DocumentSize:
-        """Make a document size from a word count and a page count. An unknown word count is estimated from pages."""
+        """Return the size of a document. If the word count is unknown, it is estimated from the page count."""
         return cls(words if words is not None else (pages or 0) * WORDS_PER_PAGE, pages or 0)
 
     @property

@@ -87,7 +87,7 @@ class Gateway:
         return self._remote is None
 
     def vision_limits(self, task: str) -> VisionLimits | None:
-        """Return limits on pictures and PDFs that are valid for all remote models of a task.
+        """Return the limits on pictures and PDFs that every remote model of a task accepts.
 
         Returns None if the task has no remote model.
         """

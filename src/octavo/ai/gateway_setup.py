@@ -145,7 +145,7 @@ class LiveModels:
         return await self.gateway.embed(texts, caller, model)
 
     async def refresh(self, *, now: bool = False) -> None:
-        """Reload the settings if they have changed. Unless `now` is true, this is checked at most once a second.
+        """Reload the settings if they have changed. Unless `now` is true, check for changes at most once a second.
 
         If the database is unavailable, the current settings stay in use.
         """

@@ -125,7 +125,7 @@ class KeySeal:
 
 
 def _key_file(file: Path, *, create: bool) -> bytes | None:
-    """Read the key file. If it does not exist, create it if `create` is true; otherwise return None."""
+    """Read the key file, or return None if it does not exist. If `create` is true, a missing file is created first."""
     if not file.exists():
         if not create:
             return None

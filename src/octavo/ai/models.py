@@ -166,7 +166,8 @@ class Prices:
     """The price table.
 
     `extra` contains prices from the settings, e.g. `gpt-9=1.25/10`. `file` contains newer prices than the built-in
-    table, and is read again when it changes. Models of the providers in `free` cost nothing unless `extra` has a price.
+    table, and is read again when it changes. `free` contains the providers whose models cost nothing, unless `extra`
+    has a price for the model.
     """
 
     def __init__(
@@ -182,7 +183,7 @@ class Prices:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Return the prices for these settings. A compatible server on this machine is free."""
+        """Return the prices for these settings. Models of an OpenAI-compatible server on this machine are free."""
         free = frozenset({"compatible"} if _is_this_machine(settings.compatible_url) else ())
         return cls(settings.prices, file=settings.prices_file, free=free)
 

@@ -138,7 +138,7 @@ async def delete_analysis(connection: Connection, owner: UUID, analysis: UUID) -
 async def _hold(connection: Connection, owner: UUID, analysis: UUID, *, planned: bool = False) -> None:
     """Lock the rows of an analysis and its jobs.
 
-    If `planned` is true, an analysis that has not been planned yet raises `NotPlanned`.
+    If `planned` is true, raises `NotPlanned` if the analysis has not been planned yet.
     """
     values = {"owner": owner, "analysis": analysis}
     await connection.execute(QUERIES.hold_jobs, values)

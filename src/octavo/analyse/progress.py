@@ -72,7 +72,7 @@ def percent_of(counts: Counts) -> Percent:
 
 
 def eta_of(counts: Counts) -> Eta | None:
-    """Estimate the remaining time as a range, from the quartiles of past durations.
+    """Estimate the remaining time as a range, from the quartiles of the durations of finished items.
 
     Returns None if it cannot be estimated.
     """

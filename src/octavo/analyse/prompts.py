@@ -44,7 +44,7 @@ async def show_prompt(connection: Connection, owner: UUID, prompt: UUID) -> Prom
 
 
 async def find_prompts(connection: Connection, owner: UUID, names: Sequence[str]) -> list[UUID] | None:
-    """Find prompts by their titles or ids. Returns None for `all`, which means all active prompts."""
+    """Find prompts by their titles or ids. If `names` is only `all`, returns None, which selects all active prompts."""
     if list(names) == [ALL]:
         return None
     prompts = await list_prompts(connection, owner)

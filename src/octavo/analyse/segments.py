@@ -45,10 +45,12 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLimits:
-    """The maximum size of a segment.
+    """The maximum size of a segment, in units (pages or chunks) and in tokens.
 
-    Sizes are counted in units (pages or chunks) and tokens. `own`: units that belong to the segment. `context`: units
-    before the segment that are shown as context. `shown`: units of both kinds. `tokens`: tokens in units of both kinds.
+    - `own`: the number of units that belong to the segment
+    - `context`: the number of earlier units that are shown as context
+    - `shown`: the number of all units, including the context
+    - `tokens`: the number of tokens in all units, including the context
     """
 
     own: int

@@ -335,7 +335,7 @@ async def _insight(
 
 
 def _best(facts: Sequence[dict[str, Any]], name: str, field_name: str) -> str | None:
-    """Return the field `field_name` of the best fact with this name. Returns None if there is no such fact.
+    """Return one field of the best fact with this name. Returns None if there is no such fact.
 
     Facts are ranked in the same way as by the database function `fact_rank`.
     """

@@ -58,8 +58,10 @@ class NotRead(BadInput):
 class Loaded:
     """The result of `load`: the number of files with each outcome.
 
-    `added`: complete documents. `queued`: documents that workers will process. `known`: documents that already existed.
-    `failed`: files that could not be copied, for the reasons that `octavo bulk status` shows.
+    - `added`: complete documents
+    - `queued`: documents that workers will process
+    - `known`: documents that already existed
+    - `failed`: files that could not be copied (`octavo bulk status` shows the reasons)
     """
 
     added: int = 0
@@ -125,7 +127,7 @@ async def find_owner(connection: Connection, named: str | None) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """Loads shards into one account. `run` identifies the run, whose documents form one import."""
+    """Loads shards into one account. `run` is the id of the run. All documents of a run belong to the same import."""
 
     database: Database
     bucket: Bucket

@@ -1,6 +1,6 @@
 """Lists the files of a folder or bucket in a manifest, and finds the shards of a run.
 
-A run has one folder or bucket for its results, in which every object is written once:
+The results of a run are in one folder or bucket. Every object in it is written only once. It contains these objects:
 
 - `manifest.parquet`: all files, with one row group for each shard
 - `shards/000012.parquet`: the results of one shard

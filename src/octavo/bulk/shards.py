@@ -116,7 +116,7 @@ def _run_round(plan: Plan, waiting: Sequence[int], out: str, options: RunOptions
 
 @cache
 def _choose_engine(engine: Engine, address: str | None) -> None:
-    """Choose whether Daft runs on this machine or on a Ray cluster. This is possible only once per process."""
+    """Make Daft run on this machine or on a Ray cluster. A process can make this choice only once."""
     daft = extra_module("daft")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
     if engine is Engine.RAY:

@@ -265,7 +265,7 @@ def list_all(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """List refused uploads with their reason, or uploads in another state, newest first."""
+    """List refused uploads and the reasons, newest first. Use --state to list uploads in another state."""
 
     async def run(client: Client) -> Page[UploadView]:
         return await client.list_uploads(state.value, cursor=cursor, limit=limit)

@@ -60,7 +60,7 @@ def connections(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show passages of other documents that are similar to a document or contradict it, with both quotes."""
+    """List connections of a document: its passages, and similar or contradicting passages of other documents."""
     target = Target(server, key)
     if rebuild:
         return rebuild_connections(target, document, as_json)

@@ -303,7 +303,7 @@ def correct(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Correct values of a conversion. To name a cell of a table, write for example `lines[2].amount`."""
+    """Correct values of a conversion. A cell of a table is named like `lines[2].amount`."""
     wanted: dict[str, str | None] = {}
     for one in values:
         name, equals, value = one.partition("=")

@@ -160,7 +160,7 @@ def raise_one(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set the budget of one document. Jobs that were paused by the old budget resume."""
+    """Set the budget of one document. Its paused jobs resume if the new budget allows it."""
     most = read_dollars(dollars)
 
     async def run(client: Client) -> DocumentBudget:

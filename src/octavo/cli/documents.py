@@ -157,7 +157,7 @@ def show(
 
 
 def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
-    """Return the facts to print, by label, with one line per fact.
+    """Return the facts to print: the text for each label, with one line per fact.
 
     A document can have several facts with the same label, such as identifiers.
     """
@@ -169,7 +169,10 @@ def fact_lines(facts: Sequence[FactView]) -> dict[str, str | None]:
 
 
 def fact_line(fact: FactView) -> str:
-    """Format a fact as `717.97 (page 1, checked)`. The custom fields for which it suggests a value are added."""
+    """Format a fact as `717.97 (page 1, checked)`.
+
+    If the fact suggests a value for custom fields, the names of these fields are added.
+    """
     place = f"page {fact.page}, " if fact.page else ""
     suggested = f", suggested for {', '.join(fact.suggests)}" if fact.suggests else ""
     return f"{fact.value} ({place}{'from the file' if fact.source == 'metadata' else fact.status}{suggested})"
@@ -263,7 +266,7 @@ def restore(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore documents from the trash, or a backup into an empty installation.
+    """Restore documents from the trash, or restore a backup.
 
     To restore a backup, pass the folder that `octavo backup` wrote. The installation must be empty and stopped.
     """

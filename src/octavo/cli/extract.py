@@ -374,7 +374,10 @@ def get(
 
 
 def print_file(path: Path) -> None:
-    """Copy a downloaded file to standard output. It is complete, so a pipe never receives part of a failed download."""
+    """Copy a downloaded file to standard output.
+
+    The download is already complete, so a pipe never receives part of a failed download.
+    """
     with path.open("rb") as file:
         shutil.copyfileobj(file, sys.stdout.buffer)
     sys.stdout.buffer.flush()

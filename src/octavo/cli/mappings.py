@@ -86,7 +86,10 @@ def rm(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete one of your mappings. Existing conversions keep its text."""
+    """Delete one of your mappings.
+
+    Existing conversions are not affected: each keeps a copy of the mapping it was made with.
+    """
 
     async def run(client: Client) -> None:
         await client.conversions.delete_mapping(name)

@@ -141,5 +141,5 @@ def match_part(part: str, known: Mapping[UUID, str], what: str, listed_by: str) 
 
 
 def is_part(part: str, ident: str) -> bool:
-    """Whether an id starts or ends with `part`, or the short id that is shown for it starts with `part`."""
+    """Whether an id starts or ends with `part`, or its short form (see `short_id`) starts with `part`."""
     return ident.startswith(part) or ident.endswith(part) or ident[-SHORT_ID:].startswith(part)

@@ -212,7 +212,8 @@ def act(
 ) -> Answer:
     """Call `run` with a database connection, in a transaction, and return its result.
 
-    If `before` is given, it is called first, in a separate transaction, so that `run` does not hold its locks.
+    If `before` is given, it is called first, in a separate transaction, so that its locks are released before `run`
+    starts.
     """
     from octavo.ops.instance import open_current_connection
 

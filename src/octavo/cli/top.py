@@ -33,9 +33,9 @@ def top(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the queue, the workers, the durations of stages and the costs, updated live. Ctrl-C ends it.
+    """Show the queue, the workers, the durations of stages and the costs, updated live. Press Ctrl-C to stop.
 
-    For administrators. If the output is not a terminal, the current state is printed once.
+    Only for administrators. If the output is not a terminal, the current state is printed once.
     """
     console = open_console()
 

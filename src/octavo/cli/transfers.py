@@ -102,7 +102,9 @@ def export(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Export your library to a folder that can be read without Octavo. If the export is interrupted, run it again."""
+    """Export your library to a folder that can be read without Octavo. To continue an interrupted export, run the
+    command again.
+    """
     wanted = dict(map(read_filter, where or ())) | ({"collection": collection} if collection else {})
     wanted |= {} if figures else {"figures": "false"}
     read_options(wanted)
@@ -378,7 +380,7 @@ async def import_batch(client: Client, folder: Path, batch: Path, import_id: UUI
 
 
 async def import_copies(client: Client, folder: Path, batch: Path, import_id: UUID, done: Imported) -> None:
-    """Import the duplicates in a batch. The documents with the same content have already been imported."""
+    """Import the duplicates in a batch. The originals have already been imported."""
     copies = [one for one in map(json.loads, read_lines(batch)) if one.get("duplicate_of")]
     for one in await find_new(client, copies, done):
         await send_record(client, folder, one, import_id, done)
@@ -484,7 +486,10 @@ async def import_records(client: Client, folder: Path, kind: str, batch: Path, d
 
 
 async def import_conversion(client: Client, folder: Path, record: Mapping[str, Any]) -> int:
-    """Import a conversion. If it has no document, its file is sent first. Returns the number of new records."""
+    """Import a conversion. Returns the number of new records.
+
+    If the conversion has a separate source file, which belongs to no document, this file is sent first.
+    """
     source = next((one for one in record.get("files", ()) if one["kind"] == "source"), None)
     upload = await send_file(client, safe_path(folder, source["path"]), source) if source else None
     return (await client.import_conversion(record, upload)).added

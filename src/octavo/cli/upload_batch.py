@@ -197,7 +197,7 @@ class UploadBatch:
     async def _edit(self, client: Client, outcome: Outcome) -> OctavoError | None:
         """Set the title, collection and tags of an added document. Returns the error if this fails.
 
-        If the document already existed, the tags are added to its existing ones.
+        If the document already existed, it also keeps its earlier tags.
         """
         changes = self.options.changes
         try:

@@ -199,7 +199,7 @@ def row_of(document: Document, job: Job | None) -> list[str]:
 def activity_of(job: Job, source_type: str) -> str:
     """Describe the current stage of an unfinished document in the same words as the web pages.
 
-    A job that has not started shows its status.
+    For a job that has not started, returns its status.
     """
     from octavo.records.jobs import stage_of
 

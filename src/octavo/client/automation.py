@@ -23,7 +23,10 @@ class AutomationCalls(Calls):
 
     @Call
     async def add_source(self, kind: SourceKind, path: str, **more: object) -> SourceView:
-        """Add a source. `more` can contain `name`, `options`, `every_seconds`, `user` and `password`, for example."""
+        """Add a source.
+
+        `more` contains optional fields, such as `name`, `options`, `every_seconds`, `user` or `password`.
+        """
         return await self._post(SourceView, "/sources", {"kind": kind, "path": path, **more})
 
     @Call

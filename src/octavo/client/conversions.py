@@ -170,12 +170,14 @@ class ConversionCalls(Calls):
 
     @Call
     async def samples(self) -> bytes:
-        """Return all corrections as JSON Lines, each with the values before and after it."""
+        """Return the training samples as JSON Lines: the values of each corrected conversion before and after
+        correction.
+        """
         return await self._read("/training-samples")
 
     @Call
     async def model_checks(self) -> bytes:
-        """Return the models' answers for missing values, and the values that were accepted from them, as JSON Lines."""
+        """Return the models' answers for missing values as JSON Lines, each with the accepted value, if any."""
         return await self._read("/model-checks")
 
     # Mappings ------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ class DocumentCalls(Calls):
 
     @Stream
     async def walk_documents(self, filters: Filters | None = None) -> AsyncGenerator[Document]:
-        """Yield all documents that match the filters. They are fetched in pages of results."""
+        """Yield all documents that match the filters. Requests one page of results at a time."""
         cursor: str | None = None
         while True:
             page = await self.list_documents(filters, cursor=cursor)
@@ -213,7 +213,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def reembed(self, model: str | None = None) -> int:
-        """Create the embeddings that are missing for this model, by default the server's model.
+        """Queue a job for each document that lacks embeddings of this model. The default is the server's model.
 
         Returns the number of queued documents.
         """
@@ -351,7 +351,8 @@ class DocumentCalls(Calls):
     async def add_highlight(self, document: UUID, passage: Mapping[str, object]) -> Highlight:
         """Highlight a passage of a document.
 
-        `passage` contains its `quote`, or its `start` and `end`, and optionally a `colour` and a `note`.
+        `passage` contains the `quote` to highlight, or its `start` and `end`. It can also contain a `colour` and a
+        `note`.
         """
         return await self._post(Highlight, f"/documents/{document}/highlights", passage)
 

@@ -110,7 +110,7 @@ class SearchCalls(Calls):
         thread: UUID | None = None,
         scope: AskScope | None = None,
     ) -> AsyncGenerator[AnswerPart]:
-        """Yield the answer to a question: its thread, the passages found, its statements, and its citations.
+        """Yield the answer to a question in parts: its thread, the passages found, its statements, and its citations.
 
         By default, the answer can use all documents or, in an existing thread, the documents of the previous question.
         """
@@ -157,7 +157,9 @@ class SearchCalls(Calls):
         cursor: str | None = None,
         limit: int = MOST_LISTED,
     ) -> ConnectionPage:
-        """List connections to other documents, most important first, and the state of the comparison."""
+        """List the connections of a document to other documents, most important first. Also returns the state of the
+        comparison.
+        """
         path = f"/documents/{document}/connections"
         return await self._get(
             ConnectionPage, path, engine=engine, status=status, chunk_id=chunk, cursor=cursor, limit=limit
@@ -178,8 +180,8 @@ class SearchCalls(Calls):
     ) -> ConnectionMap:
         """Return a graph of documents (nodes) and connections (edges).
 
-        `focus` is the document whose connections are included, by default all documents. `least` is the minimum
-        strength.
+        If `focus` is a document, only its connections are included. By default, the connections of all documents are
+        included. `least` is the minimum strength of a connection.
         """
         return await self._get(ConnectionMap, "/connections/map", focus=focus, engine=engine, min=least)
 

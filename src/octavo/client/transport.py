@@ -119,7 +119,8 @@ DEFAULT_REPEAT = {"POST": Repeat.KEY}
 class Request:
     """One API call. `body` creates the content for each attempt.
 
-    By default, a POST is sent with an Idempotency-Key, and all other requests can be repeated.
+    `repeat` says whether the request can be sent again. By default, a POST can be repeated because it has an
+    Idempotency-Key, and all other requests can be repeated without one.
     """
 
     method: str

@@ -51,7 +51,7 @@ ONE_CALL_BYTES = 8 << 20
 class ContentFilters:
     """Selects documents. `q` searches title, file name and author; `sender` is a part of the sender's name.
 
-    `before` (exclusive) and `after` are days, months or years; sizes are in bytes.
+    `before` (exclusive) and `after` are days, months or years. `size_min` and `size_max` are in bytes.
     """
 
     q: str | None = None
@@ -253,8 +253,8 @@ class UploadCalls(Calls):
     ) -> Outcome:
         """Add a link or text. Fields that are None are left out.
 
-        A retry never creates a second document. With `reuse`, the server returns the document that the first attempt
-        created. With other policies, it recognises the repeated request by its Idempotency-Key.
+        A retry never creates a second document. If `duplicates` is `reuse`, the server returns the document that the
+        first attempt created. Otherwise, the server recognises the repeated request by its Idempotency-Key.
         """
         body = {**given(**fields), "duplicates": duplicates, **unless_plain(extraction)}
         repeat = Repeat.SAFE if duplicates == "reuse" else Repeat.KEY
@@ -365,7 +365,7 @@ class UploadCalls(Calls):
 
     @Call
     async def import_conversion(self, record: Mapping[str, object], upload: UUID | None = None) -> Restored:
-        """Restore one conversion of an export. If it has no document, its file must have been uploaded."""
+        """Restore one conversion of an export. For a conversion without a document, upload its file first."""
         path = f"/import/conversions?upload={upload}" if upload else "/import/conversions"
         return await self._post(Restored, path, dict(record), repeat=Repeat.SAFE)
 

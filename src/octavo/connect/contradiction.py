@@ -361,8 +361,9 @@ def connect(one: StatementPair, strength: float) -> DetectedConnection | None:
 
 
 def _keep(found: Iterable[DetectedConnection]) -> Iterator[DetectedConnection]:
-    """Yield the contradictions to keep. Repetitions are dropped, as are all but the first few of each pair of chunks
-    and of each sentence.
+    """Yield the contradictions to keep.
+
+    Drops repetitions, and limits the number for each pair of chunks and each sentence.
     """
     kept: Counter[object] = Counter()
     for one in found:

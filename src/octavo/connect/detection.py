@@ -1,8 +1,9 @@
 """Detects the connections of one document: loads pairs of similar chunks, looks for each type of connection, and saves
 the results.
 
-In any language, pairs of chunks that share a concept but have opposite tones are sent to a model. Concepts and tones
-only show that two chunks may disagree. Such a pair is therefore kept only if the model confirms the contradiction.
+Contradictions in any language are found by concepts and tones: pairs of chunks that share a concept but have opposite
+tones are sent to a model. Concepts and tones only show that two chunks may disagree. Such a pair is therefore kept only
+if the model confirms the contradiction.
 
 Extensions can also find connections. Their entry point is a function that takes pairs of chunks and returns the
 connections that it finds between them. For each connection, Octavo quotes the most similar sentences of the two chunks.

@@ -131,7 +131,8 @@ def _range(words: Sequence[str], place: int, value: float, kind: str) -> tuple[f
 def _rounded_share(value: float) -> float:
     """Return the fraction by which a number may differ from the exact value because it is rounded.
 
-    40,000 may be rounded from 41,300. 40 and 41,300 are treated as exact, so the result is 0.
+    For example, 40,000 may be rounded from 41,300. The result is 0 for numbers such as 40 and 41,300, which are treated
+    as exact.
     """
     digits = str(int(value))
     zeros = len(digits) - len(digits.rstrip("0"))

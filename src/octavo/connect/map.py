@@ -126,7 +126,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A document on the drawn map. `at` is the position of the label `name`, and `anchor` is its alignment.
+    """A document on the drawn map.
+
+    `name` is its label, `at` the position of the label, and `anchor` the text alignment.
 
     `crowded` is true if the label overlaps other labels or dots.
     """

@@ -128,8 +128,8 @@ async def find_by_index(
 ) -> list[Neighbour]:
     """Find neighbours with the vector index.
 
-    A search in the index can miss the nearest vectors. If it does not even find the chunk that it started from, it is
-    repeated with a wider search range.
+    A search in the index can miss the nearest vectors. If the result for a chunk does not even include the chunk
+    itself, the search is repeated with a wider range.
     """
     found = await _search_index(connection, scope, chunks, most, EF_SEARCH, indexed)
     reliable = {one.source for one in found if one.source == one.target}
@@ -279,10 +279,10 @@ SIMILAR_WORDING = 0.5
 class Thresholds:
     """Limits for the cosine similarity of two chunks. They depend on the embedding model.
 
-    Chunks with a similarity of at least `similar` count as similar. From `related` upwards, chunks are about the same
-    subject and may contradict each other. Below `apart`, they are about different subjects, so that shared concepts may
-    be a bridge. Two documents are about the same subject if the similarity of their mean vectors is at least
-    `same_domain`.
+    - `similar`: Chunks with at least this similarity count as similar.
+    - `related`: Chunks with at least this similarity are about the same subject and may contradict each other.
+    - `apart`: Chunks with a lower similarity are about different subjects, so that shared concepts may be a bridge.
+    - `same_domain`: Documents whose mean vectors have at least this similarity are about the same subject.
     """
 
     similar: float

@@ -1,5 +1,6 @@
-"""Selects the sentences in a chunk that a sentence in another document can contradict. Only English texts are
-supported.
+"""Selects the sentences of a chunk that can be compared with other documents to find contradictions.
+
+Only English texts are supported.
 
 It skips headings, table rows, questions, captions, references, entries of a table of contents, code, URLs, email
 addresses, boilerplate, and sentences that only make sense in context ("It was built in 1987", "This paper ...",

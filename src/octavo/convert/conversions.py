@@ -315,8 +315,8 @@ async def delete_conversion(connection: Connection, owner: UUID, conversion: UUI
 async def expire_conversions(database: Database, bucket: Bucket) -> int:
     """Delete expired results, source files and corrections in batches.
 
-    The conversions themselves are kept and marked as archived. Each batch updates its rows and records the events in
-    one transaction. Then it deletes the stored objects that are no longer used.
+    The conversions themselves are kept and marked as archived. For each batch, the rows are updated and the events
+    recorded in one transaction. Then the stored objects that are no longer used are deleted.
     """
     queries = (QUERIES.expire_results, QUERIES.expire_sources, QUERIES.expire_corrections)
     return sum([await _expire(database, bucket, query) for query in queries])

@@ -476,7 +476,7 @@ def confirm_facts(conversion: Conversion, mapping: MappingRules, facts: Sequence
 def _values_of(record: Any, mapping: MappingRules) -> list[Value]:  # noqa: ANN401
     """Return the values in a record. Values that are invalid in this mapping are left out.
 
-    The record may have been made with another version of the mapping.
+    Values can be invalid if the record was made with another version of the mapping.
     """
     values: list[Value] = []
     for row in record["values"]:

@@ -138,9 +138,9 @@ async def convert_in_sandbox(
 
 
 def _refuse_slow(value: JSON) -> None:
-    """Raise `SlowPattern` if the sandboxed process returned a message.
+    """Raise `SlowPattern` if the sandboxed process returned an error message instead of a result.
 
-    It returns a message if a pattern is too slow, because it cannot raise this error itself.
+    The process returns such a message if a pattern is too slow. It cannot raise an error in the calling process.
     """
     if isinstance(value, str):
         raise SlowPattern(printable(value[:MAX_TEXT]))
@@ -149,8 +149,8 @@ def _refuse_slow(value: JSON) -> None:
 def _checked(conversion: Conversion) -> Conversion:
     """Reject a document that does not fit the mapping, and remove forged results.
 
-    The sandboxed process can neither call a model nor ask a person. So if its output contains model calls,
-    confirmations or accepted checks, they must be forged.
+    The sandboxed process can neither call a model nor ask a person. Any model calls, confirmations or accepted checks
+    in its output must therefore be forged.
     """
     if not conversion.fits:
         raise NotThisKind
@@ -199,8 +199,8 @@ def convert_pdf(task: Task, *, mapping_text: str, file: str, password: str | Non
     """Read the words of a PDF and apply the rules. Returns an error message if a pattern is too slow.
 
     If a page may be a scan, the rules run twice: here, to find slow patterns early, and in a separate call after OCR.
-    The output contains the words for that call. It also contains them if a required value is missing, so that a model
-    can search them.
+    The output contains the words in two cases: for that second call, and for a model to search if a required value is
+    missing.
     """
     from octavo.convert.rules.engine import convert
     from octavo.convert.rules.patterns import kill_stuck_patterns

@@ -86,7 +86,8 @@ class BadInput(OctavoError):
     def line(self) -> str:
         """The error on one line.
 
-        The title of `BadInput` is too general, so only the detail is shown. Subclasses include their title.
+        For `BadInput` itself, only the detail is shown, because the title is too general. Subclasses also show their
+        title.
         """
         return self.detail if self.detail and type(self) is BadInput else super().line
 

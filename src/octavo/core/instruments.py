@@ -1,7 +1,7 @@
 """Counters and timers of this process, and OpenTelemetry traces of its requests, jobs and model calls.
 
-`ops/metrics.py` adds up the values of all processes and reports them. A label has only a few possible values: names
-that Octavo defines, never ids or text from people.
+`ops/metrics.py` adds up the values of all processes and reports them. The labels of a metric are names that Octavo
+defines, so each label has only a few possible values. They are never ids or text from people.
 
 Traces are recorded only after `start_tracing`. Until then, OpenTelemetry is not loaded, and each call here costs one
 comparison.

@@ -71,7 +71,7 @@ def is_loopback(host: str) -> bool:
 def is_for_this_machine(values: dict[str, Any]) -> bool:
     """Whether only programs on this machine can connect to the web server.
 
-    This is the default of settings that should be disabled if other machines can connect.
+    The result is the default value of settings that should be enabled only if other machines cannot connect.
     """
     return is_loopback(values.get("host", ""))
 

@@ -32,7 +32,7 @@ RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur"})
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The translations of one language. `locale` is Babel's name for its formats of numbers and dates."""
+    """The translations of one language. `locale` is the name of Babel's locale for formatting numbers and dates."""
 
     language: str = ENGLISH
     locale: str = ENGLISH
@@ -121,8 +121,8 @@ class Texts(Mapping[Key, str]):
 def translate_sentences(text: str) -> str:
     """Translate a stored message, such as an error message.
 
-    If the catalogue does not contain the whole message, only the longest beginning that the catalogue contains is
-    translated. The beginning consists of whole sentences.
+    If the catalogue does not contain the whole message, its first sentences are translated: as many as the catalogue
+    contains as one text. The rest stays in English.
     """
     if current_catalogue().is_english:
         return text

@@ -37,7 +37,10 @@ class Extraction(StrEnum):
 
 
 class Lane(StrEnum):
-    """The two lanes of the queue. Bulk jobs run after interactive jobs, but are never blocked by them completely."""
+    """The two lanes of the queue.
+
+    Bulk jobs run after interactive jobs, but interactive jobs never block them completely.
+    """
 
     INTERACTIVE = "interactive"
     BULK = "bulk"

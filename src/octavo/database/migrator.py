@@ -44,7 +44,7 @@ class Migration:
 
     @property
     def compatible_from(self) -> int | None:
-        """The number of the newest migration that a process must know to work with this migration.
+        """The number of the newest migration that a process must know to use a database with this migration.
 
         If it is None, the process must know this migration itself.
         """
@@ -60,7 +60,7 @@ class AppliedMigration:
     compatible_from: int | None = None
 
     def works_with(self, newest_known: int) -> bool:
-        """Whether a process that knows only the migrations up to `newest_known` can work with this migration."""
+        """Whether processes that know only the migrations up to `newest_known` can use a database with this one."""
         return self.number <= newest_known or (self.compatible_from or self.number) <= newest_known
 
 

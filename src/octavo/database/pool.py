@@ -169,11 +169,11 @@ class Database:
         return await connect(self._connection_info, prepared=self._prepared, **LOST_NETWORK)
 
     async def connect_directly(self) -> tuple[Connection, bool]:
-        """Open a connection for LISTEN or a long index build. Also returns whether it has its own session.
+        """Open a connection for LISTEN or a long index build. Also returns whether the connection has its own session.
 
-        Behind a connection pooler in transaction mode, it does not: each statement may run in another session of the
-        server, so settings and LISTEN would affect other callers. The connection detects a lost network within seconds,
-        even while it waits for notifications.
+        A connection behind a connection pooler in transaction mode does not have one: the pooler may run each statement
+        in a different session of the server, so settings and LISTEN would affect other callers. The connection detects
+        a lost network within seconds, even while it waits for notifications.
         """
         connection = await connect(self._direct or self._connection_info, prepared=False, **LOST_NETWORK)
         try:
@@ -203,7 +203,8 @@ class Database:
     async def connection(self, *, wait_seconds: float = WAIT_SECONDS) -> AsyncGenerator[Connection]:
         """Take a connection from the pool in autocommit mode, in which every statement is a transaction.
 
-        For a viewer, the whole block is one transaction, because the limits on visible rows end with a transaction.
+        For a viewer, the whole block is one transaction, because the limits on visible rows apply only until a
+        transaction ends.
         """
         actor = _actor.get()
         async with self._lend(wait_seconds) as connection:

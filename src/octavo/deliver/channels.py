@@ -279,7 +279,8 @@ def signed_headers(
     """Return the headers of a signed webhook.
 
     `message_id` is the same for every attempt, so that recipients can drop duplicates; `timestamp` is the time of this
-    attempt. While an old secret is still valid, there is a signature for each secret, as Standard Webhooks defines it.
+    attempt. While an old secret is still valid, the headers contain a signature for each secret, separated by a space,
+    as the specification Standard Webhooks requires.
     """
     signatures = [sign(one, message_id, timestamp, body) for one in (secret, old_secret) if one]
     return {
@@ -295,7 +296,7 @@ OWN_CHANNELS = frozenset({"webhook", "mail", "slack"})
 
 
 class Sender(Protocol):
-    """The interface that an extension implements to add a channel. The entry point has the channel's name."""
+    """The interface that an extension implements to add a channel. The entry point is named after the channel."""
 
     def check_address(self, address: str) -> str:
         """Validate an address and return it in the form in which it is stored. Raises `ValueError` if it is invalid."""

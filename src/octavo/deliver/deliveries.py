@@ -1,8 +1,9 @@
 """Turns events into deliveries, and sends each delivery through its channel, such as mail.
 
 The relay turns each new event into deliveries to recipients and notifications inside the application, exactly once.
-Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. After a call that found
-work, the next call follows sooner, because deliveries about the same process are sent one after another.
+Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. Deliveries about the
+same process are sent one after another. Therefore, a call that found work is soon followed by the next one, which
+starts the next deliveries.
 """
 
 from __future__ import annotations

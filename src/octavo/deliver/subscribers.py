@@ -143,7 +143,7 @@ async def send_test(connection: Connection, caller: Caller, subscriber: UUID) ->
 async def replay_delivery(connection: Connection, caller: Caller, subscriber: UUID, attempt: UUID) -> UUID:
     """Send the event of a delivery attempt again, with the same `webhook-id`. Returns the id of the job.
 
-    It is sent without waiting for earlier events of the same process, so it may arrive out of order.
+    The event is sent without waiting for earlier events of the same process, so it may arrive out of order.
     """
     _refuse_visitors(caller)
     await _find(connection, caller.owner_id, subscriber)

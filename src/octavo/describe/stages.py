@@ -73,8 +73,8 @@ class DescribeTools(EmbeddingTools, Protocol):
 class DocumentText:
     """The revision of a document whose title, summary and tags are generated.
 
-    `picture` is the storage key of the image if the document is a picture. If `generation` is increased, models are
-    called again instead of reusing stored answers.
+    `picture` is the storage key of the image if the document is a picture. Increase `generation` to call models again
+    instead of reusing their stored answers.
     """
 
     document: UUID
@@ -115,8 +115,8 @@ class DocumentDescriber:
     async def describe(self, failure: OctavoError | None = None) -> None:
         """Run all stages. `failure` is an error of an earlier stage.
 
-        A temporary `failure` is raised before any model is called. Its retry may change the text, and the model calls
-        would then have to be repeated and paid for again.
+        A temporary `failure` is raised before any model is called. The earlier stage is then retried, which may change
+        the text. Model calls that were made before the retry would have to be repeated and paid for again.
         """
         if failure and is_temporary(failure):
             raise failure
@@ -354,7 +354,7 @@ class DocumentDescriber:
     def _make_stage(
         self, name: str, part: str, chunks: Sequence[StoredChunk], make: Make, finish: Write | None = None
     ) -> Stage:
-        """Make one stage, or one batch of a stage.
+        """Create the job stage for one stage of the description, or for one batch of its chunks.
 
         The results are stored in their own tables. Only the number of chunks is stored in the job's history.
         """

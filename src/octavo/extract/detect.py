@@ -231,8 +231,8 @@ class Entry(NamedTuple):
 def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
     """Detect the type of a zip-based document from the entries of its archive.
 
-    If the entries show only a family of formats, such as Microsoft Office, the file name or the media type decides.
-    Other zip files are archives, except programs.
+    If the entries show only a family of formats, such as Microsoft Office, the file name or the media type decides. A
+    program, such as a JAR or APK file, has the type `OTHER`. All other zip files are archives.
     """
     entries = {entry.name: entry for entry in list_entries(head)}
     mimetype = entries.get(b"mimetype")
@@ -252,10 +252,10 @@ def zipped_type(head: bytes, suffix: str, media_type: str) -> SourceType:
 
 
 def _declared(head: bytes, mimetype: Entry) -> SourceType | None:
-    """Return the document type that the `mimetype` file in the archive declares.
+    """Return the document type that the `mimetype` file in the archive declares. Returns None if the type is unknown.
 
-    The `mimetype` file should be uncompressed, but it is compressed if the document was unzipped and zipped again.
-    Returns None if the declared type is unknown.
+    The `mimetype` file should be uncompressed. It is also read if it is compressed, because documents are sometimes
+    unzipped and zipped again.
     """
     try:
         unpacked = zlib.decompressobj(-zlib.MAX_WBITS).decompress(head[mimetype.start :], _MOST_MIMETYPE).strip()
@@ -348,7 +348,7 @@ class Processors:
     """Finds the processor for a file type. Each type has at most one processor.
 
     `paged` lists the types that are read page by page, without a processor. The error for an unsupported type lists all
-    supported types, including these.
+    supported types, including those in `paged`.
     """
 
     def __init__(self, paged: Iterable[SourceType] = ()) -> None:

@@ -168,7 +168,7 @@ def find_in_text(extracted: Extracted, filename: str) -> bytes:
 def add_language(facts: Sequence[Fact], extracted: Extracted, detected: str | None) -> list[Fact]:
     """Add the language to the facts from `find_in_text`.
 
-    It is determined from the `detected` language and from the language that the document declares.
+    The language is determined from the `detected` language and from the language that the document declares.
     """
     from octavo.facts.sheet import NAMES, FileMetadata, find_language
 

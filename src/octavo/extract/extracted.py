@@ -226,7 +226,7 @@ class OutlineEntry:
 class Moment:
     """Links a position in the text to a time in a recording.
 
-    The text from offset `start` on is spoken `seconds` after the beginning of the recording.
+    The text that starts at offset `start` is spoken `seconds` after the beginning of the recording.
     """
 
     start: int

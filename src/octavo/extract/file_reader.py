@@ -51,7 +51,10 @@ PRELOAD_BY_TYPE: dict[SourceType, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """Reads files of any type. OCR runs in the sandbox of `recognition` or, if that is None, in `sandbox`."""
+    """Reads files of any type.
+
+    OCR runs in the sandbox of `recognition`, if it is set, and otherwise in `sandbox`.
+    """
 
     sandbox: Sandbox
     recognition: Recognition | None = None
@@ -106,10 +109,9 @@ async def open_reader(
 
 
 def preload_for(files: Iterable[tuple[Path, str]]) -> tuple[str, ...]:
-    """Return the names of the modules that are needed to read the given files.
+    """Return the names of the modules that the sandbox must import to read these files.
 
-    They are imported when the sandbox starts. Files that cannot be opened are skipped, because the error is reported
-    when they are read.
+    Files that cannot be opened are skipped. Their error is reported later, when they are read.
     """
     types: set[SourceType] = set()
     for path, name in files:

@@ -175,8 +175,8 @@ async def run_parallel(works: Sequence[Coroutine[Any, Any, None]]) -> None:
 def assemble_document(task: Task, *, source_type: str) -> list[JSON]:
     """Assemble a document, and return the numbers of the pages that still need OCR.
 
-    The first line of the input contains facts about the file, such as its bookmarks. Each further line is a batch of
-    pages.
+    The first line of the input contains information about the file, such as its bookmarks. Each further line is a batch
+    of pages.
     """
     extracted, unread = _assembled(task, SourceType(source_type))
     task.output.writelines(json_pieces(extracted))
@@ -229,7 +229,7 @@ class PictureInSandbox(PagesInSandbox):
         return facts_from_json((await self.run(open_file.call(), 1)).output)
 
     async def fit(self) -> bytes:
-        """Make a JPEG for display. Raises `BadInput` if the image cannot be decoded within the limits."""
+        """Convert the image to a JPEG for display. Raises `BadInput` if it cannot be decoded within the limits."""
         try:
             made = (await self.run(fit_file.call(), 1)).output
         except ENDED as error:

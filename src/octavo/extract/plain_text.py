@@ -257,7 +257,7 @@ def _is_in_capitals(text: str) -> bool:
 
 
 def _is_title(text: str) -> bool:
-    """Whether a line looks like a title: every longer word starts with a capital, and there are no digits, commas or
+    """Whether a line looks like a title: every long word starts with a capital, and there are no digits, commas or
     final punctuation.
     """
     if _ENDS_SENTENCE.search(text) or "," in text or any(character.isdigit() for character in text):

@@ -90,7 +90,10 @@ class TranscriptText:
 
 @dataclass(slots=True)
 class _Paragraph:
-    """The words of a paragraph. The first word of each snippet also has the time at which it is spoken, in seconds."""
+    """The words of a paragraph.
+
+    The first word of each snippet is stored with the time in seconds at which it is spoken.
+    """
 
     words: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
     size: int = 0

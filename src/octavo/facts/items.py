@@ -640,7 +640,7 @@ def _rate(lines: Sequence[Line], head: Head) -> Cell | None:
 def _add_description(page: PageRuns, item: Item, anchor: Mention, lines: Sequence[Line], head: Head) -> None:
     """Add the text in the description column to an item.
 
-    The description ends at an empty space or at a line such as "Colour: red".
+    The description ends at a vertical gap, at the end of the page, or before a line such as "Colour: red".
     """
     left, right = _description_span(head, item)
     parts: list[list[Word]] = []

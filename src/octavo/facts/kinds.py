@@ -1,8 +1,8 @@
 """Determines the kind of a document, such as letter or paper, from its format, title, typical words and layout.
 
 Each cue, such as a typical phrase, adds a weight to a kind. The kind with the highest sum is chosen if the sum is high
-enough and no other kind has a similar sum. The name of a kind counts only in the title or in a short line at the top,
-because a single word proves little: a paper about cash is not a receipt.
+enough and no other kind has a similar sum. The name of a kind counts only in the title or in a short line at the top.
+Elsewhere, a single word proves little. For example, a paper that mentions receipts is not a receipt.
 """
 
 from __future__ import annotations

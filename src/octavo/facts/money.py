@@ -128,7 +128,7 @@ def choose_money(page: PageRuns, line_sum: Decimal | None, in_items: set[int]) -
 def collect_amounts(page: PageRuns, in_items: set[int]) -> dict[Decimal, Amount]:
     """Collect the amounts in the document by value, with the roles that their labels suggest, such as total.
 
-    Amounts in item rows only get the role `item`. If there are very many amounts, only the best labelled ones are
+    Amounts in item rows get only the role `item`. If there are very many amounts, only those with the best labels are
     returned.
     """
     found: dict[Decimal, Amount] = {}

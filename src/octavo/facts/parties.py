@@ -99,7 +99,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Pieces of text directly below each other with the same left edge, such as the lines of an address."""
+    """Text runs with the same left edge, one below the other, such as the lines of an address."""
 
     runs: tuple[TextRun, ...]
 
@@ -153,9 +153,9 @@ class PartyFinder:
         return Choice(one.name, one.mention, frozenset(evidence))
 
     def _add(self, run: TextRun, start: int, end: int, *, any_case: bool = False) -> Candidate | None:
-        """Add the name in a piece of text, from `start` to `end`.
+        """Add the name in a text run, from `start` to `end`.
 
-        A name in lower case is added only if `any_case` is true or it matches a web address.
+        A name in lower case is added only if `any_case` is true or the name matches a web address.
         """
         start, end = _trim(run.text, start, end)
         name = run.text[start:end]
@@ -208,7 +208,7 @@ class PartyFinder:
         return self._first_name(below, any_case=True)
 
     def _below(self, label: TextRun) -> Iterator[TextRun]:
-        """Yield the pieces of text below a label in the same column, up to an empty space or the next label."""
+        """Yield the text runs below a label in the same column, up to a vertical gap or the next label."""
         bottom = label.box.bottom
         for line in self._page.lines[label.line + 1 : label.line + 1 + _BLOCK_LINES]:
             if line.page != label.page or line.box.top - bottom > 2.6 * label.box.height:
@@ -239,7 +239,8 @@ class PartyFinder:
     def _keyed_name(self, key: TextRun) -> Candidate | None:
         """Return the name to the right of the label "Name:".
 
-        If the only text in the line above is aligned with this name, it is the first line of the name.
+        If the line above contains only one text run, and this run is aligned with the name, it is the first line of the
+        name.
         """
         line = self._page.lines[key.line]
         after = next((run for run in line.runs if run.box.left > key.box.right), None)
@@ -419,7 +420,7 @@ class PartyFinder:
 
 
 def _merged(line: Line) -> Iterator[TextRun]:
-    """Yield the pieces of text in a line. Pieces that are separated only by a bullet or a similar sign are joined."""
+    """Yield the text runs of a line. Runs that are separated only by a bullet or a similar character are joined."""
     words: list[Word] = []
     for run in line.runs:
         gap = run.box.left - words[-1].box.right if words else 0.0

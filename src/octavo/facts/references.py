@@ -274,10 +274,10 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 
 
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
-    """Choose the role of a date without a label. Returns None for dates on other pages and in the item table.
+    """Choose the role of a date without a label. Returns None for dates in the item table or after the first page.
 
     - `date`, if the date is next to the name of the kind of document
-    - `date`, if it is near the top of the first page and not inside a sentence
+    - `date`, if it is near the top of the page and not inside a sentence
     - `unknown` in all other cases
     """
     sheet = page.sheets[0]

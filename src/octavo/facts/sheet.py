@@ -293,8 +293,8 @@ def _composed_title(kind: Kind, known: Mapping[str, Fact]) -> Fact | None:
 def compose_title(kind: str, values: Mapping[str, str]) -> str | None:
     """Compose a title from facts, such as "Invoice 993548900 · Coolblue · 2014-04-19 · € 717.97".
 
-    Returns None if the kind has no composed titles, or if too few facts are known. Facts that contain a composed title
-    can be recognised by their source `rule`.
+    Returns None if the kind has no composed titles, or if too few facts are known. A composed title is stored as a fact
+    with the source `rule`.
     """
     number, sender, date, amount = (values.get(name) for name in ("number", "sender", "date", "amount"))
     if kind not in _NUMBERED or not (number or sender) or not (number or date or amount):

@@ -237,9 +237,9 @@ Group = Sequence[tuple[int, PrintedLine]]
 
 
 def _as_heading(source: FactSource, group: Group) -> str | None:
-    """Return the Markdown heading at the position of these lines. Returns None if there is none.
+    """Return the text of the Markdown heading at the position of these lines. Returns None if there is no such heading.
 
-    It is preferred to the text of the lines, because their letters can be in the wrong order.
+    The heading is preferred to the text of the lines, in which the letters can be in the wrong order.
     """
     boxes = [line.run.box for _, line in group if line.run]
     for heading in source.headings[:20]:

@@ -111,7 +111,8 @@ def read_number(digits: str, decimal: str | None = None) -> str | None:
 def _decimal_mark(digits: str, usual: str | None) -> str | None:
     """Return the decimal mark of a number. Returns None if the number has no decimals.
 
-    The decimal mark is the last point or comma, unless that is a thousands separator. It is one in two cases:
+    The decimal mark is the last point or comma, unless it is a thousands separator. It is a thousands separator in two
+    cases:
 
     - It occurs several times, as in 1.234.567.
     - It is the only mark, exactly three digits follow it, and it is not the decimal mark of the document (`usual`).

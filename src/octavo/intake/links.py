@@ -443,7 +443,9 @@ def check_status(answer: FetchResponse) -> None:
 
 
 def read_wait(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds the site requests clients to wait, up to a limit. Returns None if it requests none."""
+    """Return the wait time in seconds that a site requests in its response, up to a limit. Returns None if there is
+    none.
+    """
     return requested_wait(headers, longest=MOST_WAIT_SECONDS)
 
 

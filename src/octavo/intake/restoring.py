@@ -133,7 +133,7 @@ class Restoring:
         return derived_id(self.owner, self.record.id)
 
     async def find(self) -> UUID | None:
-        """Return the id of the document in this account. Returns None if it does not exist yet.
+        """Return the id of the account's document that corresponds to the exported one. Returns None if there is none.
 
         Also locks the content by its checksum until the transaction ends.
         """
@@ -169,7 +169,7 @@ class Restoring:
         return chunks
 
     async def prepare(self, upload: Upload) -> None:
-        """Save the name, type and source that `named_as` gave to an upload whose document must be processed again."""
+        """Save the changes that `named_as` made to an upload whose document must be processed again."""
         names = ("document_id", "filename", "content_type", "source_type", "source_url", "duplicates")
         await self.connection.execute(
             QUERIES.prepare_upload, {"id": upload.id, **{name: getattr(upload, name) for name in names}}
@@ -178,8 +178,8 @@ class Restoring:
     async def edit(self, *, whole: bool) -> None:
         """Restore the facts, tags, collection, highlights and notes that people set.
 
-        If `whole` is true, also restore all other facts and tags. Otherwise, the document is processed again, which
-        generates them.
+        If `whole` is true, also restore all other facts and tags. If it is false, the document is processed again, and
+        new ones are generated.
         """
         record = self.record
         facts = [one for one in record.facts if whole or one.made_by == "person"]
@@ -421,7 +421,7 @@ def _identify_conversion(owner: UUID, record: Mapping[str, Any]) -> dict[str, An
 
 
 async def has_conversion(connection: Connection, owner: UUID, record: Mapping[str, Any]) -> bool:
-    """Whether the account has this conversion, or one of the same content with the same mapping."""
+    """Whether the account has this conversion, or another conversion of the same file with the same mapping."""
     return bool(await fetch_rows(connection, QUERIES.known_conversion, _identify_conversion(owner, record)))
 
 
@@ -456,6 +456,9 @@ async def restore_conversion(
 
 
 async def forget_uploads(connection: Connection, owner: UUID, uploads: Sequence[UUID]) -> list[str]:
-    """Remove uploads that did not become a document. Returns the keys of their files, to delete after the commit."""
+    """Remove uploads that did not become a document.
+
+    Returns the storage keys of their files, which the caller must delete after the commit.
+    """
     rows = await fetch_rows(connection, QUERIES.forget_uploads, {"owner": owner, "ids": list(uploads)})
     return [row["object_key"] for row in rows if row["object_key"]]

@@ -62,7 +62,7 @@ def intake_limits(settings: Settings, *, anonymous: bool) -> IntakeLimits:
 class NewUpload:
     """The name, size and other properties of a file, as the client states them before it sends the file.
 
-    They are not trusted. `version_of` is the document that the file is a new version of.
+    They are not trusted. If `version_of` is set, the file is a new version of that document.
     """
 
     filename: str
@@ -81,7 +81,7 @@ AUTOMATIC = "auto"
 
 
 def with_details(upload: NewUpload, **details: JSON) -> NewUpload:
-    """Return a copy of the upload with these details added. Empty details are omitted."""
+    """Return a copy of the upload with additional details. Details without a value are left out."""
     return replace(upload, given=upload.given | {name: value for name, value in details.items() if value})
 
 

@@ -214,7 +214,7 @@ class Intake:
         return upload
 
     async def content(self, owner: UUID, upload_id: UUID) -> ObjectStream:
-        """Return the bytes of an upload. Raises `NotCanonical` if the document was not created from this upload."""
+        """Return the bytes of an upload. Raises `NotCanonical` if no document was created from this upload."""
         async with self._database.connection() as connection:
             row = await (await connection.execute(QUERIES.content_key, {"owner": owner, "id": upload_id})).fetchone()
         if row is None:
@@ -243,7 +243,7 @@ class Intake:
     async def _received(self, upload: Upload, limits: IntakeLimits) -> Upload:
         """Make sure that the bytes are stored under a key to which only the server writes. Returns the updated upload.
 
-        If the client sent the bytes to a signed URL, they are copied first.
+        If the client sent the bytes to a signed URL, they are copied to such a key.
         """
         if upload.object_key:
             return upload
@@ -336,7 +336,7 @@ class Intake:
         return _outcome(upload, *row) if row else None
 
     async def _heal(self, upload: Upload, outcome: Outcome) -> None:
-        """Replace the stored copy of a duplicate with the new bytes if the stored copy is damaged.
+        """If the stored copy of a duplicate is damaged, replace it with the uploaded bytes.
 
         A failure is only logged, because the upload itself has succeeded.
         """
@@ -401,8 +401,8 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 def _comparison_job(upload: Upload) -> NewJob:
     """Build the job that compares a new document with the account's other documents.
 
-    Used if the results of a document with the same content were copied, because the new document then needs no
-    processing.
+    Used for a new document that got copies of the results of a document with the same content. Such a document is not
+    processed, so no other job would compare it.
     """
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)
 

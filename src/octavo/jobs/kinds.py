@@ -39,8 +39,8 @@ class JobKind(Generic[Tools]):
 
     `check_input` raises `BadInput` for input that the handler would reject, so that the job is never enqueued.
 
-    `after_failure` runs after a failed attempt. It does not run if the worker crashes, so a scheduled job must also do
-    this work.
+    `after_failure` runs after a failed attempt, but not if the worker crashes. A scheduled job must therefore also do
+    the work of this function.
     """
 
     name: str

@@ -217,7 +217,8 @@ async def retry_waiting_jobs(connection: Connection, owner_id: UUID, document: U
 
 
 async def _try_now(connection: Connection, owner_id: UUID | None, jobs: Collection[UUID]) -> set[UUID]:
-    """Start the next attempt of waiting jobs now instead of at its scheduled time. Returns the jobs that were waiting.
+    """Start the next attempt of each waiting job now instead of at the scheduled time. Returns the jobs that were
+    waiting.
 
     Also allows one test call to each provider whose circuit breaker is open.
     """

@@ -82,7 +82,7 @@ async def find_jobs(connection: Connection, owner_id: UUID | None, jobs: Sequenc
 
 
 async def name_jobs(connection: Connection, part: str, most: int) -> dict[UUID, str]:
-    """Find jobs of all accounts by part of their id. Returns the kinds of the jobs by id.
+    """Find jobs of all accounts by part of their id. Returns a mapping from job id to job kind.
 
     A job matches if its id, or the last eight characters of its id, begin with `part`, or if its id ends with `part`.
     """

@@ -357,8 +357,8 @@ class Worker(Generic[Tools]):
     async def _keep_time(self) -> None:
         """Return the jobs of dead workers to the queue, release delayed jobs, and start schedules that are due.
 
-        Every worker does this when something is due, so no dedicated worker is needed. At other times, only one worker,
-        the time-keeper, checks often. Row locks ensure that only one worker starts a schedule.
+        Every worker runs this loop, so no dedicated worker is needed. While nothing is due, only one worker, the
+        time-keeper, checks often. Row locks ensure that each schedule is started by only one worker.
         """
         takeover_from, pause = 0.0, TIME_SECONDS
         while True:
@@ -377,9 +377,10 @@ class Worker(Generic[Tools]):
                     pause = await self._pass_time(connection, taking_over=time.monotonic() >= takeover_from)
 
     async def _pass_time(self, connection: Connection, *, taking_over: bool) -> float:
-        """Make all changes that are due. Returns the number of seconds until the next check.
+        """Release delayed jobs, and start schedules that are due. Returns the number of seconds until the next check.
 
-        A worker with jobs checks the clock often, so that it notices if its machine was suspended.
+        If `taking_over` is true, also return the jobs of dead workers to the queue. A worker with jobs checks the clock
+        often, so that it notices if its machine was suspended.
         """
         values = {"taking_over": taking_over, "newest_known": self._newest_known, "worker": self.id}
         row = await (await connection.execute(QUERIES.pass_time, values)).fetchone()
@@ -401,10 +402,10 @@ class Worker(Generic[Tools]):
         return most if due_in is None else min(most, max(TIME_SECONDS, float(due_in)))
 
     async def _keep_doing(self, chore: Chore) -> None:
-        """Repeat a background task.
+        """Run a background task repeatedly.
 
-        Every worker calls this; the task itself ensures that only one worker runs it at a time. While nothing happens
-        in this worker, the pauses become longer.
+        Every worker does this, and the task itself ensures that only one worker runs it at a time. The pause between
+        two runs becomes longer while the worker is idle.
         """
         before, pause = 0.0, 0.0
         while True:

@@ -37,9 +37,9 @@ HANGING_SECONDS = 120.0
 
 
 class DueIn(float):
-    """The number of seconds until a background task is repeated. This pause does not grow while nothing happens.
+    """The number of seconds until the next run of a background task.
 
-    After an event, the task is repeated sooner.
+    Unlike with a plain number, this pause does not grow while the worker is idle, and an event can shorten it.
     """
 
 
@@ -115,7 +115,10 @@ class RunningJob:
 
 
 class Slots:
-    """Running, finished and abandoned jobs. A job occupies its slot until its end has been stored in the database."""
+    """The running, finished and abandoned jobs of a worker.
+
+    A job occupies its slot until its end has been stored in the database.
+    """
 
     def __init__(self, limits: WorkerLimits) -> None:
         self.running: dict[tuple[UUID, int], RunningJob] = {}
@@ -163,7 +166,7 @@ class Slots:
                 one.task.cancel()
 
     def stop_lost(self, one: RunningJob) -> bool:
-        """Cancel a job whose lease is lost. Returns False if the job is not cancelled.
+        """Cancel a job whose lease is lost. Returns whether the job was cancelled.
 
         A job that has already ended is not cancelled, so that the handling of its failure can finish. If two attempts
         of the job are running, only the earlier one is cancelled.

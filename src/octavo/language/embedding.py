@@ -201,7 +201,7 @@ def _normalise(letter: str) -> str:
 
 
 def _is_word(letter: str) -> bool:
-    """Whether a character is always a separate token: any punctuation, and all ASCII symbols."""
+    """Whether a character is always a separate token. This applies to all punctuation and to all ASCII symbols."""
     return category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum())
 
 

@@ -87,7 +87,7 @@ def _continues(before: str, after: str) -> bool:
 
 
 def merge_repeated(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings with the same group and value into one list.
+    """Return one list of findings for each distinct combination of group and value.
 
     The lists are sorted by the first occurrence of their value.
     """

@@ -129,8 +129,9 @@ def find_names(statement: Statement) -> Iterator[Finding]:
 
 
 def join_names(findings: Sequence[Finding]) -> list[Finding]:
-    """Replace a short form of a name, such as a surname, with the full name if the text contains exactly one that
-    matches.
+    """Replace short forms of names, such as surnames, with the full names.
+
+    A short form is kept unless exactly one full name in the text matches it.
     """
     whole = {one.value for one in findings if " " in one.value}
     by_last: dict[tuple[str, str], set[str]] = {}

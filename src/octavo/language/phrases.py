@@ -1,6 +1,6 @@
 """Finds phrases and counts them, to choose the concepts and themes of chunks and the topics of a document.
 
-A phrase may name a concept. It consists of consecutive words without punctuation or stop words between them.
+A phrase is a sequence of words, without punctuation or stop words between them, that may name a concept.
 
 No language model is used, because it would take ten times as long as embedding the chunk. The weight of a phrase
 depends on its words. A word weighs more if it is frequent in the chunk, rare in English, and present in few chunks of
@@ -141,7 +141,7 @@ class ParsedChunk:
 
 
 def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
-    """Parse a chunk. `language` is the language of the document, from which the language of the chunk can differ."""
+    """Parse a chunk. `language` is the language of the document. The chunk itself can be in another language."""
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)

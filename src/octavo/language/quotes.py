@@ -374,8 +374,8 @@ def _is_of_kind(question: str, answer: str) -> bool:
 def _choose_passages(keys: frozenset[str], chunks: Sequence[ChunkText]) -> tuple[list[_Passage], dict[str, float]]:
     """Choose the passages that the model reads, in the order in which it reads them.
 
-    A passage comes earlier if it contains many of the question's words, and if its chunk is highly ranked. Also returns
-    the weights of the question's words.
+    Passages with many of the question's words, and passages from highly ranked chunks, come first. Also returns the
+    weights of the question's words.
     """
     passages = [one for place, chunk in enumerate(chunks) for one in _passages(place, chunk, keys)]
     weights = _weigh(keys, [one.all_words for one in passages])

@@ -220,8 +220,8 @@ def _is_subject(form: str, phrase: Stems, language: str | None) -> bool:
 def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
     """Whether a phrase is too vague for a tag.
 
-    Several words are too vague if they end with a stop word, begin with a vague word, or repeat a word. A single word
-    is too vague if it is a stop word or an adjective, or needs another word to name a subject.
+    A phrase of several words is too vague if it ends with a stop word, begins with a vague word, or repeats a word. A
+    single word is too vague if it is a stop word or an adjective, or needs another word to name a subject.
     """
     if words[-1] in _STOP or phrase[-1] in _STOP or all(word in _STOP for word in words):
         return True
@@ -233,13 +233,18 @@ def _says_nothing(words: Sequence[str], phrase: Stems) -> bool:
 def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
     """Whether a phrase is prominent enough to be a subject of the document.
 
-    In a long document, the phrase must occur in at least two chunks. One of these conditions must also hold:
+    In a long document, the phrase must occur in at least two chunks. A phrase of several words must also meet one of
+    these conditions:
 
-    - Several words are in the title.
-    - Several words are in a heading and occur twice. They do not begin with a stop word.
-    - Several words occur four times, are not too common, and do not begin with a stop word.
-    - A single word is in the title and occurs twice. It is rare, or the whole title.
-    - A single English word is frequent and important in the document, very rare elsewhere, and not an abbreviation.
+    - All its words are in the title.
+    - All its words are in headings, it occurs at least twice, and it does not begin with a stop word.
+    - It occurs at least four times, is not too common, and does not begin with a stop word.
+
+    A single word must also meet one of these conditions:
+
+    - It is in the title, occurs at least twice, and is rare or the whole title.
+    - It is an English word that is frequent and important in the document, very rare elsewhere, and not an
+      abbreviation.
 
     Words in languages other than English count as rare.
     """

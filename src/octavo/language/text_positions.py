@@ -77,8 +77,8 @@ class Anchor:
 class QuoteFinder:
     """The Markdown of a document, prepared for finding many quotes in it.
 
-    If a quote is not found unchanged, only its letters and digits are compared, without Markdown, because people copy
-    quotes from pages that do not show Markdown.
+    If the exact quote is not found, only letters and digits are compared, and Markdown syntax is ignored. People copy
+    quotes from pages that do not show this syntax.
     """
 
     def __init__(self, text: str) -> None:

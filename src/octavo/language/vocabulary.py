@@ -72,7 +72,7 @@ def fold(word: str, language: str | None) -> str:
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """Convert an English word to lower case and, approximately, to the singular. Other forms are not merged."""
+    """Convert an English word to lower case and, approximately, to the singular. Other endings are kept."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s")
     if len(low) <= _MIN_LETTERS or not low.endswith("s") or low.endswith(("ss", "us", "is")):
         return low

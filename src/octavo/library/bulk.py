@@ -43,7 +43,10 @@ class Chosen:
         return self.filters is not None
 
     async def select(self, database: Database, owner: UUID, most: int = MOST_SELECTED) -> list[UUID]:
-        """Return the ids of the documents that match now. Documents that match later are not included."""
+        """Return the ids of the selected documents.
+
+        If they are selected by a filter, documents that match it only later are not included.
+        """
         if self.filters is None:
             return sorted(self.ids)
         async with database.connection() as connection:

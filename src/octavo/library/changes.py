@@ -245,12 +245,12 @@ async def retry_document(
 ) -> Retried:
     """Retry a failed document, or create a new revision of a complete one. Repeated calls create only one job.
 
-    - If only the title, summary and tags are missing, only these are generated.
+    - If a document lacks only its title, summary and tags, the rest is not processed again.
     - If `from_stage` is a stage that generates title, summary or tags, these are generated again.
     - An `extraction` other than plain creates a new revision. If an unfinished job of the document already uses this
       extraction, that job is continued instead.
 
-    `lane` is bulk if many documents are retried.
+    Pass the lane `bulk` if many documents are retried.
     """
     if from_stage is not None and extraction is not Extraction.PLAIN:
         raise BadInput("Extraction by a model always starts from the file, so `from_stage` is not allowed.")
@@ -382,7 +382,7 @@ async def trash_documents(
 ) -> int:
     """Move documents to the trash and cancel their jobs. The same content can then be added again.
 
-    If the id of a `change` is given, the deletion can be undone with it.
+    If `change` is the id of a change, the deletion is recorded under it, so that it can be undone.
     """
     held = await lock_contents(connection, owner, documents)
     ids = [one.id for one in held]

@@ -221,7 +221,10 @@ class Export:
         batch.lines.append(_line(record))
 
     async def _file(self, batch: Batch, file: Row, path: str) -> AsyncGenerator[bytes]:
-        """Yield the content of a stored file. A file that is missing in the storage is skipped, and gets no path."""
+        """Yield a stored file as a part of the tar file, and add its `path` to the record `file`.
+
+        A file that is missing in the storage is skipped, and no path is added.
+        """
         try:
             stream = await self.bucket.stream(file["key"])
         except ObjectMissing:
@@ -317,7 +320,7 @@ class StoredExport(BaseModel):
 async def begin_export(connection: Connection, owner: UUID, options: ExportOptions) -> tuple[UUID, list[str]]:
     """Queue an export. Returns its id, and the keys of the previous export's objects, to be deleted after the commit.
 
-    An account has only one prepared export. Raises `ExportRunning` if it is not finished.
+    An account has only one prepared export. Raises `ExportRunning` if the previous export is not finished.
     """
     await connection.execute(QUERIES.lock_exports, {"owner": owner})
     before = await _newest(connection, owner)
@@ -404,7 +407,10 @@ def _line(record: object) -> bytes:
 
 
 def _forget_keys(record: Row) -> None:
-    """Remove storage keys, which are meaningless in other installations, and files that are missing in the storage."""
+    """Remove data that is useless in other installations from an exported record.
+
+    These are storage keys, and the entries of files that are missing in the storage.
+    """
     if "files" in record:
         record["files"] = [
             {name: one[name] for name in one if name != "key"} for one in record["files"] if "path" in one

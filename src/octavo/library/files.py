@@ -71,7 +71,10 @@ async def find_file(connection: Connection, owner: UUID, document: UUID, kind: s
 
 
 async def find_sources(connection: Connection, owner: UUID, documents: Sequence[UUID]) -> list[File]:
-    """Find the sources of many documents, and count the downloads. Documents without a stored file are left out."""
+    """Find the sources of many documents, and increase their download counts.
+
+    Documents without a stored file are left out.
+    """
     async with connection.cursor(row_factory=class_row(File)) as cursor:
         await cursor.execute(QUERIES.source_files, {"owner": owner, "documents": list(documents)})
         files = await cursor.fetchall()

@@ -39,8 +39,8 @@ NOT_IN_TEXT = "quote: not found in the text of this document. Copy the passage e
 class NewHighlight:
     """A highlight to add: its quote, or its positions in the Markdown.
 
-    If the text contains the quote several times, the occurrence that best matches `text_before` is used, or, if several
-    match equally well, the one nearest to `start`.
+    If the text contains the quote several times, the occurrence that best matches `text_before` is used. If several
+    occurrences match it equally well, the one nearest to `start` is used.
     """
 
     quote: str | None = None

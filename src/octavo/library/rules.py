@@ -303,9 +303,10 @@ def _missing_tags(document: Row, then: RuleThen) -> list[str]:
 
 
 def settled_values(document: Row) -> frozenset[str]:
-    """Return the names of the values that rules do not change in a new version of a document.
+    """Return the names of the values of a document that rules must not change.
 
-    These values were set by a person or in the previous version. For other documents, the result is empty.
+    In a new version of a document, these are the values that were set by a person or in the previous version. In other
+    documents, rules can change all values, so the result is empty.
     """
     if not document["is_version"]:
         return frozenset()
@@ -453,8 +454,9 @@ def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
 async def _conflicts(
     connection: Connection, owner: UUID, rule: RuleView, planned: Sequence[PlannedChange]
 ) -> dict[UUID, list[str]]:
-    """Find other enabled rules that set a value in one of these documents to something else. Returns messages by
-    document.
+    """Find other enabled rules that set one of the same values in these documents differently.
+
+    Returns messages by document.
     """
     found: dict[UUID, list[str]] = defaultdict(list)
     mine = {one.document["id"]: one for one in planned}
@@ -547,8 +549,8 @@ async def run_enabled_rules(
 ) -> int:
     """Run all enabled rules on one document, in the order of their positions.
 
-    Returns the number of rules that changed the document. `on_match` is called for each rule that matches. It returns
-    problems, which are logged.
+    Returns the number of rules that changed the document. `on_match` is called for each rule that matches. The problems
+    that it returns are logged.
 
     A value that a rule has set is not changed by later rules. In a new version of a document, rules only set values
     that are missing.

@@ -30,7 +30,7 @@ class ShareRefused(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class OpenShare:
-    """The target of a link: a document, or the collection with this name.
+    """The target of a link: a document or a collection. `collection` is the name of the collection.
 
     If `sign_in` is true, only people with an account can open the link.
     """

@@ -102,10 +102,10 @@ async def _trash(database: Database, owner: UUID, documents: list[UUID]) -> int:
 
 
 class ObjectSweep:
-    """Deletes stored objects without a database row, one part of the bucket after the other.
+    """Deletes stored objects without a database row. The bucket is checked in parts.
 
     Recent objects are kept, because their rows may not have been committed yet. Listing a bucket with millions of
-    objects takes minutes, so the size of a part is limited, and an interrupted sweep continues after the key `after`.
+    objects takes minutes, so each part has a limited size, and an interrupted sweep continues after the key `after`.
     """
 
     def __init__(self, database: Database, bucket: Bucket, older_than_seconds: float, after: str = "") -> None:
@@ -164,7 +164,10 @@ class Archive:
 
 
 class ArchiveLines:
-    """The lines of a file, counted and hashed while they are written, with the position of the last event."""
+    """Encodes the lines of an archive file, and counts and hashes them.
+
+    `epoch` and `last_id` are the position of the last event in the file.
+    """
 
     def __init__(self, epoch: int = 0, last_id: int = 0) -> None:
         self.rows, self.epoch, self.last_id = 0, epoch, last_id
@@ -288,8 +291,8 @@ async def _insert_archive(connection: Connection, stored: Stored, values: Mappin
 async def _drop_month(database: Database, month: str, archived: int) -> None:
     """Drop the partition of a month if all its events are in files.
 
-    Dropping needs a lock for which all other transactions wait. So each attempt waits for the lock only briefly, and is
-    repeated several times.
+    Dropping the partition needs a lock. While an attempt waits for this lock, other transactions wait, too. So each
+    attempt waits only briefly, and failed attempts are repeated several times.
     """
     for _ in range(DROP_TRIES):
         try:

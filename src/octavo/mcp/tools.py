@@ -61,8 +61,9 @@ class Tool:
     open_world: bool = False
 
     def input_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the arguments. Titles are left out to keep it short, because agents read every
-        schema.
+        """Return the JSON schema of the arguments.
+
+        Agents read every schema, so titles are left out to keep the schema short.
         """
         schema = self.arguments.model_json_schema()
         properties = {name: _simplify(one) for name, one in schema.pop("properties", {}).items()}
@@ -319,7 +320,7 @@ async def analyses(client: Client, wanted: PageArguments) -> str:
 
 @tool("List mappings", Arguments)
 async def list_mappings(client: Client, wanted: Arguments) -> str:
-    """List the mappings. A mapping says which values a conversion takes from a type of document."""
+    """List the mappings. A mapping defines which values a conversion extracts from one type of document."""
     del wanted
     fields = ("name", "title", "fields", "required")
     return write_answer({"mappings": [_pick(one, fields) for one in await client.conversions.list_mappings()]})

@@ -137,8 +137,8 @@ class Manifest:
 class Transfer:
     """The result of copying files.
 
-    After copying, the target has `files` intact files, of which `copied` had to be copied. `damaged` lists files that
-    could not be copied, because they are missing or altered.
+    After copying, the target has `files` intact files. `copied` of them are new, and the others already existed there.
+    `damaged` lists files that could not be copied, because they are missing or altered.
     """
 
     files: int = 0

@@ -70,9 +70,9 @@ def listen(
 ) -> socket.socket:
     """Open the port, which stays open while web processes restart.
 
-    `before` is the record of an earlier `octavo up` that was killed. Its processes may still use the port, so opening
-    the port is retried for longer while any of them exists. `setting` is named in the error message. `listener` is the
-    socket for the port, if there is one already.
+    `before` is the record of an earlier `octavo up` that was killed. While any of its processes exists, the port may
+    still be in use, so opening the port is retried for longer. `setting` is the setting that the error message names.
+    `listener` is the socket to use, if there is one already.
     """
     began, listener = time.monotonic(), listener or new_socket(host)
     while True:

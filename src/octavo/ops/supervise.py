@@ -294,7 +294,7 @@ def web_children(number: int, listener: int) -> list[Child]:
 
 
 def mail_children(listener: socket.socket | None) -> list[Child]:
-    """Define the process that receives emails, if there is a port for them."""
+    """Define the process that receives emails. Returns an empty list if no port for emails is configured."""
     if listener is None:
         return []
     number = listener.fileno()

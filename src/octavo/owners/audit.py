@@ -25,7 +25,7 @@ async def record(
     actor: UUID | None = None,
     **detail: str,
 ) -> None:
-    """Record an action of a person or a program, in the transaction of the action.
+    """Record an action of a person or a program. Call this in the transaction that performs the action.
 
     `thing` is the id of the person or object that the action is about. The actor is the caller of the request, unless
     another one is passed. `detail` must not contain secrets or addresses.

@@ -1,7 +1,7 @@
 """Signs people in by the identity that an OpenID Connect provider has confirmed.
 
-A person is found by issuer and subject. An email address alone never gives access to an existing account, because it is
-not certain that the account belongs to the same person.
+A person is identified by the issuer and the subject of the ID token. An email address alone never gives access to an
+existing account, because it is not certain that the account belongs to the same person.
 
 Also verifies the provider's ID tokens, and reads identities and roles from their claims. Only signatures with
 asymmetric keys are accepted. Otherwise, a forged token could be accepted: one without a signature, or one signed with
@@ -46,7 +46,7 @@ class UnknownSigningKey(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The values that an ID token must contain, and the time and the algorithms for verifying it.
+    """The values that an ID token must contain, the current time, and the signature algorithms that are accepted.
 
     `algorithms` are the signature algorithms that the provider's configuration lists.
     """
@@ -196,8 +196,8 @@ class ProviderSignIn:
 class ReturnedSignIn:
     """A sign-in after the browser has returned from the provider.
 
-    If a signed-in person wants to connect an identity to their account, `user_id` is that person. For an ordinary
-    sign-in, it is None.
+    If a signed-in person wants to connect an identity to their account, `user_id` is the id of this person. For an
+    ordinary sign-in, it is None.
     """
 
     nonce: str
@@ -239,8 +239,8 @@ async def sign_in_with_identity(
     """Open a session for the person with this identity. Returns the secret of the session, which ends after `seconds`.
 
     If `may_create` is true, an account is created for a person who has none. If `claims_roles` is true, the provider
-    decides which role people have in the account of this installation. A person with such a role always gets an
-    account.
+    decides which role people have in the local owner (the account of this installation). An account is then also
+    created for every person to whom the provider grants a role.
     """
     user_id = await _find_person(connection, identity) or await _new_person(connection, identity, may_create=may_create)
     shared = await apply_role(connection, user_id, identity) if claims_roles else None
@@ -306,10 +306,10 @@ async def disconnect_identities(connection: Connection, user_id: UUID, owner_id:
 
 
 async def apply_role(connection: Connection, user_id: UUID, identity: Identity) -> UUID | None:
-    """Grant or revoke the person's role in the account of this installation, as the claims define it.
+    """Make the person's role in the local owner (the account of this installation) match the claims.
 
-    Returns the id of this account if the person has a role in it. Roles that people granted are kept if the claims
-    grant none.
+    Returns the id of the local owner if the person has a role in it. A role that another person granted is kept if the
+    claims grant none.
     """
     owner_id = await local_owner(connection)
     values = {"owner": owner_id, "user": user_id}

@@ -201,7 +201,10 @@ class _Stop(OctavoError):
 
 
 def edit_of(source: Source, parents: Sequence[str]) -> Edit | None:
-    """Return the edit that sets the collection or adds the tags of a file in a subfolder, if the source requests it."""
+    """Return the edit that sets the collection or adds the tags of a file in a subfolder.
+
+    Returns None if the file is not in a subfolder, or if the source does not use subfolders as collections or tags.
+    """
     if not parents or source.options.subfolders not in {"collections", "tags"}:
         return None
     return (

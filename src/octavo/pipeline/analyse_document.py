@@ -79,7 +79,8 @@ class SegmentFiles(RevisionFiles):
     async def keep(self, connection: Connection, kind: str, made: JSON, content_type: str) -> None:
         """Insert the database row of a file.
 
-        Does nothing if another analysis has just stored the same pages, because its file may already be in use.
+        If another analysis has just stored a file with the same pages, that file is kept, because it may already be in
+        use. The new file is deleted later.
         """
         await connection.execute(QUERIES.lock_segment_files, {"document": self._of})
         if await fetch_rows(connection, QUERIES.segment_file, {"document": self._of, "kind": kind}):
@@ -173,8 +174,8 @@ async def insert_segments(connection: Connection, analysis: UUID, parent: UUID |
 async def cut_segment(files: SegmentFiles, pdf: PdfInSandbox, pages: Segment, place: Segment) -> JSON:
     """Write the pages of a segment to a separate file, and return a reference to the stored file.
 
-    Returns None if an earlier analysis has already stored it. `pages` is the range in the page numbers of the document,
-    and `place` is the same range in the page numbers of the file `pdf`.
+    Returns None if an earlier analysis has already stored this segment. `pages` contains the page numbers in the
+    document, and `place` the numbers of the same pages in the file `pdf`.
     """
     if await files.has(pages):
         return None

@@ -156,9 +156,9 @@ class Consolidation:
         return half <= 1 if isinstance(error, TokenLimit) else gives_up(error, self._run.job.attempt)
 
     async def _local_texts(self, parts: list[SegmentResult]) -> list[tuple[int, str]]:
-        """Return the numbered texts of the pages that were answered without a model, to make one list from all of them.
+        """Return the page numbers and texts of all page ranges that were answered without a model.
 
-        The result is empty if the question does not request a list.
+        The caller makes one list from all of them. The result is empty if the question does not request a list.
         """
         tools = self._run.tools
         texts: list[tuple[int, str]] = []

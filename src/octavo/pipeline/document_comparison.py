@@ -72,8 +72,8 @@ class DocumentComparison:
     async def _judge(self, outcome: detection.DetectionResult) -> dict[str, JSON]:
         """Let a model judge the candidates. A temporary error is raised, so that the job is retried.
 
-        If the error is permanent, or this is the last attempt, contradictions are kept as the bundled model
-        octavo-small judged them. Candidates that only a configured model can confirm are dropped.
+        If the error is permanent, or this is the last attempt, contradictions keep the judgement of the bundled model
+        octavo-small. Candidates that only a configured model can confirm are dropped.
         """
         job, budget = self._run.job, JudgeBudget()
         if self._tools.gateway.is_offline:

@@ -60,7 +60,10 @@ async def deliver_event(run: Run[Tools]) -> JSON:
 
 
 async def export_library(run: Run[Tools]) -> JSON:
-    """Store an export in parts, which the output lists in order. A killed job continues after the last stored part."""
+    """Store an export in parts. The output of the job lists the parts in order.
+
+    A killed job continues after the last stored part.
+    """
     options = read_options(run.input)
     async with run.tools.database.connection() as connection:
         owner = await run.current_owner(connection)

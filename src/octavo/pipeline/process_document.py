@@ -133,7 +133,10 @@ class Source:
 
     @property
     def is_short_text(self) -> bool:
-        """Whether the file is a short text. One child process reads it, splits it into chunks and finds its facts."""
+        """Whether the file is a short text.
+
+        A short text is read, split into chunks and searched for facts in one child process.
+        """
         return self.source_type in file_reader.TYPES and (self.source_bytes or 0) <= file_reader.MOST_BYTES
 
     def as_file(self) -> SourceFile:

@@ -80,7 +80,7 @@ class RevisionFiles:
     async def forget(self, connection: Connection, cursor: AsyncCursor[TupleRow]) -> None:
         """Delete the database rows of stored files that are no longer used.
 
-        The files themselves are deleted later. `cursor` contains the storage keys of the files that may have become
+        The files themselves are deleted later. The rows of `cursor` are the storage keys of files that may have become
         unused.
         """
         if keys := [row[0] for row in await cursor.fetchall()]:

@@ -117,7 +117,10 @@ async def _remove_orphans(run: Run[Tools]) -> int:
 
 
 async def _archive(run: Run[Tools], stage: str, archive: ArchivePart) -> int:
-    """Move old rows to the storage, in parts, because a stage has a time limit. Returns the number of rows."""
+    """Move old rows from the database to the storage. Returns the number of rows.
+
+    The rows are moved in parts, because a stage has a time limit.
+    """
     tools, days = run.tools, run.tools.settings.history_days
     total = part = 0
     while days:
@@ -157,7 +160,8 @@ async def renew_all_vectors(run: Run[Tools]) -> JSON:
 async def resume_documents(run: Run[Tools]) -> JSON:
     """Retry jobs that failed to generate summaries, tags, vectors or connections of readable documents.
 
-    A job is retried at the earliest ten minutes after it failed for good, then at increasing intervals, for 30 days.
+    A job is retried no earlier than ten minutes after it failed for good. The intervals between further retries
+    increase. After 30 days, the job is no longer retried.
     """
     async with run.tools.database.transaction() as connection:
         return {"queued": (await connection.execute(QUERIES.resume_documents)).rowcount}

@@ -19,7 +19,8 @@ from octavo.storage import Bucket
 class Tools:
     """The resources of one worker.
 
-    `own_settings` are the settings of the process. If `models` is set, it provides the model settings.
+    `own_settings` are the settings with which the process started. If `models` is set, it provides the current model
+    settings.
     """
 
     own_settings: Settings

@@ -266,7 +266,8 @@ class BudgetsInForce:
     """Budgets: `document` per document, `owner` per account and month, `month` per month for all accounts together.
 
     `spent_usd` is what your account has spent this month, including reservations for running model calls.
-    `everybody_usd` is the same for all accounts together. Only administrators see `month` and `everybody_usd`.
+    `everybody_usd` is the corresponding amount for all accounts together. Only administrators see `month` and
+    `everybody_usd`.
     """
 
     document: Budget
@@ -412,7 +413,7 @@ class ModelProvider:
 class TaskModels:
     """The models of a group of tasks, in the order in which they are tried.
 
-    If `is_set` is false, they follow from the order of the providers.
+    If `is_set` is false, no models were chosen for these tasks, and the order of the providers determines the models.
     """
 
     name: TaskGroup

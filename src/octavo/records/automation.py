@@ -56,7 +56,10 @@ class RuleWhen:
 
 @dataclass(frozen=True, slots=True)
 class RuleRetention:
-    """When a document is moved to the trash: `days` after it was `added`, or after the `date` of the document."""
+    """A document is moved to the trash `days` days after it was added.
+
+    If `after` is `date`, the days are counted from the date of the document instead.
+    """
 
     days: int
     after: RetentionStart = "added"

@@ -139,7 +139,7 @@ class MappingView(MappingSummary):
 
 
 class RevisionView(BaseModel):
-    """A revision of the values. `person` made the revision, and `changes` lists the changes."""
+    """A revision of the values of a conversion. `person` made the revision, and `changes` lists the changes."""
 
     number: int
     made_by: str

@@ -150,7 +150,10 @@ class SavedView:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A collection. Its documents move to the trash `keep_days` days after their last change. Null means never."""
+    """A collection. Its documents move to the trash `keep_days` days after their last change.
+
+    If `keep_days` is null, they are kept forever.
+    """
 
     id: UUID
     name: str
@@ -518,10 +521,11 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class PreparedExport:
-    """An export that is stored on the server for a day. `documents` of `total` documents are exported so far.
+    """An export that is stored on the server for a day. `documents` is the number of documents exported so far, of
+    `total`.
 
-    `status` is the status of the job that writes it. The file can be downloaded when `status` is `complete`. `bytes` is
-    the size of the file.
+    `status` is the status of the job that writes the export. The file can be downloaded when `status` is `complete`.
+    `bytes` is the size of the file.
     """
 
     id: UUID
@@ -544,8 +548,8 @@ class PreparedExports:
 class RestoredDocument:
     """The result of restoring a document.
 
-    `state` is `restored` if it was restored with its results, `added` if it has none and will be processed, and
-    `exists` if it already existed.
+    `state` is `restored` if the document was restored with its results, `added` if the export contains no results and
+    the document will be processed, and `exists` if the document already existed.
     """
 
     document_id: UUID
@@ -554,9 +558,9 @@ class RestoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocuments:
-    """The documents that already exist. `items` maps their ids in the export to their ids here.
+    """The documents of an export that already exist here. `items` maps their ids in the export to their ids here.
 
-    `trashed` lists those documents that are in the trash here, by their ids in the export.
+    `trashed` contains the ids, as used in the export, of the documents that are in the trash here.
     """
 
     items: dict[UUID, UUID]

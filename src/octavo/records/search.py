@@ -259,7 +259,10 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class RelatedDocument:
-    """A document on similar topics. `score` is the average similarity of its most similar chunks."""
+    """A document on similar topics.
+
+    `score` is the average similarity between the requested document and the most similar chunks of this document.
+    """
 
     document_id: UUID
     title: str
@@ -291,8 +294,8 @@ class Connection:
     """A connection. `source` is the passage in the requested document, and `target` the passage in the other document.
 
     A contradiction that was found without a configured model has the status `possible`, and its `strength` is the
-    probability that it is real. `kind` says how the passages differ: number, date, negation or wording. With a
-    configured model, it can also be polarity, which means opposite tones.
+    probability that it is real. For a contradiction, `kind` says how the passages differ: number, date, negation or
+    wording. With a configured model, it can also be polarity, which means opposite tones.
     """
 
     id: UUID

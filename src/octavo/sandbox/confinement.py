@@ -103,9 +103,9 @@ class Confinement:
 def hide_other_files(readable: Sequence[Path]) -> bool:
     """Give this process a root folder that contains only the files that sandboxed child processes can read.
 
-    This runs in the preloaded parent process, and the child processes inherit the root. With Landlock alone, they could
-    see the names and sizes of files whose paths they know. The change is tried in a child process first, because a
-    failure halfway cannot be undone. Returns whether the root was changed.
+    This runs in the preloaded parent process, and the child processes inherit the root. With Landlock alone, child
+    processes could see the names and sizes of files whose paths they know. The change is tried in a child process
+    first, because a failure halfway cannot be undone. Returns whether the root was changed.
     """
     paths = _readable_paths(readable)
     if not kernel.IS_LINUX or not _works_in_child(lambda: _enter_own_root(paths)):

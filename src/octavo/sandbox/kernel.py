@@ -88,8 +88,8 @@ def hide_from_others() -> None:
 def drop_capabilities() -> None:
     """Drop all capabilities permanently.
 
-    An ordinary user is not allowed to change the bounding set. It can stay as it is, because the process of such a user
-    has no capabilities.
+    Only a privileged process can change its bounding set. For other processes, the bounding set does not matter,
+    because they have no capabilities.
     """
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     capability = 0

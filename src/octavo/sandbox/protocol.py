@@ -133,7 +133,7 @@ NOT_STARTED = -1
 
 
 class ChildFiles(NamedTuple):
-    """The file descriptors that are sent to the parent process with `Order.RUN`, in this order."""
+    """The file descriptors that are sent to the parent process with `Order.RUN`, in the order of the fields."""
 
     request: int
     input: int

@@ -1,11 +1,11 @@
 """The system call filter. It is an allow-list, so that calls added to the kernel later are refused as well.
 
 Refused calls return EPERM, so that a library can do without them. Newer calls return ENOSYS, so that the C library
-falls back to older ones. A process that uses another calling convention is killed, because the numbers then mean other
-calls.
+falls back to older ones. A process that uses another calling convention is killed, because the call numbers have other
+meanings there.
 
-The call numbers are from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for aarch64. For
-calls that aarch64, the newer architecture, does not have, the number is None.
+The call numbers are from the kernel's `asm/unistd_64.h` for x86_64 and from `asm-generic/unistd.h` for aarch64. aarch64
+is newer and lacks some old calls. For these calls, the number is None.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ class Question:
     """A question, and the chunks from which to answer it. Models receive only these chunks.
 
     `snippets` are the best matching parts of the chunks. `known` is an answer that needs no chunks: a fact, or a list
-    of documents. Stored answers are reused only for the same `generation`; to ask the question again, pass a new one.
+    of documents. A stored answer is reused only if it has the same `generation`. To get a new answer, pass another
+    number.
     """
 
     owner: UUID
@@ -73,10 +74,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A question after the missing words were added. `asked` is the original question.
+    """A follow-up question to which the missing words were added. `asked` is the original question.
 
-    `preferred` are documents that the question is probably about, and `only` is a document that it is certainly about.
-    Preferred documents are also searched for the words of `asked`, because the previous answer cited them.
+    `preferred` are the documents that the previous answer cited, if the question is probably about them. They are also
+    searched for the words of `asked`. `only` is a document that the question is certainly about.
     """
 
     text: str
@@ -163,9 +164,9 @@ async def find_sources(
 ) -> Question:
     """Find the best chunks for a question.
 
-    `asked` is the question before it was rewritten. The hits of up to three searches are merged in turn: `asked` in the
-    preferred documents, `question` in all documents, and `asked` in all documents, in case the rewritten question is
-    wrong.
+    `asked` is the question before it was rewritten. Up to three searches are run: for `asked` in the preferred
+    documents, for `question` in all documents, and for `asked` in all documents, in case the rewritten question is
+    wrong. The result takes the first hit of each search, then the second hit of each, and so on.
     """
     chosen = filters or Filters()
     favoured = [replace(chosen, documents=found)] if (found := _among(preferred, chosen)) else []

@@ -191,7 +191,8 @@ async def _suggest(
 ) -> str | None:
     """Suggest a corrected spelling of the query.
 
-    A semantic search does not count how often the query's words occur. If it found nothing, they are counted here.
+    A semantic search does not count how often the query's words occur. If such a search found nothing, this function
+    counts the words.
     """
     terms = result.terms
     if not any(term.found_in for term in terms):

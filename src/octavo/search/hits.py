@@ -238,7 +238,7 @@ def _best_sentence(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, in
 
 
 def _fits(marks: Sequence[tuple[int, int]], left: int, right: int, length: int) -> bool:
-    """Whether a snippet that starts with this sentence shows all of its matched words."""
+    """Whether a snippet that starts with this sentence is long enough for all matched words of the sentence."""
     inside = [end for start, end in marks if left <= start and end <= right]
     return not inside or inside[-1] - left <= length - LEAD
 
@@ -307,8 +307,9 @@ def _densest(text: str, marks: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _start(text: str, found: int) -> int:
-    """Return the offset at which the snippet starts: its sentence's start if that is near enough, otherwise a word's
-    start.
+    """Return the offset at which the snippet starts.
+
+    This is the start of the sentence if it is near enough to the matched word, otherwise the start of a word.
     """
     if found <= LEAD:
         return 0

@@ -34,7 +34,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word of the query, in the form in which one language is searched.
+    """A word of the query as a search term in one language.
 
     `word` is the word as typed. `found_in` is the number of the account's chunks that contain the term. `often` is a
     database query for the chunks that contain it three times or more. `often_in` is the number of these chunks, set for
@@ -82,9 +82,9 @@ class RankingPlan:
     """How chunks are found and scored.
 
     `lookups` find the chunks to score. There are none if no chunk contains any of the words. `terms` also contains
-    words that are in no chunk, because a title may contain them. `browsed` contains the languages in which too many
-    chunks match to score them all, with the approximate score of such a chunk. In these languages, only a sample of the
-    chunks is scored.
+    words that are in no chunk, because a title may contain them. In some languages, too many chunks match to score them
+    all, so only a sample is scored. `browsed` maps each of these languages to the approximate score of a matching
+    chunk.
     """
 
     lookups: tuple[IndexLookup, ...]

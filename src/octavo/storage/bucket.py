@@ -92,7 +92,7 @@ class ObjectStream:
 def cut_to_size(start: int, end: int | None, size: int) -> tuple[int, int]:
     """Limit a byte range to the size of the object.
 
-    Raises an error if the range is negative or ends before it starts, because then the caller has a bug.
+    A range that is negative or ends before it starts is a bug in the caller, so it raises `Defect`.
     """
     if start < 0 or (end is not None and end < start):
         raise Defect(f"Invalid range from {start} to {end}.")

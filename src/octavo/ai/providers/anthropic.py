@@ -40,7 +40,7 @@ class Message(BaseModel):
 
 
 class StreamedCounts(BaseModel):
-    """Token counts in an event. They are cumulative, and each event has only some of them."""
+    """Token counts in one event of a streamed answer. Counts are cumulative. Most events contain only some of them."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

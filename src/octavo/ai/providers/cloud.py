@@ -139,7 +139,7 @@ VERTEX = "vertex"
 
 @dataclass(frozen=True, slots=True)
 class Vertex(Compatible):
-    """Google Vertex AI. `{project}` in the URL becomes the project of the service account."""
+    """Google Vertex AI. `{project}` in the URL is replaced by the project of the service account."""
 
     account: ServiceAccount | None = None
 
@@ -285,7 +285,7 @@ def _text_of_event(event: ServerSentEvent) -> str:
 
 
 def _join(reply: HttpReply) -> ModelReply:
-    """Join the events of a streamed answer. An error during the stream is an event with the name of the error."""
+    """Join the events of a streamed answer. An error during the stream is an event whose name is the error code."""
     events = reply.read_events_as(ConversationEvent)
     for one in reply.events:
         if fault := classify_finish(BEDROCK, one.name):

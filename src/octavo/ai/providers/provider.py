@@ -276,8 +276,9 @@ def _read_amazon_event(message: bytes) -> ServerSentEvent:
 
 
 def _read_headers(block: bytes) -> dict[str, str]:
-    """Return the headers. Each has the length of its name, the name, its type, the length of its value, and the
-    value.
+    """Parse the headers of an Amazon event-stream message.
+
+    Each header is encoded as name length, name, value type, value length, value.
     """
     headers: dict[str, str] = {}
     at = 0

@@ -173,7 +173,11 @@ def answer_offline(segment: SegmentToAnswer) -> SegmentAnswer:
 
 
 def _quote_offline(segment: SegmentToAnswer) -> SegmentAnswer:
-    """Answer with sentences from the pages. If the question asks for a summary, list them in page order."""
+    """Answer with sentences from the pages.
+
+    If the question asks for a summary, the most important sentences are listed in page order. Otherwise, the sentences
+    that answer the question best are listed.
+    """
     from octavo.language import answer, asks_summary, offline_embedder, summarise_in_quotes
 
     numbers = [number for number, _ in segment.texts]

@@ -48,8 +48,8 @@ class FollowUp:
 class RewrittenQuestion(Output):
     """A question that makes sense on its own.
 
-    `same_documents` is true if the question is about the documents of the previous answer. If it is about one source of
-    that answer, `source` is the number of the source.
+    `same_documents` is true if the question is about the documents of the previous answer. If the question is about
+    only one source of that answer, `source` is its number.
     """
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_QUESTION)]
@@ -400,8 +400,8 @@ def _without_verb(words: Sequence[str]) -> str:
 def _thing(before: EarlierTurn, pronoun: str) -> str:
     """Return the words to use in place of "it".
 
-    If the previous question began with "what" or "which" and the answer is short, returns the answer. Otherwise,
-    returns the subject of that question.
+    These words are the previous answer, if the previous question began with "what" or "which" and its answer is short.
+    Otherwise, they are the subject of the previous question.
     """
     answer = before.answer.strip()
     asks_thing = re.match(r"(?:what|which)\b", before.question, re.IGNORECASE)

@@ -48,9 +48,9 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class LabelHit:
-    """A label that was found in the document, and the piece of text that contains it.
+    """A label that was found in the document, and the text run that contains it.
 
-    If the value is in the same piece of text, it starts at or after the offset `after`.
+    If the value is in the same text run, it starts at or after the offset `after`.
     """
 
     run: TextRun
@@ -148,7 +148,7 @@ class CandidateFinder:
         yield Candidate(value.value, run.place(value.start, value.end), max(confidence, 0.1))
 
     def _in_same_run(self, hit: LabelHit, field: Field) -> tuple[TextRun, TypedMatch, float] | None:
-        """Find a value in the same piece of text as the label, between this label and the next one."""
+        """Find a value in the same text run as the label, between this label and the next one."""
         later = [other.start for other in self._hits(hit.run) if other.start >= hit.after]
         found = self._pick(hit.run, field, hit.after, min(later, default=len(hit.run.text)))
         return (hit.run, found, _SAME_RUN) if found else None
@@ -205,15 +205,15 @@ class CandidateFinder:
 def _announces(hit: LabelHit) -> bool:
     """Whether a value is expected after the label.
 
-    This is true if the label is the whole piece of text, or if it is at the start of the text and followed by a colon.
+    This is true if the label is the whole text run, or if it is at the start of the run and followed by a colon.
     """
     return hit.start == 0 and (hit.after >= len(hit.run.text) or ":" in hit.run.text[hit.end : hit.after])
 
 
 def _is_alone(label: TextRun, run: TextRun, found: TypedMatch) -> bool:
-    """Whether a value is in the same piece of text as its label, or is the whole of another piece of text.
+    """Whether a value is in the same text run as its label, or is the whole of another text run.
 
-    Other identifiers are not used if their label is weak.
+    An identifier with a weak label is used only if this is true.
     """
     return run is label or found.end - found.start >= len(run.text.strip(" #"))
 

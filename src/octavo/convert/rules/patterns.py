@@ -1,6 +1,6 @@
 """Finds fields by matching patterns against the page text.
 
-The text is first normalised as the mapping's options say. Unchanged characters keep their positions on the page.
+The text is first normalised according to the mapping's options. Unchanged characters keep their positions on the page.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Finding:
 
 
 def prepare(text: PageText, options: Options) -> PageText:
-    """Normalise the text as the mapping's options say: white space, accents, case and replacements."""
+    """Normalise white space, accents and case, and make replacements, according to the mapping's options."""
     if options.remove_whitespace:
         kept = [index for index, letter in enumerate(text.text) if letter not in " \t"]
         text = replace(
@@ -120,7 +120,10 @@ def _replaced(text: PageText, pattern: re.Pattern[str], new: str, most: int) -> 
 
 
 def _unchanged(old: str, new: str) -> Sequence[tuple[int, int, int]]:
-    """Return the ranges that are identical in both texts. The result is empty if the texts are too long to compare."""
+    """Return the text ranges that a replacement left unchanged.
+
+    The result is empty if the texts are too long to compare.
+    """
     if max(len(old), len(new)) > _MOST_REPLACEMENT:
         return ()
     return SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()

@@ -1,7 +1,9 @@
 """Finds tables by their header or by patterns for their lines.
 
-A header is a line with column names. The table extends down to its totals. With patterns, a row starts at a line that
-matches `first`, continues with lines that match `line`, and ends at a line that matches `last`.
+A header is a line with column names. The table extends from the header down to its totals.
+
+If a table is found by patterns, a row starts at a line that matches `first`, continues with lines that match `line`,
+and ends at a line that matches `last`.
 """
 
 from __future__ import annotations

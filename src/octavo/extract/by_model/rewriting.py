@@ -73,8 +73,8 @@ def rewrite(plain: Extracted, texts: Mapping[int, str], made_by: str) -> Extract
     """Replace sections of a document with a model's text.
 
     `texts` maps indexes into `sections_of(plain)` to new texts. A section keeps its extracted text if there is no new
-    text for it, or if the new text changes too many words. `metadata.extra` lists these sections, except empty ones and
-    those that are never rewritten (`fixed`).
+    text for it, or if the new text changes too many words. `metadata.extra` lists the sections that kept their text,
+    except empty ones and those that are never rewritten (`fixed`).
     """
     sections = sections_of(plain)
     recognised = set(read_ranges(plain.metadata.extra.get("pages_by_ocr", "")))
@@ -121,8 +121,8 @@ def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, st
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
     """Return the quality of the new document.
 
-    If the model answered for every section, it also read the pages that are only images. `PARTIAL` then becomes `FULL`,
-    and `EMPTY` becomes `OCR` if any answer contains text. Otherwise the quality does not change.
+    Only `PARTIAL` and `EMPTY` can change, and only if the model answered for every section: it has then also read the
+    pages that are only images. `PARTIAL` becomes `FULL`. `EMPTY` becomes `OCR` if any answer contains text.
     """
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))

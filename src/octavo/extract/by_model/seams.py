@@ -97,8 +97,8 @@ def _find_seam(rest: str, pages: PageRange, after: PageAnswer) -> Seam | None:
 def find_seam(before: str, after: str, *, moved: bool = False) -> Seam | None:
     """Find where to switch from `before` to `after`, if the end of `before` matches the beginning of `after`.
 
-    Set `moved` to true if `before` starts with pages that `after` does not contain. Matching words are then ignored if
-    they do not come later in `before` than in `after`, because they are only a phrase with which every answer starts.
+    Set `moved` to true if `before` starts with pages that `after` does not contain. A match is then accepted only if
+    its words come later in `before` than in `after`. Any other match is only a phrase with which every answer starts.
     Returns None if no reliable match is found.
     """
     left, right = index_words(before), index_words(after)

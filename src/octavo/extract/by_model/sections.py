@@ -39,7 +39,8 @@ class CallLimits:
 
     A document of up to `single_pages` pages is read in one call. A longer one is split into calls of `batch_pages`
     pages, and neighbouring calls share `overlap_pages` pages. `output_tokens` is the largest number of tokens that the
-    model can return. Calls are planned to use only the fraction `filled` of it, because page lengths are estimates.
+    model can return. `filled` is the fraction of `output_tokens` that a planned call may use, because page lengths are
+    estimates.
     """
 
     single_pages: int = 200

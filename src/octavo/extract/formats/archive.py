@@ -189,7 +189,10 @@ def _tar_members(stream: _Counted) -> Iterator[Member]:
 
 
 def _label(name: str) -> str:
-    """Clean the name of a file in an archive for display: valid Unicode, on one line, without `..`."""
+    """Clean the name of a file in an archive for display.
+
+    The result is valid Unicode on one line, and contains no `..`.
+    """
     shown = clean(name.encode("utf-8", "replace").decode("utf-8")).replace("\\", "/").replace("\n", " ")
     parts = [part for part in shown.split("/") if part.strip() not in {"", ".", ".."}]
     return "/".join(parts)[-MOST_NAME:] or "untitled"

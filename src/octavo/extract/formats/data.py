@@ -203,7 +203,7 @@ class _CellPictures:
         return "*[Picture]*" if any(name.startswith("image/") or name == "svg" for name in data) else None
 
     def attached(self, markdown: str, attachments: dict[str, Any]) -> str:
-        """In the text of a notebook cell, replace references to attached pictures with figures."""
+        """Replace references to attached pictures in the text of a notebook cell with figures."""
         return _ATTACHED.sub(
             lambda found: (
                 self.figures.add(f"{self.cell}:attachment:{found[2]}", found[1])
@@ -363,10 +363,9 @@ def find_separator(sample: str) -> str:
 
 
 def _agreement(lines: Sequence[str], separator: str, *, strict: bool) -> tuple[float, int]:
-    """Find the most common number of cells per row.
+    """Return the share of rows that have the most common number of cells, and that number of cells.
 
-    Returns the share of rows that have this number of cells, and the number. If `strict` is true, counting stops at a
-    misplaced quote.
+    If `strict` is true, counting stops at a misplaced quote.
     """
     counts: Counter[int] = Counter()
     with suppress(csv.Error):

@@ -161,7 +161,7 @@ def _code(name: str, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Macro:
-    """A LaTeX macro. `count` is the number of its arguments. If there is a default, the first argument is optional."""
+    """A LaTeX macro. `count` is the number of its arguments. If `default` is set, the first argument is optional."""
 
     body: str
     count: int = 0

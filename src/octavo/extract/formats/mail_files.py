@@ -85,10 +85,7 @@ def read_outlook(path: Path) -> EmailMessage:
 
 
 class _Properties:
-    """Reads the properties of an Outlook message.
-
-    If `prefix` is given, it is the path of an attachment, and the properties of this attachment are read.
-    """
+    """Reads the properties of an Outlook message, or those of its attachment at the path `prefix`."""
 
     def __init__(self, ole: Any, prefix: tuple[str, ...] = ()) -> None:  # noqa: ANN401 - an untyped library
         self.ole = ole

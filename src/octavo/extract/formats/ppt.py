@@ -128,8 +128,8 @@ class _Options:
 class _Slide:
     """Reads the shapes of one slide.
 
-    `texts` contains the texts that are stored in the list of slides instead of in a shape. `shown` says for each
-    picture in the file whether it can be displayed.
+    `texts` contains the texts that are stored in the list of slides instead of in a shape. `shown` contains one value
+    for each picture in the file: whether it can be displayed.
     """
 
     texts: list[SlideText]

@@ -83,7 +83,7 @@ def _hidden(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
 
 
 def _authors(package: Package, presentation: str) -> dict[str, str]:
-    """Map the ids of comment authors to their names. The older and the newer file format are both read."""
+    """Map the ids of comment authors to their names. Reads both the older and the newer format of this list."""
     roots = (package.part(package.related(presentation, kind)) for kind in ("commentAuthors", "authors"))
     return {one.get("id") or "": one.get("name") or "" for root in roots if root is not None for one in root}
 
@@ -109,7 +109,8 @@ def _placeholder(shape: Element) -> Element | None:
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
     """Return the number and the type of a placeholder.
 
-    A placeholder inherits from the placeholder of the layout with the same number and, if possible, the same type.
+    Both are needed to find the placeholder of the layout from which this one inherits: it has the same number and, if
+    possible, the same type.
     """
     kind = attribute(mark, "type") or ""
     return attribute(mark, "idx"), _KINDS_OF_BODY.get(kind, kind)

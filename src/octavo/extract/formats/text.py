@@ -1,7 +1,8 @@
 """Reads plain text, source code, logs, Markdown, pasted text, video transcripts and captions (VTT, SRT).
 
 Also reads files in formats that extensions add. The entry point of an extension is named after a file suffix, such as
-`.ics`. It is a function that takes the path of a file and returns Markdown. It runs in the sandbox.
+`.ics`. The entry point is a function that takes the path of a file and returns Markdown. The function runs in the
+sandbox.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def extract_markdown(path: Path, _hints: Hints) -> Extracted:
 
 
 def from_markdown(markdown: str) -> Extracted:
-    """Read the structure of a Markdown text. Front matter stays in the text, because the text must not change."""
+    """Read the structure of a Markdown text. The text is not changed: even the front matter stays in it."""
     if not markdown.strip():
         raise Empty("The file contains no text.")
     front = read_front_matter(markdown)

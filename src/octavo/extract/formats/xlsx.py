@@ -237,7 +237,7 @@ def _count(written: str) -> int:
 def check(archive: Archive) -> None:
     """Check the unpacked size of all parts and the extent of each sheet before calamine reads the file.
 
-    calamine unpacks without limits, and allocates memory for empty cells, too.
+    calamine unpacks without limits, and allocates memory even for empty cells between filled ones.
     """
     for name in archive:
         if name.lower().endswith(_PARTS):

@@ -1,7 +1,7 @@
 """Escapes plain text for Markdown. Only characters with a special meaning at their position are escaped.
 
 Also detects which kind of block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables. Every
-pattern is matched at the start of a line and takes linear time. This is why possessive quantifiers (`*+`) are used
+pattern is matched at the start of a line and takes linear time. To ensure this, possessive quantifiers (`*+`) are used
 where one repeat follows another.
 """
 
@@ -78,7 +78,7 @@ LONE_TAG = Markup(
 def begins(text: str, position: int = 0) -> str:
     """Return the kind of block that the line at `position` starts.
 
-    The kind is a group name of the pattern `LINE`, "html", or "tag" for a line that consists of a single HTML tag.
+    The kind is "text", "html", "tag" (for a line that is a single HTML tag), or a group name of the pattern `LINE`.
     """
     if text[position : position + 1].isalpha():  # true for most lines, and ten times faster than the pattern
         return "text"

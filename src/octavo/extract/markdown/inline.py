@@ -195,9 +195,9 @@ def _formatted(run: TextRun, text: str, before: str, after: str) -> str:
 
 
 def _would_be_literal(core: str, before: str, after: str) -> bool:
-    """Whether Markdown would display emphasis markers around `core` as characters.
+    """Whether Markdown would display the emphasis markers around `core` instead of formatting the text.
 
-    It does so if a marker would be between a letter and punctuation.
+    This happens if a marker would be between a letter and punctuation.
     """
     return (_is_punctuation(core[0]) and before.isalnum()) or (_is_punctuation(core[-1]) and after.isalnum())
 

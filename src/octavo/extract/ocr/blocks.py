@@ -1,7 +1,4 @@
-"""Joins recognised lines into paragraphs.
-
-The paragraphs are converted to the same block type that is used for text that a PDF contains.
-"""
+"""Joins recognised lines into paragraphs, and converts the paragraphs to `PageBlock`, like the text of a PDF."""
 
 from __future__ import annotations
 

@@ -29,8 +29,9 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 class GreySheet(NamedTuple):
     """A picture that is prepared for OCR.
 
-    `scale` is the factor by which the original was enlarged or reduced. `sharp` is the picture before its grain was
-    smoothed out, and shows the shapes of letters better. If the grain is heavy, `sharp` is smoothed too.
+    `scale` is the factor by which the original was enlarged or reduced. `picture` has its grain smoothed out. `sharp`
+    is the same picture before smoothing, which shows the shapes of letters better. If the grain is heavy, `sharp` is
+    the smoothed picture, too.
     """
 
     picture: Image.Image

@@ -32,8 +32,8 @@ _WALL_PER_CPU_SECOND = 4  # how much longer a page can take on a busy machine
 class Recognition:
     """Runs OCR in a sandbox.
 
-    `language` is the language of the documents, `seconds` the CPU time limit per page, and `parallel` the number of
-    pages that run at the same time. Other pages wait and are processed in order.
+    `language` is the language of the documents, and `seconds` the CPU time limit per page. At most `parallel` pages are
+    recognised at the same time. Other pages wait and are processed in order.
     """
 
     def __init__(

@@ -158,9 +158,9 @@ def scaled(line: Line, scale: float) -> Line:
 def _candidates(language: str, found: Orientation | None) -> tuple[str, ...]:
     """Return the scripts (writing systems) to try first.
 
-    If a language is given, these are its scripts. Otherwise, it is the detected script, or Latin if no script was
-    detected. Latin is also tried if the detection is uncertain and the script is easily confused with Latin, such as
-    Cyrillic.
+    If a language is given, these are the scripts of that language. Otherwise, the result contains only the detected
+    script, or Latin if no script was detected. Latin is added if the detection is uncertain and the script is easily
+    confused with Latin, such as Cyrillic.
     """
     if language != ANY_LANGUAGE:
         return scripts_of_language(language)

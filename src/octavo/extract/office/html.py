@@ -263,10 +263,9 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Insert, before `cell`, the cells that extend down from earlier rows.
+    """Insert the cells that extend down from earlier rows. They are inserted before `cell`, whose column is returned.
 
-    Returns the column of `cell`. For each column with such a cell, `reach` contains the number of remaining rows and
-    the text.
+    `reach` maps the column of each such cell to the number of remaining rows and the text.
     """
     while column in reach:
         left, text = reach.pop(column)

@@ -326,7 +326,7 @@ def remove(element: Element) -> None:
 
 
 def replace(element: Element, text: str) -> None:
-    """Replace an XML element and its content with text. The text after it is kept."""
+    """Replace an XML element and its content with text. The text after the element is kept."""
     parent = element.getparent()
     if parent is None:
         return

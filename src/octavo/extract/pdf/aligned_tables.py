@@ -160,7 +160,7 @@ def _is_next(above: Line, below: Line) -> bool:
 def _without_prose(lines: Sequence[Line]) -> list[Line]:
     """Remove paragraphs that are printed beside other text.
 
-    They are recognised by many long pieces of text that have the same left edge and often start in lower case.
+    A paragraph is recognised by many long segments that have the same left edge and often start in lower case.
     """
     starts: defaultdict[int, list[Segment]] = defaultdict(list)
     for part in (part for line in lines if len(line) > 1 for part in line if len(part.words) >= _SENTENCE):
@@ -209,7 +209,7 @@ def _trimmed(lines: Sequence[Line], start: int, end: int) -> Iterator[Sequence[L
 
 
 def _below_page_title(lines: Sequence[Line], start: int, end: int) -> int:
-    """Return the index of the first line of a table, without the page title. Returns `start` if there is no page title.
+    """Return the index of the first line of a table, after the page title. Returns `start` if there is no page title.
 
     The title can have a page number beside it and continue with centred lines. It has fewer columns than the table.
     """
@@ -229,7 +229,7 @@ def _is_centred(part: Segment, title: Line, left: float) -> bool:
 
 
 def _is_heading(part: Segment, below: Line, left: float) -> bool:
-    """Whether a line with a single piece of text belongs to the table header below it.
+    """Whether a line with a single segment belongs to the table header below it.
 
     Such a line is short, close to the header, and not above the first column.
     """

@@ -341,8 +341,8 @@ def _around(one: Box | None, other: Box) -> Box:
 def _place_after(blocks: Sequence[PageBlock], box: Box) -> int:
     """Return the index at which to insert a new block, such as a comment, into the blocks of a page.
 
-    The new block is inserted after the last block that its box overlaps. If it overlaps none, it is inserted after the
-    last block that begins above it.
+    The new block is inserted after the last block that overlaps its box. If no block overlaps the box, the new block is
+    inserted after the last block that begins above the box.
     """
     over = [index for index, block in enumerate(blocks) if block.box and _is_over(block.box, box)]
     above = [index for index, block in enumerate(blocks) if block.box and block.box.top <= box.top]

@@ -73,7 +73,7 @@ def assemble_pages(facts: PdfFacts, pages: Sequence[PageText], source_type: Sour
 def _with_whole_words(pages: Sequence[PageText]) -> Sequence[PageText]:
     """Rejoin words that are divided at line ends, so that "exam-" and "ple" become "example".
 
-    Compounds such as "well-known" keep their hyphen. They are recognised with the help of the document's other words.
+    Compounds such as "well-known" keep their hyphen. The other words of the document show which words are compounds.
     """
     if not any(HYPHEN in block.text for page in pages for block in page.blocks):
         return pages

@@ -197,7 +197,10 @@ def _trimmed(bands: Sequence[Band], gutter: _Gutter) -> int:
 
 
 def _continues_column(bands: Sequence[Band], gap: Gap) -> bool:
-    """Whether the first line belongs to the paragraph below it in the left column: same edge, size and spacing."""
+    """Whether the first line belongs to the paragraph below it in the left column.
+
+    It must have the same left edge, font size and line spacing as the paragraph.
+    """
     lines = [min(left) for band in bands if (left := _split_at(band.segments, gap)[0])]
     if len(lines) < _FEW_LINES or any(one.block is not None for one in lines[:_FEW_LINES]):
         return False
@@ -257,7 +260,7 @@ def bands_of(segments: Sequence[Segment]) -> Iterator[Band]:
 
 
 def _gaps(segments: Sequence[Segment], least: float) -> Iterator[Gap]:
-    """Yield the start and end of each wide horizontal gap between pieces of text, from left to right."""
+    """Yield the start and end of each wide horizontal gap between segments, from left to right."""
     ordered = sorted(segments, key=lambda one: one.left)
     end, size = ordered[0].right, ordered[0].size
     for one in ordered[1:]:
@@ -290,8 +293,8 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` is the smaller of two numbers: the strips with text to the left of the gutter, and those with text to its
-    right.
+    `rows` is the number of strips with text to the left of the gutter, or the number of strips with text to its right:
+    the smaller of the two.
     """
 
     rows: int
@@ -323,8 +326,8 @@ def _gutters(bands: Sequence[Band], least: float) -> Iterator[_Gutter]:
 def _seeds(bands: Sequence[Band], least: float) -> Iterator[tuple[int, Gap]]:
     """Yield wide gaps at which to start the search for column separators.
 
-    A gap is between two pieces of text on the same line. The lines of two columns can be at different heights, so a gap
-    can also be between two neighbouring lines with only one piece each.
+    Usually, a gap is between two segments on the same line. The lines of two columns can be at different heights, so a
+    gap can also be between two neighbouring lines with only one segment each.
     """
     for index, band in enumerate(bands):
         for gap in _gaps(band.segments, least):
@@ -485,7 +488,8 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
 def _are_cells(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether the lines in `side` are table cells that belong to the rows in `main`.
 
-    Each must be at the same height as a line in `main`. They must be numbers, or be few, short and far apart.
+    Each line in `side` must be at the same height as a line in `main`. In addition, all lines in `side` must be
+    numbers, or they must be few, short and far apart.
     """
     if _has_block(side) or not _heads_lines(side, main):
         return False
@@ -617,7 +621,7 @@ def _heads_lines(beside: Sequence[Segment], main: Sequence[Segment]) -> bool:
 def _is_margin(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
     """Whether a column is less than half as wide as the main text.
 
-    If the main text itself has several columns, the width of one of them counts.
+    If the main text itself has several columns, the column is compared with one of them.
     """
     lines = sorted(one.right - one.left for one in main)
     return _width(side) < _NARROW * min(_width(main), _LONG_LINES * lines[len(lines) * 3 // 4])

@@ -98,7 +98,7 @@ class Shape(NamedTuple):
 class PageContent:
     """Everything that is drawn on one page, in file order. `number` counts from 1.
 
-    `lines` includes the edges of shapes. It is empty if the page has more than `MOST_LINES` shapes.
+    `lines` includes the edges of shapes. If the page has more than `MOST_LINES` shapes, `lines` is empty.
     """
 
     number: int
@@ -209,8 +209,8 @@ def _with_hyphens(text: str) -> str:
 def with_right_sizes(runs: tuple[TextRun, ...]) -> tuple[TextRun, ...]:
     """Correct the letter sizes of text runs that begin with smaller or larger letters, such as the number of a note.
 
-    liteparse reports only the size of a run's first letter. If the other words are as high as those of another run in
-    the same font, the size of that run is used.
+    liteparse reports only the size of a run's first letter. If the other words are as tall as the words of another run
+    in the same font, the size of that run is used.
     """
     heights = [(run.words[0].bottom - run.words[0].top, run.words[-1].bottom - run.words[-1].top) for run in runs]
     uneven = [place for place, (first, last) in enumerate(heights) if not _SMALLER * last < first < last / _SMALLER]
@@ -273,7 +273,8 @@ def _replaced(run: TextRun, change: Callable[[str], str]) -> TextRun:
 def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
     """Return the rotation of a text run, or 0 for italic letters.
 
-    liteparse also reports italic letters as rotated. They are recognised by the small height of their box.
+    liteparse reports italic letters as rotated, too. Slightly rotated letters whose box is not tall are treated as
+    italic.
     """
     rotation = item.rotation or 0.0
     # A short symbol with its exponent is higher.
@@ -283,7 +284,7 @@ def _rotation(item: Any, size: float) -> float:  # noqa: ANN401
 
 
 def _is_too_high(item: Any, text: str, size: float) -> bool:  # noqa: ANN401
-    """Whether the box of a text run is many times as high as its letters are wide.
+    """Whether the box of a text run is much taller than its letters are wide.
 
     This happens if the font declares a wrong height.
     """

@@ -356,9 +356,7 @@ class OpenPage:
         return area.left, area.bottom, area.right, area.top
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """Return, for each box, whether its area of the rendered page is completely white, so that text in it is
-        invisible.
-        """
+        """Return whether each box is completely white on the rendered page, so that text in the box is invisible."""
         scale = fitting_scale(*self.size, _LOOK_SCALE)
         bitmap = self._page.render(scale=scale, grayscale=True)
         try:

@@ -182,7 +182,7 @@ def _is_doubtful(table: Table) -> bool:
 
 
 def _has_false_span(table: Table) -> bool:
-    """Whether a heading covers several columns, but the rows below it do not divide these columns.
+    """Whether a heading covers several columns, although the rows below it do not have separate texts in these columns.
 
     This suggests that two columns were read as one, or one as two.
     """
@@ -278,8 +278,8 @@ def _is_shifted(table: Table) -> bool:
 
 
 def _is_ragged(table: Table) -> bool:
-    """Whether two rows of a table without drawn lines have equally many numbers, but in columns shifted by the same
-    distance.
+    """Whether two rows of a table without drawn lines contain the same number of numeric cells, but the cells of one
+    row are all shifted by the same number of columns.
 
     The numbers probably belong to the same columns, although they are not aligned.
     """
@@ -311,7 +311,7 @@ def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bo
     """Whether a formula was probably read as text.
 
     This is assumed if a page with mathematical fonts has a paragraph of only a few letters, or a large symbol outside
-    the pictures, such as a sum or a high bracket.
+    the pictures, such as a sum or a tall bracket.
     """
     fonts = {font for font in {run.font for run in page.runs} if _MATH_FONT.search(font.lower())}
     if fonts and any(_is_symbol(block.text) and block.region in _TEXT for block in blocks):
@@ -348,7 +348,7 @@ def _is_fraction_bar(shape: Shape) -> bool:
 def _is_next_to(box: Box, rule: Box, overlap: float) -> bool:
     """Whether a part of a fraction is centred directly above or below the line of the fraction.
 
-    `overlap` is how far the part extends over the line. It is negative if there is a gap between them.
+    `overlap` is how far the part extends over the line. It is negative if there is a gap between the part and the line.
     """
     is_centred = abs(box.left + box.right - rule.left - rule.right) < 2 * _THIN
     return is_centred and box.right - box.left <= rule.right - rule.left + _THIN and -_THIN < overlap < 2 * _THIN

@@ -433,7 +433,7 @@ def _are_highlights(group: Sequence[Box], curved: set[Box], runs: Sequence[TextR
 
 
 def _is_behind(box: Box, word: Word) -> bool:
-    """Whether a box is behind a word or a part of the word, and about as high as the word."""
+    """Whether a box is behind a word or a part of the word, and about as tall as the word."""
     is_level = box.top <= (word.top + word.bottom) / 2 <= box.bottom
     high = word.bottom - word.top
     return is_level and word.left < box.right and box.left < word.right and _height(box) < _HIGHLIGHT * high
@@ -695,7 +695,7 @@ def _formulas(segments: Sequence[Segment]) -> Iterator[FigureArea]:
 
 
 def _is_numbered(segment: Segment, numbers: Sequence[Segment]) -> bool:
-    """Whether a piece of text is a numbered formula.
+    """Whether a segment is a numbered formula.
 
     It contains mathematical symbols and at most one word, and an equation number such as "(3)" is to its right.
     """

@@ -60,7 +60,7 @@ Rules = tuple[float, float, list[float]]  # the left and right end of drawn line
 
 @dataclass(slots=True)
 class _Item:
-    """One row of the table. `cells` maps each column to the pieces of text in it, from all text lines of the item."""
+    """One row of the table. `cells` maps each column to its segments, from all text lines of the item."""
 
     top: float
     bottom: float
@@ -325,7 +325,7 @@ class _Reader:
         return max([last.bottom, *(part.bottom for line, _ in self._waiting for part in line)])
 
     def _cells(self, line: Line) -> Cells | None:
-        """Divide a text line into cells. Returns the pieces of text of each column.
+        """Divide a text line into cells. Returns the segments of each column.
 
         Returns None if the line is not part of the table.
         """

@@ -118,7 +118,7 @@ def _label_rows(group: Sequence[Sequence[LineCell]]) -> Iterator[LabelRows]:
 
 
 class Terms(NamedTuple):
-    """Terms with their definitions beside them. Each entry is a list of lines, and each line a list of pieces of text.
+    """Terms with their definitions beside them. Each entry is a list of lines, and each line a list of segments.
 
     `edge` is the left edge of the definitions, or their right edge if `at_right` is true.
     """

@@ -117,7 +117,7 @@ class Line:
 
 
 def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
-    """Split text runs at wide gaps, so that no piece extends from one column into the next."""
+    """Split text runs at wide gaps, so that no segment extends from one column into the next."""
     found: list[Segment] = []
     runs = list(runs)
     widths = _code_widths(runs) if any(not run.font or _is_numbered(run) for run in runs) else frozenset[float]()
@@ -137,7 +137,7 @@ def segments_of(runs: Iterable[TextRun]) -> list[Segment]:
 
 
 def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
-    """Treat a piece of text that is only a brace as code, if a line of code is directly above or below it.
+    """Treat a segment that is only a brace as code, if a line of code is directly above or below it.
 
     Some monospaced TeX fonts contain no braces, so the braces of a program are in another font.
     """
@@ -261,9 +261,9 @@ def lines_of(segments: Sequence[Segment], right_text: Callable[[Box], str] | Non
 
 
 def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    """Yield the pieces of text of each line, from left to right.
+    """Yield the segments of each line, from left to right.
 
-    Pieces that overlap vertically are on the same line.
+    Segments that overlap vertically are on the same line.
     """
     rows: list[tuple[float, float, list[Segment]]] = []
     apart = _beside_several(segments)
@@ -283,15 +283,16 @@ def rows_of(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 
 def _height_of(large: Segment) -> float:
-    """Return the key by which large text is sorted among the smaller lines beside it: twice a vertical position.
+    """Return the sort key of large text that has smaller lines beside it. A smaller key is read first.
 
-    For a chapter number, it is the top, so that the number comes first. For other large text, it is the bottom.
+    The key is twice the top of a chapter number, so that the number comes before the lines beside it. For other large
+    text, the key is twice the bottom.
     """
     return 2 * (large.top if large.text.isdecimal() else large.bottom)
 
 
 def _height_in(one: Segment, apart: set[Segment], leading: Sequence[Segment]) -> float:
-    """Return the key by which a piece of text or a block is sorted into lines: twice its vertical position."""
+    """Return the key by which segments are sorted into lines: usually twice the vertical middle of the segment."""
     if leading and any(one is block for block in leading):
         return 2 * one.top
     return _height_of(one) if apart and one in apart else one.top + one.bottom
@@ -321,10 +322,10 @@ def _is_picture(one: Segment) -> bool:
 
 
 def _is_level(row: tuple[float, float, list[Segment]], one: Segment) -> bool:
-    """Whether a piece of text is on the same line as the pieces in `row`.
+    """Whether a segment is on the same line as the segments in `row`.
 
-    The middle of the piece must be within the height of the row. After a smaller piece, such as a superscript, it is
-    enough that the middle of the row is within the height of the new piece.
+    The middle of the segment must be within the height of the row. If the last segment in the row is much smaller, such
+    as a superscript, it is enough that the middle of the row is within the height of the new segment.
     """
     top, bottom, segments = row
     if top <= (one.top + one.bottom) / 2 <= bottom:
@@ -354,7 +355,7 @@ def _beside_several(segments: Sequence[Segment]) -> set[Segment]:
 
 
 def inner(one: Segment) -> tuple[float, float]:
-    """Return the top and bottom of the letters in a piece of text. Its box is higher than the letters."""
+    """Return the top and bottom of the letters in a segment. The box of a segment is taller than its letters."""
     if one.block is not None:
         return one.top, one.bottom
     height = one.bottom - one.top
@@ -473,7 +474,7 @@ def _raised(before: Segment, one: Segment) -> str:
 
 
 def _spaces(gap: float, code: Segment) -> int:
-    """Convert the width of the gap before a piece of code to a number of spaces.
+    """Convert the width of the gap before a segment of code to a number of spaces.
 
     A space is assumed to be as wide as the average letter of the code.
     """
@@ -489,7 +490,8 @@ def _right_to_left(text: str, row: Sequence[Segment], box: Box, right_text: Call
 def in_right_order(own: str, box: Box, right_text: Callable[[Box], str] | None) -> str:
     """Return the text that PDFium finds in a box, in reading order.
 
-    `own` is liteparse's text. It is used instead if the two texts differ in length, not counting spaces.
+    `own` is liteparse's text. If the two texts differ in length, not counting spaces, liteparse's text is returned
+    instead.
     """
     found = clean_letters(right_text(box)) if right_text else ""
     found = found if len(found.replace(" ", "")) == len(own.replace(" ", "")) else clean_letters(own)

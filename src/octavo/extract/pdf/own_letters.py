@@ -357,8 +357,8 @@ _Key = tuple[int, int]
 class _WordsByPlace:
     """Finds the words at a position on the page.
 
-    A word is identified by the index of its text run and its index in that run. Only text runs are indexed by position,
-    and not words, because few positions are looked up.
+    A word is identified by the index of its text run and its index in that run. The position index contains text runs,
+    not single words. This is enough, because few positions are looked up.
     """
 
     def __init__(self, runs: Sequence[TextRun], *, only_signs: bool) -> None:
@@ -509,7 +509,10 @@ def _span(word: str, text: str, anchor: int, edits: _Edits) -> range | None:
 
 
 def _is_word_end(text: str, index: int) -> bool:
-    """Whether a word ends before this character: at a space, or at the end of a line that divides a word."""
+    """Whether the character before `index` ends a word.
+
+    It does if it is a space, or a hyphen that divides a word at the end of a line.
+    """
     return text[index - 1].isspace() or text[index - 1] in _LINE_END_HYPHENS
 
 

@@ -204,9 +204,9 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _without_first(run: TextRun) -> TextRun:
-    """Remove the first word of a text run, which is hidden because it is white. The other words have another colour.
+    """Remove the first word of a text run, because the word is white on white. The other words have another colour.
 
-    A label number that is joined with the second word is also removed.
+    If the second word begins with a label number, the number is also removed.
     """
     second = _LABEL_NUMBER.sub("", run.words[1].text)
     words = (run.words[1]._replace(text=second or run.words[1].text), *run.words[2:])
@@ -235,7 +235,7 @@ def _from_own_letters(page: OpenPage, content: PageContent) -> PageContent:
 
 
 def _with_even_letters(content: PageContent) -> PageContent:
-    """In text from OCR, remove the fonts, which are meaningless, and small differences in letter size."""
+    """Remove the font names, which are meaningless in text from OCR, and even out small differences in letter size."""
     usual = median(run.size for run in content.runs)
     return replace(
         content,

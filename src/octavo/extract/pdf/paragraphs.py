@@ -92,7 +92,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The lines of a column. `starts` and `ends` are the start and end position of each line, in reading direction."""
+    """The lines of a column.
+
+    `starts` and `ends` are the positions at which each line starts and ends in reading direction.
+    """
 
     lines: Sequence[Line]
     starts: Sequence[float]
@@ -313,8 +316,8 @@ def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> boo
 def _ends_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a sentence continues in only one monospaced line.
 
-    This line must start at the same position as the line above it. Only below the first line of a paragraph or list
-    item, its indent can differ.
+    This line must start at the same position as the line above it. Its indent can differ only below the first line of a
+    paragraph or list item.
     """
     line = column.lines[index]
     after = index + 1
@@ -339,7 +342,7 @@ def _begins_by_text(before: Line, line: Line) -> bool:
     """Whether a line begins a new block, judging by its text: a reference, a caption, a note or a check box with its
     label.
 
-    A line of typed signs, such as "=====", is always separate.
+    A line that is drawn with characters, such as "=====", is always a separate block.
     """
     if (_TYPED_RULE.fullmatch(before.text) is None) != (_TYPED_RULE.fullmatch(line.text) is None):
         return True
@@ -381,10 +384,10 @@ def _has_other_style(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _is_as_high(before: Line, line: Line) -> bool:
-    """Whether two lines have the same left edge and height, even if their font sizes differ a little.
+    """Whether two lines have the same left edge and are equally tall, even if their font sizes differ a little.
 
-    liteparse reports only the size of a run's first letter, so a line that begins with smaller letters can get too
-    small a size.
+    liteparse reports only the size of a run's first letter. The reported size of a line that begins with smaller
+    letters can therefore be too small.
     """
     one, other = before.bottom - before.top, line.bottom - line.top
     return (

@@ -149,7 +149,7 @@ def _parsed(output: bytes) -> JSON:
 
 
 def _checked(document: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Validate the fields of a JSON document that this process uses.
+    """Validate the JSON of a document. Checks only the fields that this process uses.
 
     The other fields are validated in the sandbox when the document is converted.
     """

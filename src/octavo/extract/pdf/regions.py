@@ -166,7 +166,7 @@ def _watermarks(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _beside_text(aside: Sequence[TextRun]) -> PageBlock:
-    """Combine the line numbers, watermarks or tiny letters of a page into one block. It is left out of the Markdown."""
+    """Combine the line numbers, watermarks or tiny letters of a page into a block that is left out of the Markdown."""
     text, box = " ".join(run.text.strip() for run in aside), box_around([run.box for run in aside])
     return PageBlock(BlockKind.PARAGRAPH, text, box, aside[0].size, region=RegionKind.HEADER, confidence=0.8)
 
@@ -225,8 +225,8 @@ class _PageMaker:
     def without_listings(self, tables: list[Table]) -> list[Table]:
         """Remove tables that are really program output: their text is monospaced, and they have no drawn lines.
 
-        The tables are kept if most of the page is monospaced and contains no prompt such as `>>>`, because it is then a
-        typewritten document.
+        The tables are kept if most of the page is monospaced and contains no prompt such as `>>>`, because the page is
+        then probably a typewritten document.
         """
         loose = [table for table in tables if table.confidence < _RULED_TABLE]
         typed = sum(len(one.text) for one in self._segments if one.mono) if loose else 0

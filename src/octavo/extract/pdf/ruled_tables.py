@@ -95,8 +95,8 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
     """Add the outer edges of a grid on sides where no line is drawn.
 
-    An edge is added if at least two lines cross the outermost drawn line and extend beyond it. A single line is enough
-    if it crosses more than three lines and no other line does.
+    An edge is added if at least two lines cross the outermost drawn line and extend beyond it. If the grid has only one
+    crossing line, this line is enough if it crosses more than three lines.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
@@ -269,9 +269,7 @@ def _with_labels(grid: Grid, words: Sequence[Word], others: Sequence[Box]) -> Gr
 
 
 def _fills(line: Line, grid: Grid) -> bool:
-    """Whether a text line fits the columns of a grid: no piece of text covers two columns, and most columns
-    have text.
-    """
+    """Whether a text line fits the columns of a grid: no segment covers two columns, and most columns have text."""
     places = [(_slot(grid.xs, part.left + 1), _slot(grid.xs, part.right - 1)) for part in line]
     return all(first == last for first, last in places) and len(set(places)) >= max(3, 0.6 * (len(grid.xs) - 1))
 

@@ -196,7 +196,7 @@ def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:
 def columns_of(lines: Sequence[Line]) -> list[Column]:
     """Find the left and right edge of each column.
 
-    Pieces of text that are one below the other form a column. Narrow pieces are used first, because wide ones may cover
+    Segments that are one below the other form a column. Narrow segments are used first, because wide ones may cover
     several columns.
     """
     pieces = sorted((part for line in lines if len(line) > 1 for part in line), key=lambda part: part.right - part.left)
@@ -214,7 +214,7 @@ def columns_of(lines: Sequence[Line]) -> list[Column]:
 
 
 def overlapped(columns: Sequence[Column], part: Segment) -> range:
-    """Return the indexes of the columns that a piece of text overlaps, ignoring tiny overlaps."""
+    """Return the indexes of the columns that a segment overlaps, ignoring tiny overlaps."""
     slack = min(1.0, (part.right - part.left) / 4)
     start = part.left + slack
     first = bisect_left(columns, (start,))

@@ -91,10 +91,10 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 
 
 class Row(NamedTuple):
-    """One text line of a table, divided into pieces of text.
+    """One text line of a table, divided into segments.
 
-    A key of `parts` is the first column that a piece covers, and the value is the last column and the piece. `numbers`
-    contains the indexes of columns with numbers.
+    A key of `parts` is the first column that a segment covers, and the value is the last column and the segment.
+    `numbers` contains the indexes of columns with numbers.
     """
 
     top: float
@@ -108,9 +108,9 @@ class Row(NamedTuple):
 
 
 def row_of(placed: Iterable[tuple[int, int, Segment]]) -> Row:
-    """Make a row from pieces of text, each with the first and last column that it covers.
+    """Make a row from segments, each with the first and last column that it covers.
 
-    Pieces that start in the same column are joined.
+    Segments that start in the same column are joined.
     """
     parts: dict[int, tuple[int, Segment]] = {}
     for first, last, part in placed:
@@ -158,7 +158,7 @@ def _has_numbers(row: Row) -> bool:
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
     """Yield the cells of the header.
 
-    If a column has no heading that it shares with other columns, its own heading is as high as the whole header.
+    A heading covers all rows of the header if its column has no other heading that it shares with other columns.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]
@@ -292,7 +292,7 @@ def _grouped(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _row_gap(rows: Sequence[Row]) -> float | None:
-    """Return the vertical gap above which two text lines belong to different rows.
+    """Return the limit for the gap between two text lines: lines that are further apart belong to different rows.
 
     Returns None if the gaps cannot be clearly divided into small and large ones.
     """

@@ -182,7 +182,7 @@ def _within_columns(
 def _frames_side_by_side(page: PageContent) -> Iterator[Columns]:
     """Yield pairs of frames that are side by side, such as the two halves of a form.
 
-    They must be equally high, with a gap between them.
+    They must have the same top and bottom edges, with a gap between the frames.
     """
     frames = sorted(box for box in line_frames(page) if min(box.bottom - box.top, box.right - box.left) > _LEAST_HALF)
     for one, other in pairwise(frames):

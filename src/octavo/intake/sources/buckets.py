@@ -1,6 +1,6 @@
 """Reads the objects under a prefix of an S3 bucket. Objects are never changed.
 
-Requests are signed here and sent with the guarded client. The client of the storage is not used, because it resolves
+Requests are signed here and sent with the guarded client. Octavo's storage client is not used, because it resolves
 names itself and follows redirects, so a server could lead it to a private address.
 """
 

@@ -89,9 +89,9 @@ async def edit_source(
 async def _changed_secret(
     connection: Connection, settings: Settings, found: SourceView, password: str | None, client_secret: str | None
 ) -> SourceSecret | None:
-    """Return the new secrets of a source. Returns None if neither changes.
+    """Return the new secrets of a source. Returns None if neither the password nor the client secret changes.
 
-    If only the password or only the client secret is passed, the other one keeps its stored value.
+    If only one of them is passed, the other one keeps its stored value.
     """
     if password is None and client_secret is None:
         return None

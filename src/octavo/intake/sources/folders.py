@@ -127,7 +127,7 @@ def _read_events(block: bytes) -> Iterator[tuple[int, int]]:
 class FolderReader:
     """Reads a folder. System errors are raised as `OSError`.
 
-    If `events` is set, it reports later changes in the folders that a check finds.
+    If `events` is set, it watches the folders that a check finds, and reports later changes in them.
     """
 
     def __init__(self, source: Source, events: FolderEvents | None = None) -> None:

@@ -265,7 +265,7 @@ def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int,
 
 
 def _capabilities(connection: _Connection) -> Sequence[str]:
-    """Return the capabilities that the server has after sign-in. Servers often have fewer before it."""
+    """Return the capabilities that the server reports after sign-in. Before sign-in, servers often report fewer."""
     status, answer = connection.capability()
     return str(answer[-1], "ascii", "replace").upper().split() if status == "OK" and answer[-1] else ()
 

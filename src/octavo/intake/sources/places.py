@@ -57,7 +57,7 @@ _LOCAL_PART = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 class SourcePlan:
     """A source to add, as a user described it. `options` contains only the options that were set.
 
-    `awaits_consent` is true if the password is a refresh token that is unknown until the user has connected the
+    `awaits_consent` is true if the password, an OAuth refresh token, is not known until the user has connected the
     account.
     """
 

@@ -128,7 +128,7 @@ class Reader(Protocol):
     async def finish(self, files: Sequence[SeenFile]) -> Sequence[SeenFile]:
         """Move or mark files at the source after they have been added.
 
-        Returns the files for which nothing is left to do.
+        Returns the files that are done. The next check tries the others again.
         """
         ...
 

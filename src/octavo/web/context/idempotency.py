@@ -120,7 +120,7 @@ class Fingerprint:
 def fingerprint_of(request: Request, caller: Caller, key: str) -> Fingerprint:
     """Start the checksum of a request.
 
-    The checksum includes the key. Without the key, nobody can use a stored checksum to guess a password in the body.
+    The checksum includes the key, so that nobody can use a stored checksum to guess a password in the body.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"") if kind == b"multipart/form-data" else b""

@@ -49,7 +49,7 @@ async def early_limited(request: Request, limits: IntakeLimits, body: AsyncItera
 
 
 async def as_member(services: Services, caller: Caller, upload: NewUpload) -> NewUpload:
-    """Choose the collection of an upload by a limited member. Uploads by other callers are returned unchanged.
+    """Choose the collection for a limited member's upload. The uploads of other callers are returned unchanged.
 
     An upload that names no collection is put into the member's collection if the member can change only one. The upload
     always becomes a new document, because a document with the same content could be one that the member cannot see.
@@ -119,7 +119,10 @@ JSON_BODY: dict[str, Any] = {"required": True, "content": {"application/json": {
 
 
 async def read_body(request: Request, model: type[Model], most: int, invalid: type[BadInput] = InvalidExport) -> Model:
-    """Read a JSON body of limited size, and check it in a thread. Raises `invalid` if it does not match the model."""
+    """Read a JSON body of limited size, and check it in a thread.
+
+    Raises an error of the class `invalid` if the body does not match the model.
+    """
     body = bytearray()
     async for part in request.stream():
         body += part

@@ -145,7 +145,7 @@ class PatientProtocol(HttpToolsProtocol):
         return waits or self._received >= LEAST_BODY_RATE * self.body_seconds
 
     def _refuse(self, status: int) -> None:
-        """Close the connection. If the application has not started a response, send one without a body first."""
+        """Close the connection. If no response is being sent, first send one without a body."""
         cycle = self._current()
         unanswered = cycle is not None and not cycle.response_complete
         if cycle is None or not (unanswered and cycle.response_started):
@@ -175,7 +175,8 @@ class PatientProtocol(HttpToolsProtocol):
 def protocol_for(header_seconds: float, body_seconds: float) -> type[PatientProtocol]:
     """Return a protocol class with these limits.
 
-    The limits are class attributes, because the web server creates an object for each connection without arguments.
+    The limits are class attributes, because the web server passes no arguments when it creates the object for a
+    connection.
     """
     limits = {"header_seconds": header_seconds, "body_seconds": body_seconds}
     return type("LimitedProtocol", (PatientProtocol,), limits)

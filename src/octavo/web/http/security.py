@@ -112,7 +112,8 @@ def public_names(settings: Settings) -> Collection[str]:
 def own_names() -> Collection[str]:
     """Return the names of this machine in its network.
 
-    An attacker outside the network cannot make these names point to another machine.
+    A request for one of these names cannot be a DNS rebinding attack, because an attacker outside the network cannot
+    make the names point to another machine.
     """
     name = gethostname().lower()
     return {name, f"{name.partition('.')[0]}.local"}
@@ -209,7 +210,7 @@ class SecurityHeaders:
 
 
 class Interruption:
-    """Sends an error response if a request is cancelled because a stopping server cannot wait for it any longer."""
+    """Sends an error response if a stopping server cancels a request that takes too long."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -238,7 +238,7 @@ def _outermost(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 def _line_starts(text: str) -> list[int]:
     """Return the start position of each line, followed by the end position of the text.
 
-    Lines are divided as in the Markdown parser.
+    Uses the same line breaks as the Markdown parser.
     """
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
     return [*starts, len(text)] if starts[-1] < len(text) or not text else starts

@@ -149,7 +149,7 @@ def is_address(address: str) -> bool:
 
 
 def describe_picture(words: str, address: str, *, linked: bool = False) -> str:
-    """Return the HTML that is shown instead of a picture that is not loaded: its description and a link to it.
+    """Return the HTML that replaces a picture that is not loaded: its description and a link to the picture.
 
     If `linked` is true, the picture is already inside a link, so no second link is added.
     """

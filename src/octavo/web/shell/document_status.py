@@ -191,7 +191,8 @@ def is_photo(document: Document) -> bool:
 def _partial(document: Document) -> StatusText:
     """Describe the status of a document whose text is incomplete or uncertain.
 
-    The offered action is to read the file again if all pages have text, or else to read the remaining pages.
+    If all pages have text, the user can have the file read again. Otherwise, the user can have the remaining pages
+    read.
     """
     all_pages = document.metadata.get("pages_with_text") in {None, str(document.page_count)}
     line = document.quality_reason or _readable_pages(document)

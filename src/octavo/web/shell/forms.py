@@ -135,5 +135,8 @@ def done(request: Request, back: str) -> Response:
 
 
 def public_address(request: Request, services: Services, path: str) -> str:
-    """Return the public URL of a path. The Host header has already been checked."""
+    """Return the public URL of a path.
+
+    If no public URL is configured, the Host header of the request is used. The header has already been checked.
+    """
     return f"{services.settings.public_url or str(request.base_url).rstrip('/')}{path}"

@@ -78,10 +78,11 @@ class Frame:
     """The frame around a page.
 
     `cursor` is the position after which live events start. `working` is the number of jobs in progress, and `comparing`
-    the number of these jobs that compare documents. `ring` is their overall progress in percent. `imports` says whether
-    imports are paused or wait in the queue. If `may_rewrite` is true, a model can rewrite text. `hundred_pages` is the
-    estimated price of 100 pages. `views` are the ids and names of saved views, and `collections` the names of
-    collections. `writable` are the names of the collections that a limited member can change.
+    the number of these jobs that compare documents. `ring` is the overall progress of the jobs in percent. `imports` is
+    `paused` if imports are paused, and `waiting` if they wait in the queue. If `may_rewrite` is true, a model can
+    rewrite text. `hundred_pages` is the estimated price of 100 pages. `views` are the ids and names of saved views, and
+    `collections` the names of collections. `writable` are the names of the collections that a limited member can
+    change.
     """
 
     caller: Caller

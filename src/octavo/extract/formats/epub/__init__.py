@@ -225,9 +225,9 @@ def _is_verse(element: Element) -> bool:
 
 
 def _set_levels(body: Element, entries: Mapping[Element, Entry]) -> None:
-    """Set the levels of headings to those in the table of contents.
+    """Give each heading the level that its entry has in the table of contents.
 
-    A heading that is not in the table of contents gets a deeper level than the last listed heading.
+    A heading without an entry gets a deeper level than the last heading before it that has an entry.
     """
     named = dict(_named_headings(body, entries))
     original, assigned = 0, 0

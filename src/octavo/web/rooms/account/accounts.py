@@ -72,10 +72,9 @@ async def sign_in(
 async def begin_sign_in(
     request: Request, services: Services, caller: Caller | None, email: str, password: SecretStr
 ) -> str | None:
-    """Sign in with a password.
+    """Sign in with a password. Returns None if the sign-in is complete.
 
-    If the person has a second factor, the sign-in is not complete yet: returns a token for `complete_sign_in`.
-    Otherwise, returns None.
+    If the person has a second factor, returns a token for `complete_sign_in` instead.
     """
     account, password_hash = await _verify_email(request, services, email, password)
     async with services.database.transaction() as connection:
@@ -105,7 +104,7 @@ async def needs_code(services: Services, user_id: UUID) -> bool:
 
 
 async def use_code(request: Request, services: Services, user_id: UUID, email: str, code: str) -> None:
-    """Check a code of the second factor. Like wrong passwords, wrong codes are limited."""
+    """Check a code of the second factor. The number of wrong codes is limited, like that of wrong passwords."""
     address, name = address_of(request), f"second factor of {email}"
     await services.limits.sign_ins.begin(name, address)
     async with services.database.transaction() as connection:

@@ -343,7 +343,7 @@ async def choose_language(
     language: Annotated[str, Form(max_length=20)] = "",
     back: Back = "/",
 ) -> Response:
-    """Change the language of the pages. This is the form on the sign-in and sign-up pages."""
+    """Change the language of the pages. Handles the language form of the sign-in and sign-up pages."""
     answer = back_to(local_path(back))
     await _keep_language(request, services, caller, answer, language)
     return answer

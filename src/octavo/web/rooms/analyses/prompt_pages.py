@@ -58,7 +58,7 @@ async def list_page(request: Request, services: ServicesOf, frame: SettingsFrame
 
 @router.get("/new")
 async def new_page(request: Request, services: ServicesOf, frame: SettingsFrame, like: UUID | None = None) -> Response:
-    """Show an empty form for a new prompt. `like` fills it with the values of another prompt."""
+    """Show the form for a new prompt. The form is empty, unless `like` is the id of a prompt to copy."""
     given = PromptForm()
     if like:
         async with services.database.connection() as connection:

@@ -102,8 +102,8 @@ class AskRequest(BaseModel):
     """A question.
 
     `thread_id` continues a thread, so that follow-up questions such as "And in 2023?" are understood. `scope` limits
-    the documents; `document_ids` is short for a scope with only `document_ids`. Without them, a new thread uses all
-    documents, and a follow-up question uses the documents of the previous question. If `scope` is null, a follow-up
+    the documents; `document_ids` is short for a scope with only `document_ids`. If neither is sent, a new thread uses
+    all documents, and a follow-up question uses the documents of the previous question. If `scope` is null, a follow-up
     question uses all documents.
 
     `again` is the id of the last turn of the thread. Its question is answered again, and the new answer replaces the

@@ -85,7 +85,7 @@ async def find_for_turn(services: Services, asked: FollowUp) -> UnderstoodTurn:
 async def answer_understood(
     services: Services, asked: FollowUp, found: UnderstoodTurn, on_text: OnText | None = None
 ) -> tuple[Answer, str | None]:
-    """Answer a question. If its rewritten form has no answer, answer the original question.
+    """Answer a question. If the rewritten question has no answer, answer the original question.
 
     Returns the answer and the rewritten question. The second value is None if the original question was answered.
     """

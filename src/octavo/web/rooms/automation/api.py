@@ -127,7 +127,10 @@ class WhenRequest(BaseModel):
 
 
 class RetentionRequest(BaseModel):
-    """When a document is moved to the trash: `days` after it was `added`, or after the `date` of the document."""
+    """A document is moved to the trash `days` days after it was added.
+
+    If `after` is `date`, the days are counted from the date of the document instead.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -271,7 +274,7 @@ async def delete_rule(services: ServicesOf, caller: WriteCaller, rule: UUID) -> 
 
 @router.post("/rules/{rule}/try", tags=["rules"], responses=problems(401, 404, 422))
 async def try_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> RuleTrial:
-    """Return the documents that a rule would change or send, and how. Nothing is changed or sent."""
+    """Return the documents that a rule would change or send, and the changes. Nothing is changed or sent."""
     async with services.database.connection() as connection:
         return await rules.try_rule(connection, caller.owner_id, rule)
 

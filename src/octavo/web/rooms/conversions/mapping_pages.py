@@ -198,7 +198,7 @@ async def _show_one(
 
 
 async def _to_try_on(services: Services, frame: Frame) -> dict[str, str]:
-    """List recent conversions. Their files can be used to try a mapping, although some may have been deleted."""
+    """List recent conversions whose files can be used to try a mapping. Some of the files may have been deleted."""
     async with services.database.connection() as connection:
         page = await list_conversions(connection, frame.caller.owner_id, status=None, cursor=None, limit=TO_TRY_ON)
     return {str(one.id): one.filename for one in page.items if one.sha256 and not one.archived_at}

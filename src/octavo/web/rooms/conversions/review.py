@@ -408,7 +408,7 @@ def _page(laid: ReviewFields, asked: ReviewQuery, sheets: list[tuple[float, floa
 def _history(values: Values) -> list[dict[str, Any]]:
     """List all revisions with their changes, newest first.
 
-    Earlier versions of Octavo did not store the changes. For their revisions, the changes are computed.
+    Earlier versions of Octavo did not store the changes of a revision. If they are not stored, they are computed.
     """
     made = {one.number: values.of(one.number) for one in values.revisions if not one.changes}
     return [
@@ -425,7 +425,8 @@ def _history(values: Values) -> list[dict[str, Any]]:
 def _earlier(kept: list[dict[str, Any]], values: Values) -> list[EarlierCorrection]:
     """List the corrections that were copied from earlier conversions of the same file, newest first.
 
-    `kept` contains these corrections and then those of this conversion, oldest first. The latter are left out.
+    `kept` contains all corrections, oldest first: those from earlier conversions, then those of this conversion. The
+    corrections of this conversion are left out.
     """
     own = sum(one.made_by == "person" for one in values.revisions)
     return [one for one in map(describe_earlier, reversed(kept[: max(len(kept) - own, 0)])) if one]

@@ -328,7 +328,7 @@ def as_entries(extracted: Extracted, filename: str) -> list[dict[str, Any]]:
 
 
 def describe_for_open_webui(extracted: Extracted) -> dict[str, str | int]:
-    """Return the metadata of a file without nested values, because Open WebUI stores it next to vectors."""
+    """Return the metadata of a file without nested values, because Open WebUI stores it in a vector database."""
     found = extracted.metadata
     named = {"title": found.title, "author": found.author, "date": found.date, "language": found.language}
     pages = {"total_pages": len(extracted.pages)} if extracted.pages else {}

@@ -1,4 +1,5 @@
-"""Actions on documents and jobs, such as retry and delete. Forms submit them, so that they also work without scripts.
+"""Actions on documents and jobs, such as retry and delete. They are submitted as forms, so they also work without
+scripts.
 
 The response redirects back to the page. Scripts submit the same forms with the header `Accept: application/json`. The
 response is then empty, and live events report the result.

@@ -195,7 +195,7 @@ async def apply(
 ) -> BulkAnswer:
     """Apply an action to the documents that are selected now.
 
-    If the request has an Idempotency-Key, everything is done in one transaction, together with storing the response.
+    If the request has an Idempotency-Key, one transaction makes all changes and stores the response.
     """
     if action == "convert":
         return await _convert(services, owner, chosen, edit, idempotency)

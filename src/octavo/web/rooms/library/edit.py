@@ -46,7 +46,10 @@ def _sentences() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """What the form suggests. `values` are values of custom fields, from the facts of the document."""
+    """The suggestions that the form shows: collections, tags and custom fields of the account.
+
+    `values` contains suggested values of custom fields, taken from the facts of the document.
+    """
 
     collections: list[Collection]
     tags: list[Tag]

@@ -243,10 +243,10 @@ class KnownRequest(BaseModel):
 
 @router.post("/import/known", responses=problems(401, 403, 422))
 async def known(services: ServicesOf, caller: WriteCaller, asked: KnownRequest) -> KnownDocuments:
-    """Return the documents of an export that you already have.
+    """Return those documents of an export that already exist in your account.
 
-    These are documents that were restored earlier or have the same content. Documents in the trash are included. To
-    import such a document again, delete it permanently first, or restore it from the trash.
+    They were restored earlier, or your account has a document with the same content. Documents in the trash are
+    included. To import a document that is in the trash, delete it permanently first, or restore it from the trash.
     """
     async with services.database.connection() as connection:
         return await known_documents(connection, caller.owner_id, asked.documents)
@@ -416,7 +416,7 @@ async def _embed(
 ) -> None:
     """Store the exported vectors if they come from the configured model; otherwise, queue the job that computes them.
 
-    The model name in an export is not trusted: vectors are used only if they have the length that is known for this
+    The model name in an export is not trusted: vectors are used only if their length is the known vector length of this
     model.
     """
     if not chunks:

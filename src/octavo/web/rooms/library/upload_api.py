@@ -62,7 +62,7 @@ class Announcement(BaseModel):
 
     `bytes` and `sha256` are compared with the received data. `source` says where the file comes from, in words or as a
     URL. If `version_of` is the id of a document, the file becomes a new version of that document, and the old version
-    is kept. A new document is put into the `collection` with this name, which is created if necessary.
+    is kept. `collection` is the name of the collection for a new document. It is created if necessary.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)

@@ -173,9 +173,9 @@ async def change_letters(
     ids: Annotated[list[UUID] | None, Form(max_length=1000)] = None,
     confirmed: Annotated[str, Form(max_length=10)] = "",
 ) -> Response:
-    """Change all selected jobs that failed for good (dead letters).
+    """Requeue or discard the selected jobs, which failed for good (dead letters).
 
-    If one of them has changed in the meantime, none is changed.
+    If one of them has changed in the meantime, none is requeued or discarded.
     """
     if not ids:
         raise BadInput(_("Select at least one job first."))

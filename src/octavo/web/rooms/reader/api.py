@@ -216,7 +216,7 @@ class HighlightRequest(BaseModel):
     """A passage to highlight: its `quote`, or its `start` and `end` in the document's Markdown.
 
     If the text contains the quote several times, `text_before` (the text before the quote) selects one of the
-    occurrences. If it matches several of them, the one nearest to `start` is used.
+    occurrences. If several occurrences match `text_before`, the one nearest to `start` is used.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -1,4 +1,4 @@
-"""Pages for highlights: the list next to the text, the page with all highlights, and forms for both."""
+"""Pages for highlights: the list next to the text, the page with all highlights, and the forms on both."""
 
 from __future__ import annotations
 

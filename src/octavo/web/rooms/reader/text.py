@@ -374,7 +374,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(boxes: Iterable[Sequence[float]], plan: Plan) -> list[Mark]:
-    """Convert the boxes of a chunk from points to shares of the page size, so that they fit a picture of any size.
+    """Convert the boxes of a chunk from points to fractions of the page size, so that they fit a picture of any size.
 
     A box consists of page, left, top, right and bottom. Boxes on pages of unknown size are dropped.
     """

@@ -190,7 +190,7 @@ NO_RETRIES = RetryPolicy(pauses=(), longest_wait=0)
 
 @agents_router.post("/mcp")
 async def agents(request: Request, services: ServicesOf, caller: KeyCaller) -> AgentResponse:
-    """Serve an AI agent with the Model Context Protocol (MCP). Its tools call the API with the same API key."""
+    """Serve an AI agent with the Model Context Protocol (MCP). The agent's tools call the API with its API key."""
     if not services.settings.mcp:
         raise NotFound
     key = bearer_key(request.headers) or ""
