@@ -70,7 +70,7 @@ format: $(VENV)/.dev ## rewrite the sources in the project's style
 
 docs: $(VENV)/.dev ## write the reference pages that are made from the code
 	$(BIN)/python -m octavo.cli.reference docs/reference
-	$(BIN)/python tools/make_man_page.py docs/reference/octavo.1
+	$(BIN)/python tools/make_man_page.py docs/manual/share/man/man1/octavo.1
 
 catalogues: $(VENV)/.dev ## collect the texts of the pages for their translations
 	$(BIN)/python -m tools.make_catalogues

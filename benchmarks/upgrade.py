@@ -3,8 +3,9 @@
     python -m benchmarks.upgrade --documents 2000 --old PYTHON
 
 PYTHON is the Python of an environment with version 0.1 and its own packages, which runs the installation before the
-upgrade. The documents are copies of those in tests/data/backup-0.1.tar.xz. Afterwards the new version restarts once
-more, on a port that stays open, as a socket unit of systemd keeps it.
+upgrade. tests/data/README.md names the commit of this version. Install its packages from within its folder, because
+its overrides of dependencies apply only there. The documents are copies of those in tests/data/backup-0.1.tar.xz.
+Afterwards the new version restarts once more, on a port that stays open, as a socket unit of systemd keeps it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
+from uuid import UUID
 
 import httpx
 import psycopg
@@ -58,6 +60,14 @@ PATIENCE_SECONDS = 120
 COUNTS = b"""
     SELECT count(*), count(*) FILTER (WHERE status = 'completed'),
            (SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing')) FROM documents"""
+
+# What must be the same after the upgrade, for each document that was done before: file, fields, tags and text.
+CONTENTS = b"""
+    SELECT d.id, concat_ws('|', encode(d.sha256, 'hex'), d.title, d.author, d.document_date, d.collection_id, d.summary,
+        (SELECT string_agg(t.tag_id::text, ',' ORDER BY t.tag_id) FROM document_tags t WHERE t.document_id = d.id),
+        (SELECT md5(string_agg(concat_ws('|', c.index, c.char_start, c.content), ',' ORDER BY c.index))
+         FROM chunks c WHERE c.document_id = d.id AND c.revision = d.revision))
+    FROM documents d WHERE d.status = 'completed'"""
 
 FAILURES = b"""
     SELECT concat_ws(' ', error_code, kind, left(error_message, 200)), count(*)
@@ -264,6 +274,17 @@ def describe(data: Path) -> str:
     return f"{documents:,} documents, {done:,} of them done, {waiting:,} unfinished jobs, failed: {failures(data)}"
 
 
+def contents(data: Path) -> dict[UUID, str]:
+    """The content of each document that is done."""
+
+    async def read() -> dict[UUID, str]:
+        async with database_address(Settings(data_dir=data)) as address:
+            with psycopg.connect(address) as connection:
+                return dict(connection.execute(CONTENTS).fetchall())
+
+    return asyncio.run(read())
+
+
 def failures(data: Path) -> dict[str, int]:
     """The number of failed jobs by their error."""
 
@@ -280,6 +301,7 @@ def upgrade(folder: Path, old_python: str, documents: int, waiting: int) -> int:
     asyncio.run(restore_old(folder, installation.data))
     asyncio.run(multiply(installation.data, documents, waiting))
     print("before:", describe(installation.data))
+    kept = contents(installation.data)
     installation.python = old_python
     installation.start()
     key, paths = prepare(installation)
@@ -298,10 +320,13 @@ def upgrade(folder: Path, old_python: str, documents: int, waiting: int) -> int:
         time.sleep(3)
     wait_until(lambda: counts(installation.data)[2] == 0, "all jobs are done", seconds=1800)
     print("after:", describe(installation.data))
+    now = contents(installation.data)
+    changed = [one for one, content in kept.items() if now.get(one) != content]
+    print(f"lost or changed: {len(changed)} of {len(kept):,} documents that were done before")
     checked = installation.octavo("doctor")
     installation.stop()
     print(checked.stdout if checked.returncode else "doctor: everything is in order")
-    return checked.returncode
+    return checked.returncode or bool(changed)
 
 
 def take_over(installation: Installation) -> None:

@@ -1,6 +1,6 @@
-"""Writes the manual page from the definitions of the commands: `python tools/make_man_page.py docs/reference/octavo.1`.
+"""Writes the manual page from the definitions of the commands: `python tools/make_man_page.py octavo.1`.
 
-`man -l docs/reference/octavo.1` shows it.
+`man -l octavo.1` shows it. The wheel installs it.
 """
 
 from __future__ import annotations

@@ -9,19 +9,34 @@ from uuid import UUID
 import httpx
 import pytest
 
+from octavo.owners import make_sign_in_link
 from octavo.web.http.parameters import Changed, check_match, etag_of
 from tests.support.connections import put_passage
 from tests.support.visitors import House, refused
 
+# What is added, and two different edits of it.
+EDITS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "prompts": ({"title": "T", "content": "C"}, {"title": "One"}, {"title": "Two"}),
+    "webhooks": (
+        {"address": "https://example.org/hook"},
+        {"active": False},
+        {"address": "https://example.org/other"},
+    ),
+    "rules": (
+        {"name": "Invoices", "when": {"text": "invoice"}, "then": {"tags": ["tax"]}},
+        {"enabled": True},
+        {"then": {"tags": ["other"]}},
+    ),
+    "sources": ({"kind": "rss", "path": "https://example.org/feed"}, {"paused": True}, {"name": "News"}),
+}
+
 
 async def make(house: House, client: httpx.AsyncClient, kind: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The path of something that can be edited, and two different edits."""
-    if kind == "prompts":
-        made = (await client.post("/api/v1/prompts", json={"title": "T", "content": "C"})).json()
-        return f"/api/v1/prompts/{made['id']}", {"title": "One"}, {"title": "Two"}
-    if kind == "webhooks":
-        made = (await client.post("/api/v1/webhooks", json={"address": "https://example.org/hook"})).json()
-        return f"/api/v1/webhooks/{made['id']}", {"active": False}, {"address": "https://example.org/other"}
+    if kind in EDITS:
+        added, one, other = EDITS[kind]
+        made = (await client.post(f"/api/v1/{kind}", json=added)).json()
+        return f"/api/v1/{kind}/{made['id']}", one, other
     document = (await client.post("/api/v1/documents", json={"text": "The ferry runs every hour."})).json()
     path = f"/api/v1/documents/{document['document_id']}"
     if kind == "facts":
@@ -33,9 +48,11 @@ async def make(house: House, client: httpx.AsyncClient, kind: str) -> tuple[str,
     return path, {"title": "One"}, {"title": "Two"}
 
 
-@pytest.mark.parametrize("kind", ["documents", "facts", "prompts", "webhooks"])
+@pytest.mark.parametrize("kind", ["documents", "facts", "prompts", "webhooks", "rules", "sources"])
 async def test_an_edit_of_a_stale_version_is_refused(house: House, kind: str) -> None:
     client = await house.person("ann@example.org")
+    if kind == "sources":  # only administrators add them
+        await client.post("/sign-in", data={"token": await make_sign_in_link(house.database)})
     path, one, other = await make(house, client, kind)
     seen = (await client.get(path)).headers["etag"]
     edited = await client.patch(path, json=one, headers={"if-match": seen})

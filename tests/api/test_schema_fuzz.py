@@ -110,6 +110,7 @@ CHECKED_FURTHER = {
         *("PATCH /api/v1/documents/{document}", "PATCH /api/v1/documents/{document}/facts"),
         *("PATCH /api/v1/highlights/{highlight}", "PATCH /api/v1/prompts/{prompt}"),
         *("PATCH /api/v1/conversions/{conversion}", "PATCH /api/v1/webhooks/{webhook}"),
+        *("PATCH /api/v1/rules/{rule}", "PATCH /api/v1/sources/{source}"),
     ],
 }
 

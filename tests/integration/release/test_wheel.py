@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tree import ROOT
+from tools.third_party import REQUIREMENTS, read_packages
 
 MOST_BYTES = 95_000_000
 OLDEST_PIP = "23.2.1"
@@ -34,6 +35,7 @@ def test_the_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
     tracked = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert {name.removeprefix("src/") for name in tracked.stdout.splitlines()} <= set(names)
     assert "octavo/py.typed" in names
+    assert any(name.endswith(".data/data/share/man/man1/octavo.1") for name in names)
     assert wheel.stat().st_size <= MOST_BYTES
 
 
@@ -47,6 +49,20 @@ def test_the_wheel_names_what_plain_installers_would_miss(wheel: Path) -> None:
     }
     assert "lxml-html-clean" in needs
     assert needs.isdisjoint({"tokenizers", "huggingface-hub"})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("platform", ["x86_64-manylinux_2_28", "aarch64-manylinux_2_28"])
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_each_pinned_package_has_a_wheel_for_every_python_and_processor(python: str, platform: str) -> None:
+    """Needs a package registry. The resolver looks at the tags of the wheels; nothing is installed."""
+    target = ["--python-version", python, "--python-platform", platform, "--only-binary", ":all:"]
+    command = [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", *target, REQUIREMENTS]
+    environment = {**os.environ, "UV_SYSTEM_CERTS": "1"}
+    found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    resolved = {line.partition("==")[0].partition("[")[0] for line in found.stdout.splitlines() if "==" in line}
+    assert resolved == {one.name for one in read_packages(REQUIREMENTS.read_text().splitlines())}
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from octavo.cli.app import app
 from tests.support.tree import ROOT
 from tools.make_man_page import commands, escape, man_page
 
-PAGE = ROOT / "docs/reference/octavo.1"
+PAGE = ROOT / "docs/manual/share/man/man1/octavo.1"
 
 
 def test_the_page_is_that_of_the_commands() -> None:

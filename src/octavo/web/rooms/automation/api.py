@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from octavo.analyse.prompts import find_prompts
@@ -29,7 +29,7 @@ from octavo.records.automation import (
 from octavo.web.context.callers import ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import ServicesOf
-from octavo.web.http.parameters import WHOLE, Cursor, Limit, problems
+from octavo.web.http.parameters import WHOLE, Cursor, IfMatch, Limit, check_match, etag_of, lock_edit, problems
 
 router = APIRouter(prefix="/api/v1")
 Plain = r"^[^\x00-\x1f\x7f]*$"
@@ -223,19 +223,35 @@ async def add_rule(
 
 
 @router.get("/rules/{rule}", tags=["rules"], responses=problems(401, 404, 422))
-async def show_rule(services: ServicesOf, caller: ReadCaller, rule: UUID) -> RuleView:
+async def show_rule(services: ServicesOf, caller: ReadCaller, rule: UUID, response: Response) -> RuleView:
     """Return one rule."""
     async with services.database.connection() as connection:
-        return await rules.show_rule(connection, caller.owner_id, rule)
+        found = await rules.show_rule(connection, caller.owner_id, rule)
+    response.headers["etag"] = rule_etag(found)
+    return found
+
+
+def rule_etag(found: RuleView) -> str:
+    return etag_of(found.name, found.position, found.when, found.then, found.enabled)
 
 
 @router.patch("/rules/{rule}", tags=["rules"], responses=problems(400, 401, 403, 404, 409, 422))
-async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wanted: RuleEdit) -> RuleView:
+async def edit_rule(
+    services: ServicesOf,
+    caller: WriteCaller,
+    rule: UUID,
+    wanted: RuleEdit,
+    response: Response,
+    if_match: IfMatch = None,
+) -> RuleView:
     """Change, move, enable or disable a rule. The changes that it has already made to documents are kept."""
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, rule)
+            check_match(if_match, rule_etag(await rules.show_rule(connection, caller.owner_id, rule)))
         if wanted.then:
             await check_actions(connection, caller.owner_id, wanted.then.as_then())
-        return await rules.edit_rule(
+        edited = await rules.edit_rule(
             connection,
             caller.owner_id,
             rule,
@@ -245,6 +261,8 @@ async def edit_rule(services: ServicesOf, caller: WriteCaller, rule: UUID, wante
             enabled=wanted.enabled,
             position=wanted.position,
         )
+    response.headers["etag"] = rule_etag(edited)
+    return edited
 
 
 @router.delete("/rules/{rule}", tags=["rules"], status_code=204, responses=problems(401, 403, 404, 422))

@@ -37,7 +37,7 @@ from octavo.records.automation import (
 from octavo.web.context.callers import AdminCaller, ReadCaller, WriteCaller
 from octavo.web.context.idempotency import IdempotencyOf
 from octavo.web.context.services import Services, ServicesOf
-from octavo.web.http.parameters import WHOLE, problems
+from octavo.web.http.parameters import WHOLE, IfMatch, check_match, etag_of, lock_edit, problems
 from octavo.web.shell.forms import Question, ask, public_address, read_form
 from octavo.web.shell.frame import Frame, back_to, render
 from octavo.web.shell.settings import SettingsFrame, show
@@ -137,22 +137,38 @@ async def add_source(
 
 
 @router.get("/sources/{source}", tags=["sources"], responses=problems(401, 404, 422))
-async def show_source(services: ServicesOf, caller: ReadCaller, source: UUID) -> SourceView:
+async def show_source(services: ServicesOf, caller: ReadCaller, source: UUID, response: Response) -> SourceView:
     """Return one source."""
     async with services.database.connection() as connection:
-        return await sources.show_source(connection, caller.owner_id, source)
+        found = await sources.show_source(connection, caller.owner_id, source)
+    response.headers["etag"] = source_etag(found)
+    return found
+
+
+def source_etag(found: SourceView) -> str:
+    return etag_of(found.name, found.options, found.every_seconds, found.state == "paused")
 
 
 @router.patch("/sources/{source}", tags=["sources"], responses=problems(400, 401, 403, 404, 409, 422))
-async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, wanted: SourceEdit) -> SourceView:
+async def edit_source(
+    services: ServicesOf,
+    caller: AdminCaller,
+    source: UUID,
+    wanted: SourceEdit,
+    response: Response,
+    if_match: IfMatch = None,
+) -> SourceView:
     """Change the name, the options, the interval or the password of a source, or pause it. Requires an administrator.
 
     The URL and the user cannot be changed, so that a password is never sent to another server.
     """
     async with services.database.transaction() as connection:
+        if if_match is not None:
+            await lock_edit(connection, if_match, source)
+            check_match(if_match, source_etag(await sources.show_source(connection, caller.owner_id, source)))
         if wanted.paused is not None:
             await sources.pause_source(connection, caller.owner_id, source, paused=wanted.paused)
-        return await sources.edit_source(
+        edited = await sources.edit_source(
             connection,
             services.settings,
             caller.owner_id,
@@ -163,6 +179,8 @@ async def edit_source(services: ServicesOf, caller: AdminCaller, source: UUID, w
             password=wanted.password,
             client_secret=wanted.client_secret,
         )
+    response.headers["etag"] = source_etag(edited)
+    return edited
 
 
 @router.delete("/sources/{source}", tags=["sources"], status_code=204, responses=problems(401, 403, 404, 422))
