@@ -405,7 +405,7 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
         return None
     if _are_amounts(right, left) or _are_stacked(left, right) or _are_definitions(left, right):
         return None
-    if all(one.mono for one in segments) and _are_aligned(left, right):
+    if all(one.mono for one in right) and _heads_lines(right, [one for one in left if one.mono]):
         return None  # The output of a program.
     if min(_rows(left), _rows(right)) < _FEW_LINES and gap[1] - gap[0] < _NARROW_GUTTER * left[0].size:
         return None  # The wide gaps after two sentences can be one below the other.

@@ -481,6 +481,7 @@ def count_letters(text: str) -> int:
     return len(_NOT_LETTERS.sub("", text))
 
 
+_INDIAN_WORD, _LEAST_CONSONANTS = re.compile("[\u0900-\u0963\u0971-\u0df4]+"), 1.9
 _RIGHT_TO_LEFT_WORD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]+")
 _MANY_WORDS = 20
 
@@ -495,10 +496,13 @@ def has_right_to_left(text: str) -> bool:
 def has_split_letters(text: str) -> bool:
     """Whether words were probably broken apart: into single letters, or into a word and an accent.
 
-    This is assumed if most words of a right-to-left text are single letters, or if a caron follows a word.
+    This is assumed if most words of a right-to-left text are single letters, if the words of an Indian script have
+    fewer than two consonants on average, or if a caron follows a word.
     """
     if not text.isascii() and _ACCENT_BEHIND.search(text):
         return True
+    if not text.isascii() and len(indian := _INDIAN_WORD.findall(text)) >= _MANY_WORDS:
+        return sum(map(str.isalpha, "".join(indian))) < _LEAST_CONSONANTS * len(indian)
     words = _RIGHT_TO_LEFT_WORD.findall(text) if has_right_to_left(text) else []
     return len(words) >= _MANY_WORDS and 2 * sum(len(word) == 1 for word in words) > len(words)
 

@@ -21,6 +21,7 @@ _PRINTED = 0.05
 _FAR_OUT = 0.07
 _MOST_PAGES = 0.6
 _TWO = 2  # pages
+_SAME_HEIGHT = 3.0  # points
 _EDGE = 0.12  # as a share of the page height
 _WIDE_EDGE = 0.135
 _MARGIN = 0.2  # as a share of the page height, at most
@@ -91,9 +92,9 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
         placed = sorted((_top(block), number) for number, block in enumerate(page.blocks) if block.box)
         for (top, number), (below, _) in list(pairwise(placed))[:1]:
             block = page.blocks[number]
-            is_apart = block.box is not None and below - block.box.bottom > 2 * (block.box.bottom - block.box.top)
+            is_apart = block.box is not None and below - block.box.bottom > block.box.bottom - block.box.top
             if is_apart and block.size <= _LARGE * body_size and _is_far_out(page, block):
-                found[round(top)].append(Place(index, number))
+                found[round(top / _SAME_HEIGHT)].append(Place(index, number))
     least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
     return {place for places in found.values() if len(places) >= least for place in places}
 

@@ -18,11 +18,11 @@ from statistics import median
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.aligned_tables import aligned_tables
+from octavo.extract.pdf.aligned_tables import aligned_tables, open_tables
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.item_tables import find_item_tables, is_figure
 from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced, line_frames
-from octavo.extract.pdf.ruled_tables import Grid, grids, ruled_tables
+from octavo.extract.pdf.ruled_tables import UNSURE_GRID, Grid, grids, ruled_tables
 from octavo.extract.pdf.table_geometry import (
     GAP,
     LEADER_MARKS,
@@ -121,6 +121,8 @@ _EDGE = 3.0  # points
 _LEAST_HALF = 60.0
 _WIDE = 0.5  # as a share of the width of the text
 _LEAST_ROWS = 3
+_FEW_AREAS = 4  # rows
+_BULLETS = re.compile("[•◦▪‣●▶►]")
 
 Columns = tuple[Box, ...]  # side by side
 
@@ -203,10 +205,19 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
         and len(table.rows) >= len(item.rows)
         and (
             table.confidence >= _RULED
+            or (len(table.grid[0]) >= len(item.grid[0]) and _has_more(table, item))
             or (-_HEADER < item.box.top - table.box.top < _ABOVE_ITEMS and table.box.bottom > lowest)
         )
         for table in tables
     )
+
+
+def _has_more(table: Table, item: Table) -> bool:
+    """Whether a table without certain rows still has the rows of a table of items, and many more."""
+    if table.confidence == UNSURE_GRID:
+        return True
+    is_near = abs(item.box.top - table.box.top) < _ABOVE_ITEMS and table.box.bottom > item.box.bottom
+    return is_near and len(table.rows) > 2 * len(item.rows)
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
@@ -263,15 +274,27 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
     if len(words) > _MOST_WORDS:
         return
     boxes: list[Box] = []
-    for _, found in drawn:
+    for place, (_, found) in enumerate(drawn):
         for table in ruled_tables(page, words, found):
+            if place and _is_of_areas(table):
+                continue
             yield table
             boxes.append(table.box)
             words = [word for word in words if not is_inside(word, table.box)]
     if gaps:
+        for table in open_tables(text_lines([without_leader(word) for word in words])):
+            yield table
+            boxes.append(table.box)
+            words = [word for word in words if not is_inside(word, table.box)]
         rulings = _outside_of(boxes, drawn[-1][0])
         for part in _between(boxes, _near(words, gaps)):
             yield from aligned_tables(text_lines(part), rulings)
+
+
+def _is_of_areas(table: Table) -> bool:
+    """Whether a table between the edges of filled areas is really the areas of a slide: one cell contains a list."""
+    cells = [cell.text for row in table.rows for cell in row]
+    return len(table.rows) <= _FEW_AREAS and any(len(_BULLETS.findall(text)) > 1 for text in cells)
 
 
 def _outside_of(boxes: Sequence[Box], rulings: Rulings) -> Rulings:
