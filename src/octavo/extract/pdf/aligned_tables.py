@@ -61,6 +61,7 @@ _ROW_GAP = 0.25  # the least difference between spaces inside and between rows, 
 _VALUE = re.compile(r":\s?\S")  # the value of a label, such as ": 549910"
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
 _ITEM = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}", re.IGNORECASE)
+_END = re.compile(r"[.!?:;)]\Z")
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
 _PAGE = re.compile(r"(?:^|[^\d.,])(\d{1,4})$")
@@ -79,9 +80,6 @@ class Area(NamedTuple):
 
 def aligned_tables(lines: list[Line], rulings: Rulings) -> Iterator[Table]:
     for left, right, ys in wide_rules(rulings):
-        for table in _titled_tables(lines, left, right, ys):
-            yield table
-            lines = _outside(table, lines)
         for area in _ruled_areas(lines, left, right, ys):
             table = _aligned_table(area, rulings)
             if table:
@@ -98,8 +96,14 @@ def _outside(table: Table, lines: Sequence[Line]) -> list[Line]:
     return [line for line in rest if line]
 
 
+def titled_tables(lines: Sequence[Line], rulings: Rulings) -> Iterator[Table]:
+    """Find tables with sentences in their cells, and with drawn lines above and below their header."""
+    for left, right, ys in wide_rules(rulings):
+        yield from _titled_tables(lines, left, right, ys)
+
+
 def _titled_tables(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Table]:
-    """Find tables with sentences in their cells: a header between two drawn lines, and rows below it.
+    """Find tables between lines with the same ends: a header between two drawn lines, and rows below it.
 
     Wide spaces between the words of a sentence look like gaps between cells. Therefore, white space must divide the
     header and all rows at the same positions, and each column must have a heading.
@@ -180,7 +184,12 @@ def _are_labelled(rows: Sequence[Row], columns: int) -> bool:
         return False
     words = [_mean_words(side) for side in sides]
     texts = [side for side in sides[1:] if _mean_words(side) >= _SENTENCE - 1]
-    if words[0] > _FEW or len(texts) != 1 or len(sides[-1]) < _LEAST_LABELS:
+    if (
+        words[0] > _FEW
+        or len(texts) != 1
+        or len(sides[-1]) < _LEAST_LABELS
+        or len({one.text for one in sides[0]}) < _FEW
+    ):
         return False
     if _alignment(rows, columns) < _MOSTLY or share(_ITEM.fullmatch, sides[0]) > 0.3:  # noqa: PLR2004
         return False
@@ -201,9 +210,20 @@ def _table_of_texts(titles: Sequence[Row], rows: Sequence[Row], confidence: floa
     groups = [[*titles], *_grouped_by_label(rows)] if titles else _grouped_by_label(rows)
     if sum(len({place for row in group for place in row.parts}) > 1 for group in groups) < 2:  # noqa: PLR2004
         return None
+    if _runs_on(groups[len(titles) :]):
+        return None
     cells = [cell for top, group in enumerate(groups) for cell in row_cells(group, top)]
     box = box_of([part for row in (*titles, *rows) for _, part in row.parts.values()])
     return assemble(cells, box, confidence, sure=all(map(_is_one_row, groups)))
+
+
+def _runs_on(groups: Sequence[Sequence[Row]]) -> bool:
+    """Whether sentences often continue in the next row, so that the rows are really lines of running text."""
+    right = max(part.right for group in groups for row in group for _, part in row.parts.values())
+    lasts = [group[-1].parts[max(group[-1].parts)][1] for group in groups]
+    full = [part for part in lasts if part.right > right - 2 * part.height and not _END.search(part.text)]
+    firsts = [part for group in groups for _, part in group[0].parts.values() if len(part.words) >= _FEW]
+    return len(full) > 0.3 * len(groups) or share(_starts_lower, firsts) > 0.3  # noqa: PLR2004
 
 
 def _grouped_by_label(rows: Sequence[Row]) -> list[list[Row]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
@@ -58,19 +58,31 @@ class Place(NamedTuple):
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     """Find the running headers and footers: blocks that are repeated, except for numbers, at the edge of many pages."""
-    shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
+    found_at: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
             found = page.blocks[block]
             if body_size and found.size > _LARGE * body_size and not _is_far_out(page, found):
                 continue
-            shown[edge, _pattern(found.text)].append(Place(index, block))
+            found_at[edge, _pattern(found.text)].append(Place(index, block))
+    inner = _inner_texts(pages, {place for places in found_at.values() for place in places})
+    shown = {key: places for key, places in found_at.items() if inner[key[1]] < len(places)}
     running = {place for places in shown.values() if _is_running(places) for place in places}
     if len(pages) == _TWO:
         running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
     running |= _at_same_height(pages, body_size) | _repeated_pictures(pages) | _with_page_numbers(pages, body_size)
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _inner_texts(pages: Sequence[PageText], edges: Collection[Place]) -> Counter[str]:
+    """Count the texts that are not at the edges of pages. A label that is repeated there is not a running header."""
+    return Counter(
+        _pattern(block.text)
+        for index, page in enumerate(pages)
+        for number, block in enumerate(page.blocks)
+        if block.lines == 1 and _may_run(block) and Place(index, number) not in edges
+    )
 
 
 def _is_far_out(page: PageText, block: PageBlock) -> bool:

@@ -18,7 +18,7 @@ from statistics import median
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.aligned_tables import aligned_tables, open_tables
+from octavo.extract.pdf.aligned_tables import aligned_tables, open_tables, titled_tables
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.item_tables import find_item_tables, is_figure
 from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced, line_frames
@@ -282,11 +282,16 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
             boxes.append(table.box)
             words = [word for word in words if not is_inside(word, table.box)]
     if gaps:
-        for table in open_tables(text_lines([without_leader(word) for word in words])):
+        rulings = _outside_of(boxes, drawn[-1][0])
+        lines = text_lines([without_leader(word) for word in words])
+        texts = list(titled_tables(lines, rulings))
+        rest = [word for word in words if not is_inside_any(word, [table.box for table in texts])]
+        texts += open_tables(text_lines([without_leader(word) for word in rest]) if texts else lines)
+        for table in texts:
             yield table
             boxes.append(table.box)
             words = [word for word in words if not is_inside(word, table.box)]
-        rulings = _outside_of(boxes, drawn[-1][0])
+        rulings = _outside_of(boxes, rulings)
         for part in _between(boxes, _near(words, gaps)):
             yield from aligned_tables(text_lines(part), rulings)
 
