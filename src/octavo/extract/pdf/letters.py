@@ -190,7 +190,7 @@ def clean_letters(text: str) -> str:
     Ligatures are replaced with ordinary letters, and loose accents are combined with their letters.
     """
     if text.isascii() and text.isprintable():
-        return text
+        return _LOOSE_ACCENT.sub(_with_accent, text) if "`" in text else text
     text = clean(_BROKEN_WORD.sub("", text))
     if not text.isascii():
         text = _STAR_QUOTE.sub("'", text)
@@ -213,15 +213,18 @@ ACCENTS = {
     "\u02d9": "\u0307",
     "\u02dd": "\u030b",
     "\u00b8": "\u0327",
+    "`": "\u0300",
 }
 # A font without names that TeX uses for straight quotes. PDFium reads the quote as a star.
 _STAR_QUOTE = re.compile("(?<=\\w)\u272c|\u272c(?=\\w)")
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
-_LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])")
+_LOOSE_ACCENT = re.compile(
+    "([\u00a8\u00b4\u02c7\u02da\u00b8])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])|((?<=[^\\W\\d_])`)([aeiouAEIOU])"
+)
 
 
 def _with_accent(found: re.Match[str]) -> str:
-    return with_accent(found[1] or found[3], found[2] or found[4]) or found[0]
+    return with_accent(found[1] or found[3] or found[5], found[2] or found[4] or found[6]) or found[0]
 
 
 def with_accent(accent: str, letter: str) -> str:

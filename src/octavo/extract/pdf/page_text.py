@@ -45,7 +45,7 @@ from octavo.extract.pdf.own_letters import (
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
-from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
+from octavo.extract.pdf.wrong_glyphs import with_right_symbols, with_whole_listings, without_known_codes
 from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
@@ -287,6 +287,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     if may_have_halved_ligatures(own):
         content = with_whole_ligatures(content, page.characters(), page.font_of)
     content = with_right_symbols(content, own, page.characters, page.font_of)
+    content = with_whole_listings(content, page.characters)
     if RAISED.search(own):
         characters = page.characters()
         content = with_raised_letters(content, characters, page.raised(characters.text))

@@ -122,6 +122,7 @@ _LEAST_HALF = 60.0
 _WIDE = 0.5  # as a share of the width of the text
 _LEAST_ROWS = 3
 _FEW_AREAS = 4  # rows
+_WHOLE_PAGE = 0.75  # as a share of its height
 _BULLETS = re.compile("[•◦▪‣●▶►]")
 
 Columns = tuple[Box, ...]  # side by side
@@ -259,13 +260,27 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     has_rulings = len(page.lines) + len(page.shapes) > _FEW_STROKES
     if not gaps and not has_rulings:
         return ()
-    drawn = [(one, grids(one)) for one in page_rulings(page) if one]
+    drawn = [(one, grids(one)) for one in (_without_edges(one, page) for one in page_rulings(page) if one)]
     rulings = drawn[-1][0]
     if len(gaps) < _LEAST_ROWS and next(wide_rules(rulings), None) is None:
         gaps = []
     if not gaps and not any(found for _, found in drawn):
         return ()
     return tuple(sorted(_tables(page, drawn, gaps), key=lambda table: (table.box.top, table.box.left)))
+
+
+def _without_edges(rulings: Rulings, page: PageContent) -> Rulings:
+    """Remove the line below the header of a page and the line above its footer, if the page has both.
+
+    They have the same ends, and would look like the upper and lower edge of a table.
+    """
+    flat = sorted(rulings.horizontal)
+    if len(flat) < 2 or (flat[-1].at - flat[0].at) < _WHOLE_PAGE * page.height or rulings.vertical:  # noqa: PLR2004
+        return rulings
+    first, last = flat[0], flat[-1]
+    if abs(first.start - last.start) > _EDGE or abs(first.end - last.end) > _EDGE:
+        return rulings
+    return rulings._replace(horizontal=tuple(one for one in rulings.horizontal if one not in {first, last}))
 
 
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
