@@ -73,7 +73,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
     titles = _at_same_height(pages, body_size)
     counts = Counter(_pattern(pages[place.page].blocks[place.block].text) for place in titles)
-    labels = {text for text, count in counts.items() if inner[text] >= count}
+    labels = {text for text, count in counts.items() if inner[text] >= count > 1}
     running |= {place for place in titles if _pattern(pages[place.page].blocks[place.block].text) not in labels}
     running |= _repeated_pictures(pages) | _with_page_numbers(pages, body_size)
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
