@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
+from statistics import median
 from typing import NamedTuple
 
 from octavo.extract.extracted import Box
+from octavo.extract.pdf.content import Word
 from octavo.extract.pdf.table_geometry import (
     Column,
     Line,
@@ -50,8 +53,15 @@ _SENTENCE = 5
 _SAME_START = 8.0  # points
 _FAR = 4.0  # in line heights
 _LARGER = 1.2
+_LEAST_LABELS = 4
+_BREAK = 1.5  # in line heights
+_MOSTLY = 0.8
+_COLUMN_GAP = 0.6  # the least space between two columns, as a share of the height of a line
+_ROW_GAP = 0.25  # the least difference between spaces inside and between rows, as a share of the height of a line
 _VALUE = re.compile(r":\s?\S")  # the value of a label, such as ": 549910"
 _MARK = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}|[^\w\s]{1,2}", re.IGNORECASE)
+_ITEM = re.compile(r"[(\[]?(\d{1,3}|[a-z]|[ivx]{1,5})[.:)\]]{1,2}", re.IGNORECASE)
+_END = re.compile(r"[.!?:;)]\Z")
 _EQUATION = re.compile(r"\(\d+(\.\d+)*[a-z]?\)")
 _CODE = re.compile(r"[=∑∏∫√∂∈∀←→⇐⇒≔{};]|//|/\*|\*/")
 _PAGE = re.compile(r"(?:^|[^\d.,])(\d{1,4})$")
@@ -74,12 +84,217 @@ def aligned_tables(lines: list[Line], rulings: Rulings) -> Iterator[Table]:
             table = _aligned_table(area, rulings)
             if table:
                 yield table
-                rest = (tuple(part for part in line if not _touches(part, table.box)) for line in lines)
-                lines = [line for line in rest if line]
+                lines = _outside(table, lines)
     for block in _blocks(_without_prose(lines)):
         table = _aligned_table(Area(tuple(block), ruled=False), rulings)
         if table:
             yield table
+
+
+def _outside(table: Table, lines: Sequence[Line]) -> list[Line]:
+    rest = (tuple(part for part in line if not _touches(part, table.box)) for line in lines)
+    return [line for line in rest if line]
+
+
+def titled_tables(lines: Sequence[Line], rulings: Rulings) -> Iterator[Table]:
+    """Find tables with sentences in their cells, and with drawn lines above and below their header."""
+    for left, right, ys in wide_rules(rulings):
+        yield from _titled_tables(lines, left, right, ys)
+
+
+def _titled_tables(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Table]:
+    """Find tables between lines with the same ends: a header between two drawn lines, and rows below it.
+
+    Wide spaces between the words of a sentence look like gaps between cells. Therefore, white space must divide the
+    header and all rows at the same positions, and each column must have a heading.
+    """
+    for at, (first, second) in enumerate(pairwise(ys)):
+        head = [line for line in _within(lines, left, right) if first < _middle(line) < second]
+        if not 0 < len(head) <= _FEW or max(map(len, head)) < 2 or _longest(head) > _LONG:  # noqa: PLR2004
+            continue
+        end = ys[at + 2] if at + 2 < len(ys) else None
+        below = [line for line in _within(lines, left, right) if second < _middle(line)]
+        body = [line for line in below if _middle(line) < end] if end else _without_break(below)
+        if not body or _longest(body) <= _FEW:
+            continue
+        columns = _divided([*head, *body])
+        titles = row_of(_by_column(head, columns))
+        if len(columns) < 2 or len(titles.parts) < len(columns):  # noqa: PLR2004
+            continue
+        table = _table_of_texts([titles], [row_of(_by_column([line], columns)) for line in body], confidence=0.8)
+        if table:
+            yield table
+
+
+def open_tables(lines: Sequence[Line]) -> Iterator[Table]:
+    """Find tables without drawn lines in which one column contains sentences, and the first column short labels.
+
+    The same white space must divide all lines into at least three columns.
+    """
+    for block in _open_blocks(lines):
+        columns = _divided(block)
+        rows = [row_of(_by_column([line], columns)) for line in block]
+        if _are_labelled(rows, len(columns)) and (table := _table_of_texts([], rows, confidence=0.8)):
+            yield table
+
+
+def _open_blocks(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+    """Yield groups of lines that the same white space divides into at least three columns."""
+    end = 0
+    for seed, line in enumerate(lines):
+        if seed < end or len(line) < _FEW:
+            continue
+        gaps = [(one.right, other.left) for one, other in pairwise(line)]
+        first, last = seed, seed + 1
+        while last < len(lines) and (narrowed := _beside_gaps(gaps, lines[last - 1], lines[last])):
+            gaps, last = narrowed, last + 1
+        while first > end and (narrowed := _beside_gaps(gaps, lines[first - 1], lines[first])):
+            gaps, first = narrowed, first - 1
+        end = last
+        yield lines[first:last]
+
+
+def _beside_gaps(gaps: Sequence[Column], above: Line, below: Line) -> list[Column]:
+    """Return the parts of the gaps that the words of two neighbouring lines leave free.
+
+    Returns an empty list if fewer than two gaps are left, or if the lines are far apart.
+    """
+    height = below[0].height
+    if below[0].top - max(part.bottom for part in above) > _FAR * height:
+        return []
+    words = [word for line in (above, below) for part in line for word in part.words]
+    kept = [gap for gap in (_narrowed(gap, words) for gap in gaps) if gap[1] - gap[0] > height]
+    return kept if len(kept) > 1 else []
+
+
+def _narrowed(gap: Column, words: Sequence[Word]) -> Column:
+    """Return the part of a gap that is left free by the given words."""
+    left, right = gap
+    for word in words:
+        if word.right > left and word.left < right:
+            left, right = (left, word.left) if word.left - left >= right - word.right else (word.right, right)
+    return left, right
+
+
+def _are_labelled(rows: Sequence[Row], columns: int) -> bool:
+    """Whether lines are rows with a label, or continue the sentences of the row above them."""
+    sides = [_column(rows, place) for place in range(columns)]
+    starts = [row for row in rows if 0 in row.parts]
+    if columns < _FEW or not all(sides) or len(starts) < _LEAST_LABELS:
+        return False
+    words = [_mean_words(side) for side in sides]
+    texts = [side for side in sides[1:] if _mean_words(side) >= _SENTENCE - 1]
+    if (
+        words[0] > _FEW
+        or len(texts) != 1
+        or len(sides[-1]) < _LEAST_LABELS
+        or len({one.text for one in sides[0]}) < _FEW
+    ):
+        return False
+    if _alignment(rows, columns) < _MOSTLY or share(_ITEM.fullmatch, sides[0]) > 0.3:  # noqa: PLR2004
+        return False
+    if share(_CODE.search, sides[0]) > 0.3 or share(lambda text: text.endswith(":"), sides[0]) > 0.3:  # noqa: PLR2004
+        return False
+    first = [part for row in starts for _, part in row.parts.values() if part in texts[0]]
+    if share(_starts_upper, first) < _MOSTLY or share(NUMBER.fullmatch, sides[-1]) > 0.3:  # noqa: PLR2004
+        return False
+    full = sum(len(row.parts) == columns for row in rows)
+    level = sum(len(row.parts) > 1 for row in starts)
+    return full >= _MOSTLY * len(rows) > _LEAST_LABELS or (
+        level >= _MOSTLY * len(starts) and len(starts) < _MOSTLY * len(rows) and 2 * full >= len(starts)
+    )
+
+
+def _table_of_texts(titles: Sequence[Row], rows: Sequence[Row], confidence: float) -> Table | None:
+    """Make a table from lines that are divided into columns. Returns None if no row has several cells."""
+    groups = [[*titles], *_grouped_by_label(rows)] if titles else _grouped_by_label(rows)
+    if sum(len({place for row in group for place in row.parts}) > 1 for group in groups) < 2:  # noqa: PLR2004
+        return None
+    if _runs_on(groups[len(titles) :]):
+        return None
+    cells = [cell for top, group in enumerate(groups) for cell in row_cells(group, top)]
+    box = box_of([part for row in (*titles, *rows) for _, part in row.parts.values()])
+    return assemble(cells, box, confidence, sure=all(map(_is_one_row, groups)))
+
+
+def _runs_on(groups: Sequence[Sequence[Row]]) -> bool:
+    """Whether sentences often continue in the next row, so that the rows are really lines of running text."""
+    right = max(part.right for group in groups for row in group for _, part in row.parts.values())
+    lasts = [group[-1].parts[max(group[-1].parts)][1] for group in groups]
+    full = [part for part in lasts if part.right > right - 2 * part.height and not _END.search(part.text)]
+    firsts = [part for group in groups for _, part in group[0].parts.values() if len(part.words) >= _FEW]
+    return len(full) > 0.3 * len(groups) or share(_starts_lower, firsts) > 0.3  # noqa: PLR2004
+
+
+def _grouped_by_label(rows: Sequence[Row]) -> list[list[Row]]:
+    """Group lines into rows. A row begins at a line with a label in the first column, unless the label continues."""
+    groups: list[list[Row]] = []
+    most = max((len(row.parts) for row in rows), default=0)
+    gaps = [low.top - high.bottom for high, low in pairwise(rows)]
+    limit = min(gaps, default=0.0) + _ROW_GAP * median([row.height for row in rows])
+    for above, row in zip([None, *rows], rows, strict=False):
+        is_apart = above is None or row.top - above.bottom > limit
+        is_label = 0 in row.parts and (is_apart or (len(row.parts) > 1 and above is not None and 0 not in above.parts))
+        is_full = len(row.parts) == most > _FEW - 1 and (above is None or len(above.parts) == most)
+        is_uniform = 0 in row.parts and len(row.parts) > 1 and not any(gap > limit for gap in gaps)
+        is_label = is_label or is_uniform or (is_full and not row.parts[0][1].text[0].islower())
+        if groups and not is_label:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def _is_one_row(group: Sequence[Row]) -> bool:
+    """Whether lines are certainly one row: they have at most one label, and no column has several numbers."""
+    numbers = Counter(place for row in group for place in row.numbers)
+    labels = [place for place, row in enumerate(group) if 0 in row.parts]
+    return max(numbers.values(), default=0) < 2 and labels == list(range(len(labels)))  # noqa: PLR2004
+
+
+def _within(lines: Sequence[Line], left: float, right: float) -> list[Line]:
+    parts = (tuple(part for part in line if left - 10 < part.left and part.right < right + 10) for line in lines)
+    return [line for line in parts if line]
+
+
+def _without_break(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the lines above the first wide vertical space, if the table continues on the next page."""
+    wide = (place for place, (high, low) in enumerate(pairwise(lines), 1) if _is_far(high, low))
+    return lines[: next(wide, len(lines))]
+
+
+def _is_far(above: Line, below: Line) -> bool:
+    return below[0].top - max(part.bottom for part in above) > _BREAK * below[0].height
+
+
+def _middle(line: Line) -> float:
+    return (line[0].top + line[0].bottom) / 2
+
+
+def _longest(lines: Sequence[Line]) -> int:
+    return max(len(part.words) for line in lines for part in line)
+
+
+def _divided(lines: Sequence[Line]) -> list[Column]:
+    """Return the columns between which there is white space in all lines."""
+    words = sorted((word.left, word.right) for line in lines for part in line for word in part.words)
+    least = _COLUMN_GAP * median([part.height for line in lines for part in line])
+    columns = [words[0]]
+    for left, right in words[1:]:
+        if left - columns[-1][1] > least:
+            columns.append((left, right))
+        elif right > columns[-1][1]:
+            columns[-1] = (columns[-1][0], right)
+    return columns
+
+
+def _by_column(lines: Sequence[Line], columns: Sequence[Column]) -> Iterator[tuple[int, int, Segment]]:
+    """Yield the words of each column, as pieces of text with their column."""
+    inside: defaultdict[int, list[Word]] = defaultdict(list)
+    for word in (word for line in lines for part in line for word in part.words):
+        inside[bisect_right(columns, (word.left + word.right) / 2, key=itemgetter(0)) - 1].append(word)
+    for place, words in inside.items():
+        yield place, place, segment_of(words)
 
 
 def _touches(part: Segment, box: Box) -> bool:

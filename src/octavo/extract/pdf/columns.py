@@ -40,6 +40,7 @@ _SHORT = 40  # letters
 _LONG_LINE = 0.6  # as a share of the width of a column
 _MARKER = re.compile(r"[(\[]?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxIVX]{1,5})[.)\]:]?|[^\w\s]{1,2}")
 _FEW_LINES = 3
+_ROW_STEP = 1.45  # the least distance between rows, as a multiple of the letter size
 _OTHER_STYLE = 0.5  # as a share of the pieces of text on one side
 _LEVEL = 0.35  # the most distance between the middles of two pieces of text on a line, as a share of the size
 _NARROW_GUTTER = 1.3  # as a multiple of the letter size
@@ -407,9 +408,14 @@ def _columns(group: Sequence[Band], gap: Gap, *, facing: bool, backwards: bool, 
     left, right = _split_at(segments, gap)
     if not left or not right or not (_are_facing_blocks if facing else _are_columns)(left, right):
         return None
-    if _are_amounts(right, left) or _are_stacked(left, right) or _are_definitions(left, right):
+    if (
+        _are_rows(left, right)
+        or _are_amounts(right, left)
+        or _are_stacked(left, right)
+        or _are_definitions(left, right)
+    ):
         return None
-    if all(one.mono for one in segments) and _are_aligned(left, right):
+    if all(one.mono for one in right) and _heads_lines(right, [one for one in left if one.mono]):
         return None  # The output of a program.
     if min(_rows(left), _rows(right)) < _FEW_LINES and gap[1] - gap[0] < _NARROW_GUTTER * left[0].size:
         return None  # The wide gaps after two sentences can be one below the other.
@@ -429,6 +435,15 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
     leads = _heads_lines(beside[0], main) or _are_single(beside[0])
     leading = len(beside) == 1 and beside[0][0].left < main[0].left and leads
     return Columns(laid, notes, leading)
+
+
+def _are_rows(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+    """Whether two columns are rows of short texts: each line has one beside it, and the lines are far apart."""
+    if len(left) != len(right) or len(left) < _FEW_LINES or _has_block(left) or _has_block(right):
+        return False
+    places = sorted(one.bottom for one in right)
+    apart = all(low - high > _ROW_STEP * left[0].size for high, low in pairwise(places))
+    return apart and _heads_lines(left, right) and _heads_lines(right, left)
 
 
 def _are_stacked(left: Sequence[Segment], right: Sequence[Segment]) -> bool:

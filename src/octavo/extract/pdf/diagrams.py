@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from octavo.extract.extracted import Box, is_caption
 from octavo.extract.pdf.content import THIN, PageContent, Shape, TextRun
@@ -22,6 +23,9 @@ _MOST_OF_PAGE = 0.5  # as a share of the page, for frames around a diagram
 _MOST_OF_NODE = 0.1
 _SAME = 0.8  # as a share of the smaller of two boxes
 _LONGEST_LABEL = 50  # letters
+_SHORTEST_TICK, _LONGEST_TICK, _FEWEST_TICKS, _LEAST_STEP = 2.0, 12.0, 3, 8.0
+_LEAST_AXIS, _MOST_LINES, _MOST_BEYOND = 50.0, 3000, 0.25
+_MOST_WORDS = 6  # of an axis title
 
 
 def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequence[Box] = ()) -> tuple[FigureArea, ...]:
@@ -34,6 +38,100 @@ def with_diagrams(page: PageContent, areas: Sequence[FigureArea], tables: Sequen
         return tuple(areas)
     others = (area for area in areas if not _overlap(area.box, box))
     return (*others, FigureArea("figure", box, confidence=0.85, framed=True))
+
+
+def with_plots(page: PageContent, areas: Sequence[FigureArea], turned: Sequence[Box]) -> tuple[FigureArea, ...]:
+    """Add the charts whose axes have tick marks, and enlarge the pictures that such axes surround.
+
+    `turned` contains the boxes of rotated text, such as the numbers and the title of a vertical axis. Pictures that
+    overlap a chart are left out.
+    """
+    ticked = list(_ticked(page))
+    if not ticked:
+        return tuple(areas)
+    labels = [*_short_texts(page), *turned]
+    wholes = (_around([box, *(one.box for one in areas if _overlap(one.box, box))]) for box in _joined(ticked))
+    texts = [run.box for run in page.runs if _count_words(run) > _MOST_WORDS]
+    boxes = _joined([_with_axis_labels(box, labels) for box in wholes])
+    boxes = [box for box in boxes if not any(_overlap(one, box) for one in texts)]
+    others = (area for area in areas if not any(_overlap(area.box, box) for box in boxes))
+    return (*others, *(FigureArea("chart", box, confidence=0.9) for box in boxes))
+
+
+def _ticked(page: PageContent) -> Iterator[Box]:
+    """Yield the areas between a vertical and a horizontal axis with tick marks.
+
+    Tick marks are at least three short lines of the same length that begin at the same straight line.
+    """
+    flat: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
+    upright: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
+    for left, top, right, bottom in page.lines[:_MOST_LINES]:
+        if bottom - top < 1 and _SHORTEST_TICK < right - left < _LONGEST_TICK:
+            flat[round(left), round(right)].add(top)
+        elif right - left < 1 and _SHORTEST_TICK < bottom - top < _LONGEST_TICK:
+            upright[round(top), round(bottom)].add(left)
+    rises = [(*ends, sorted(at)) for ends, at in flat.items() if _are_ticks(at)]
+    rows = [(*ends, sorted(at)) for ends, at in upright.items() if _are_ticks(at)]
+    for left, right, ys in rises:
+        for top, bottom, xs in rows:
+            box = Box(min(left, xs[0]), min(ys[0], top), max(right, xs[-1]), max(ys[-1], bottom))
+            is_at_side = right <= xs[0] + _REACH or left >= xs[-1] - _REACH
+            is_at_end = top >= ys[-1] - _REACH or bottom <= ys[0] + _REACH
+            if is_at_side and is_at_end and min(xs[-1] - xs[0], ys[-1] - ys[0]) > _LEAST_AXIS:
+                frames = (one for one in page.lines[:_MOST_LINES] if _overlap(one, box))
+                near = (one for one in frames if _contains(_grown(box, _MOST_BEYOND * (box.right - box.left)), one))
+                yield _around([box, *near])
+
+
+def _are_ticks(places: set[float]) -> bool:
+    """Whether lines are far enough apart to be tick marks."""
+    ordered = sorted(places)
+    steps = [low - high for high, low in pairwise(ordered)]
+    return len(steps) >= _FEWEST_TICKS - 1 and min(steps) > _LEAST_STEP
+
+
+def _short_texts(page: PageContent) -> Iterator[Box]:
+    """Yield the boxes of texts that can be numbers or titles of an axis, because their line has only a few words."""
+    rows: defaultdict[int, list[TextRun]] = defaultdict(list)
+    for run in page.runs:
+        rows[round((run.box.top + run.box.bottom) / 4)].append(run)
+    for row in rows.values():
+        if sum(map(_count_words, row)) <= _MOST_WORDS:
+            yield from (run.box for run in row)
+
+
+def _count_words(run: TextRun) -> int:
+    return sum(word.text.isalpha() and len(word.text) > 1 for word in run.words)
+
+
+def _with_axis_labels(box: Box, labels: Sequence[Box]) -> Box:
+    """Enlarge a chart by the numbers and titles of its axes: short texts beside it, in at most two rows."""
+    for _ in range(2):
+        near = _grown(box, _NEAR)
+        found = [one for one in labels if _overlap(one, near) and _overlap_middle(one, box)]
+        box = _around([box, *found])
+    return box
+
+
+def _overlap_middle(one: Box, box: Box) -> bool:
+    """Whether the middle of a text is between two edges of a box, horizontally or vertically."""
+    across, down = (one.left + one.right) / 2, (one.top + one.bottom) / 2
+    return box.left - _NEAR < across < box.right + _NEAR or box.top < down < box.bottom
+
+
+def _joined(boxes: Sequence[Box]) -> list[Box]:
+    """Join the boxes that overlap."""
+    joined: list[Box] = []
+    for box in boxes:
+        apart = [one for one in joined if not _overlap(one, box)]
+        joined = [*apart, _around([box, *(one for one in joined if one not in apart)])]
+    return joined
+
+
+def _contains(outer: Box, inner: Box) -> bool:
+    return all(one <= other for one, other in zip(outer[:2], inner[:2], strict=True)) and all(
+        one >= other for one, other in zip(outer[2:], inner[2:], strict=True)
+    )
 
 
 def _find_diagram(page: PageContent, photos: Sequence[Box] = ()) -> Box | None:

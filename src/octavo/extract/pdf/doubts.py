@@ -36,7 +36,7 @@ _TABLE_CAPTION = re.compile(
     r"(?:table|tab\.|tabelle|tableau|tabla|tabela|tabella|tabel|таблица)\s*[A-Z]?\d|表\s*\d", re.IGNORECASE
 )
 _NEAR_CAPTION = 2  # blocks
-_LONGEST_LABEL, _MANY_LABELS, _PLACE = 25, 8, 12.0  # letters; labels; points
+_LONGEST_LABEL, _MANY_LABELS, _VERY_MANY, _PLACE = 25, 8, 40, 12.0  # letters; labels; labels; points
 _LONGEST_BESIDE, _MANY_BESIDE = 100, 4  # letters; labels
 _MOST_OF_SYMBOL = 3  # letters
 _NEXT_TABLE = 40.0  # points
@@ -74,6 +74,7 @@ def layout_doubts(
     if (
         has_lone_cells(blocks)
         or _has_stray_labels(blocks)
+        or _has_labels_apart(blocks)
         or _has_code_beside_labels(blocks)
         or any(_is_read_across(block.text) for block in blocks if block.region in _TEXT)
     ):
@@ -144,7 +145,30 @@ def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
     texts = [block for block in blocks if block.region in _TEXT and block.box and block.kind is BlockKind.PARAGRAPH]
     labels = [block for block in texts if len(block.text) <= _LONGEST_LABEL and block.text[-1:].isalnum()]
     places = {round(block.box.left / _PLACE) for block in labels if block.box}
-    return len(labels) >= _MANY_LABELS and 2 * len(labels) > len(texts) and 2 * len(places) > len(labels)
+    are_spread = 2 * len(places) > len(labels) or (len(labels) >= _VERY_MANY and len(places) >= _MANY_LABELS)
+    return len(labels) >= _MANY_LABELS and 2 * len(labels) > len(texts) and are_spread
+
+
+def _has_labels_apart(blocks: Sequence[PageBlock]) -> bool:
+    """Whether most short labels are at the same height as a paragraph to their right, but were not read before it.
+
+    They are then rows of a table that was read column by column.
+    """
+    texts = [(place, block) for place, block in enumerate(blocks) if block.region in _TEXT and block.box]
+    labels = [one for one in texts if len(one[1].text) <= _LONGEST_LABEL]
+    if len(labels) < _MANY_BESIDE:
+        return False
+    long = [one for one in texts if len(one[1].text) > _LONGEST_LABEL]
+    tops = {round(block.box.top / 2): place for place, block in reversed(long) if block.box}
+    beside = [(place, tops.get(round(block.box.top / 2), place)) for place, block in labels if block.box]
+    apart = sum(
+        abs(other - place) > _NEAR_CAPTION and _is_left_of(blocks[place], blocks[other]) for place, other in beside
+    )
+    return apart >= _MANY_BESIDE and 2 * apart > len(labels)
+
+
+def _is_left_of(one: PageBlock, other: PageBlock) -> bool:
+    return one.box is not None and other.box is not None and one.box.right < other.box.left
 
 
 def _has_code_beside_labels(blocks: Sequence[PageBlock]) -> bool:

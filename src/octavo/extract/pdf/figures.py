@@ -80,6 +80,7 @@ _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
 _THICK_SIDE, _LEAST_FRAME, _WHOLE_SIDE = 8.0, 100.0, 0.9  # points; points; as a share of the width of a frame
 _MOST_TICKS = 1000
 _SAME_STEP = 0.06
+_NUMBERED_TITLE = re.compile(r"\d{1,2}(?:\.\d{1,2}){1,4}\s+\W*[^\W\d_]{3}")
 _EQUATION_NUMBER = re.compile(r"\(?\d{1,3}(?:\.\d{1,3})*[a-z]?\)")
 _NUMBER = re.compile(r"[-−+]?\d[\d.,]*\s*[%kKM€$°]?")  # noqa: RUF001
 
@@ -823,6 +824,8 @@ def _segment(runs: Sequence[TextRun]) -> Segment:
     letters = sum(len(run.text.strip()) for run in runs)
     maths = sum(len(run.text.strip()) for run in runs if _is_math(run))
     text = " ".join(run.text.strip() for run in runs)
+    if maths and (_NUMBERED_TITLE.match(text) or any(is_monospaced(run.font) for run in runs)):
+        maths = 0  # a title or code
     box, size = _union([run.box for run in runs]), max(run.size for run in runs)
     return Segment(box, text, size, maths / max(letters, 1), sum(map(len, text.split())))
 

@@ -60,7 +60,7 @@ _NEVER = re.compile(
     r"|\w\s*:\s+\S.*\w\s*:\s+\S|:.*\b\d{5}\s+[^\W\d_]"
     r"|^(?:algorithm|listing|specification|procedure|algorithme|algorithmus|listado|listato)\s+\d"
     r"|^(?:sources?|notes?|quellen?|fuente|fonte|bron)\s*:|(?:\\?_){4}|^[\[(][^\])]*[\])]\Z"
-    r"|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
+    r"|^--\w[\w-]*\s+[a-z]|\S@\S+\.\w|https?://|\bwww\.|\w\.(?:com|org|net)\b|\bIBAN\b|\b(?:tel|fax|phone|t[ée]l[ée]phone|telefon)\b\W*[\d(+]"
     r"|^\W*\+?\d[\d ()/-]{6,}|^(?:[A-Z]{1,3}[- ])?\d{5}\s*[^\W\d_]|\b(?-i:[A-Z]{2})\s+\d{5}\b"
     r"|^(?:page|seite|pagina|p[áa]gina|sida|side|strona|blatt)\s*:?\s*\d+(?:\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d+)?\Z"
     rf"|^(?:[^\W\d_]{{3,10}},\s+)?(?:\d{{1,2}}(?:st|nd|rd|th|er|\.)?\s+(?:de\s+)?)?{_MONTH}\s+(?:de\s+)?(?:\d{{1,2}},?\s+)?\d{{4}}\Z",
@@ -79,6 +79,7 @@ _SENTENCE_END = re.compile("(?:[.;,:\u3002\uff0e\uff0c\uff1a\uff1b]\\W*|[^\\W\\d
 _CAPTION_LABEL = re.compile(r"[^\W\d_]{3,12}\.?\s*[A-Z]?[\d.-]{1,6}[.:]?")
 _NAME = r"(?:[^\W\d_a-z][\w.'\u2019-]*|and|und|et|y|van|von|de|der|di|la)[\d\u2217*†‡§,]*"
 _NAMES = re.compile(rf"{_NAME}(?:[\s,;&\n]+{_NAME})+")
+_AFFILIATION = re.compile(r"\S@\S+\.\w|\b(?:universit|institut|department|college|laborator)", re.IGNORECASE)
 _CHAPTER = re.compile(
     r"(?:chapter|part|appendix|kapitel|teil|anhang|chapitre|partie|annexe|cap[íi]tulo|parte|ap[ée]ndice|capitolo|appendice"
     r"|hoofdstuk|bijlage|rozdział|глава|часть|приложение)\s+(?:\d{1,3}|[A-Z]|[IVX]{1,5})[.:]?",
@@ -254,9 +255,13 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
 def _are_authors(blocks: Sequence[PageBlock], index: int) -> bool:
     """Whether a line on the first page contains only names.
 
-    It must not be bold, and must be centred below a title in larger letters.
+    It must not be bold, and must be centred below a title in larger letters, or be above a university or an e-mail
+    address.
     """
     block = blocks[index]
+    after = blocks[index + 1].text if index + 1 < len(blocks) else ""
+    if index and not block.bold and _NAMES.fullmatch(block.text) and _AFFILIATION.search(after[:_MOST_CHARACTERS]):
+        return True
     above = [one for one in blocks[max(0, index - _MOST_LINES) : index] if one.box and not one.figure]
     if block.bold or block.box is None or not above or not _NAMES.fullmatch(block.text):
         return False
@@ -368,7 +373,9 @@ def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> b
         return True
     if _DIGIT_AFTER_NUMBER.match(text):
         return False
-    return not ratio or ratio >= _MUCH_LARGER or (block.bold and _starts_section(blocks, index))
+    # In manual pages, the text below a heading in capitals is indented.
+    indent = _MOST_INDENT if text.isupper() and block.lines == 1 else 2.0
+    return not ratio or ratio >= _MUCH_LARGER or (block.bold and _starts_section(blocks, index, indent))
 
 
 def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
@@ -381,16 +388,19 @@ def _has_beside(blocks: Sequence[PageBlock], index: int) -> bool:
     )
 
 
-def _starts_section(blocks: Sequence[PageBlock], index: int) -> bool:
+def _starts_section(blocks: Sequence[PageBlock], index: int, indent: float = 2.0) -> bool:
     """Whether the block can be the heading of a section, judging by the block directly below it.
 
-    That block must not be bold, and must be a table or have the same left edge.
+    That block must be a table or have nearly the same left edge, and must not be bold unless it is indented. `indent`
+    is the largest distance between the edges, as a multiple of the size of the heading.
     """
     block, after = blocks[index], blocks[index + 1] if index + 1 < len(blocks) else None
-    if after is None or block.box is None or after.box is None or after.bold:
+    if after is None or block.box is None or after.box is None:
+        return False
+    if after.bold and after.box.left < block.box.left + block.size:
         return False
     gap = after.box.top - block.box.bottom
-    is_aligned = abs(after.box.left - block.box.left) < 2 * block.size or after.kind is BlockKind.TABLE
+    is_aligned = abs(after.box.left - block.box.left) < indent * block.size or after.kind is BlockKind.TABLE
     return is_aligned and -block.size < gap < 3 * block.size
 
 

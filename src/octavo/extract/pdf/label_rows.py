@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent
-from octavo.extract.pdf.lines import Segment, is_inside_any, rows_of
+from octavo.extract.pdf.lines import Segment, is_inside_any, is_monospaced, rows_of
 from octavo.extract.pdf.table_geometry import Segment as LineCell
 from octavo.extract.pdf.table_geometry import box_of, text_lines
 
@@ -39,12 +39,14 @@ class LabelRows(NamedTuple):
     height: float
 
 
-def find_label_rows(page: PageContent, taken: Sequence[Box]) -> Iterator[LabelRows]:
+def find_label_rows(page: PageContent, taken: Sequence[Box], *, reads_code: bool = True) -> Iterator[LabelRows]:
     """Find groups of labels that end with a colon and are followed by values, such as "Date: 3 May".
 
-    In a group, all labels have the same left edge, and all values have the same left edge.
+    In a group, all labels have the same left edge, and all values have the same left edge. If `reads_code` is false,
+    text in monospaced fonts is ignored, because it is code.
     """
-    words = [word for run in page.runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
+    runs = page.runs if reads_code else [run for run in page.runs if not is_monospaced(run.font)]
+    words = [word for run in runs for word in run.words if word.text.strip() and not is_inside_any(word, taken)]
     if len(words) > _MOST_WORDS:
         return
     found = list(text_lines(words))

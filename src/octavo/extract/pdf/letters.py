@@ -190,7 +190,7 @@ def clean_letters(text: str) -> str:
     Ligatures are replaced with ordinary letters, and loose accents are combined with their letters.
     """
     if text.isascii() and text.isprintable():
-        return text
+        return _LOOSE_ACCENT.sub(_with_accent, text) if "`" in text else text
     text = clean(_BROKEN_WORD.sub("", text))
     if not text.isascii():
         text = _STAR_QUOTE.sub("'", text)
@@ -213,15 +213,18 @@ ACCENTS = {
     "\u02d9": "\u0307",
     "\u02dd": "\u030b",
     "\u00b8": "\u0327",
+    "`": "\u0300",
 }
 # A font without names that TeX uses for straight quotes. PDFium reads the quote as a star.
 _STAR_QUOTE = re.compile("(?<=\\w)\u272c|\u272c(?=\\w)")
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
-_LOOSE_ACCENT = re.compile("([\u00a8\u00b4\u02c7\u02da])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])")
+_LOOSE_ACCENT = re.compile(
+    "([\u00a8\u00b4\u02c7\u02da\u00b8])([A-Za-z\u0131\u0237])|([\u02c6\u02dc])([\u0131\u0237])|((?<=[^\\W\\d_])`)([aeiouAEIOU])"
+)
 
 
 def _with_accent(found: re.Match[str]) -> str:
-    return with_accent(found[1] or found[3], found[2] or found[4]) or found[0]
+    return with_accent(found[1] or found[3] or found[5], found[2] or found[4] or found[6]) or found[0]
 
 
 def with_accent(accent: str, letter: str) -> str:
@@ -481,6 +484,7 @@ def count_letters(text: str) -> int:
     return len(_NOT_LETTERS.sub("", text))
 
 
+_INDIAN_WORD, _LEAST_CONSONANTS = re.compile("[\u0900-\u0963\u0971-\u0df4]+"), 1.9
 _RIGHT_TO_LEFT_WORD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]+")
 _MANY_WORDS = 20
 
@@ -495,10 +499,13 @@ def has_right_to_left(text: str) -> bool:
 def has_split_letters(text: str) -> bool:
     """Whether words were probably broken apart: into single letters, or into a word and an accent.
 
-    This is assumed if most words of a right-to-left text are single letters, or if a caron follows a word.
+    This is assumed if most words of a right-to-left text are single letters, if the words of an Indian script have
+    fewer than two consonants on average, or if a caron follows a word.
     """
     if not text.isascii() and _ACCENT_BEHIND.search(text):
         return True
+    if not text.isascii() and len(indian := _INDIAN_WORD.findall(text)) >= _MANY_WORDS:
+        return sum(map(str.isalpha, "".join(indian))) < _LEAST_CONSONANTS * len(indian)
     words = _RIGHT_TO_LEFT_WORD.findall(text) if has_right_to_left(text) else []
     return len(words) >= _MANY_WORDS and 2 * sum(len(word) == 1 for word in words) > len(words)
 

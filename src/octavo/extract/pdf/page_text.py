@@ -45,11 +45,12 @@ from octavo.extract.pdf.own_letters import (
 from octavo.extract.pdf.page_batches import Batch, Bookmark, PageBlock, PageText, PdfFacts
 from octavo.extract.pdf.placed_words import join_letters
 from octavo.extract.pdf.regions import PageLayout, lay_out, turn_of
-from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
+from octavo.extract.pdf.wrong_glyphs import with_right_symbols, with_whole_listings, without_known_codes
 from octavo.extract.plain_text import convert
 
 _MOST_LABEL = 40
 _FEW_LETTERS = 80
+_FEW_AT_EDGES, _AT_EDGE = 4, 0.06  # blocks; share of the height of the page
 _LEFT = 0.7  # as a share of PDFium's letters; with fewer, PDFium's text is used
 _NEARLY_ALL = 0.96
 _LEAST_MISSING = 20
@@ -129,11 +130,20 @@ def _page(document: Document, number: int, content: PageContent | None) -> PageT
             text = "".join(block.text for block in read.blocks)
             if is_meaningless(text):
                 read = replace(read, blocks=(), pictures=True, plain=False, unsure=None)
-            elif 0 < len(text) < _FEW_LETTERS and page.shows_one_picture():
+            elif text and (len(text) < _FEW_LETTERS or _is_at_edges(read)) and page.shows_one_picture():
                 read = replace(read, pictures=True)
             return _with_annotations(read, found) if found else read
     except PageError:
         return PageText(number, label, None, None, failed=DAMAGED)
+
+
+def _is_at_edges(page: PageText) -> bool:
+    """Whether all text of a page is in a few lines at its upper and lower edge, such as a web address under a scan."""
+    boxes = [block.box for block in page.blocks if not block.figure]
+    height = page.height or 0.0
+    return len(boxes) <= _FEW_AT_EDGES and all(
+        box and (box.bottom < _AT_EDGE * height or box.top > (1 - _AT_EDGE) * height) for box in boxes
+    )
 
 
 def _with_annotations(page: PageText, found: Sequence[Annotation]) -> PageText:
@@ -277,6 +287,7 @@ def _with_right_letters(page: OpenPage, content: PageContent, own: str) -> tuple
     if may_have_halved_ligatures(own):
         content = with_whole_ligatures(content, page.characters(), page.font_of)
     content = with_right_symbols(content, own, page.characters, page.font_of)
+    content = with_whole_listings(content, page.characters)
     if RAISED.search(own):
         characters = page.characters()
         content = with_raised_letters(content, characters, page.raised(characters.text))

@@ -26,6 +26,9 @@ _INDENT = 0.6  # as a multiple of the letter size
 _MOST_INDENT = 8.0
 _MOST_FIRST_INDENT = 4.0
 _FEW_LINES = 6
+_MOST_FOREIGN, _FOREIGN_LEADING = 4, 2.0  # lines; multiple of the letter size
+_MARK_SIZE, _SAME_WIDTH = 1.15, 0.15  # the size and width of letters, as a multiple and a share of those below
+_GLUED_MARK = re.compile(r"\d{1,2}[^\W\d_]{2}|\d{1,2}[\"\u201c(][^\W\d_]")
 _MOST_TYPED_LINES = 3  # of a sentence that continues in a monospaced font
 _CENTRED = 4.0  # points; twice the largest distance between the middles of centred lines
 _SAME_PLACE = 1.5
@@ -126,6 +129,7 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
         titles = (line.mono and line.size > _TITLE * usual and _NUMBERED_TITLE.match(line.text) for line in lines)
         lines = [replace(line, mono=False) if title else line for line, title in zip(lines, titles, strict=True)]
         lines = _with_foreign_code(lines)
+    lines = _with_sizes_of_notes(lines)
     starts = [-line.right if backwards else line.left for line in lines]
     ends = [-line.left if backwards else line.right for line in lines]
     column = _Column(lines, starts, ends, {}, leading)
@@ -139,20 +143,46 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
     return list(_parts(column, groups))
 
 
+def _with_sizes_of_notes(lines: Sequence[Line]) -> Sequence[Line]:
+    """Correct the size of lines that begin with the raised number of a footnote.
+
+    liteparse reports only the size of the first letter. If the letters are as wide as those of the larger next line,
+    the line has the size of the next line.
+    """
+    if not any(_GLUED_MARK.match(line.text) for line in lines):
+        return lines
+    made = list(lines)
+    for index, (line, after) in enumerate(pairwise(lines)):
+        is_small = line.size < after.size / _MARK_SIZE and _GLUED_MARK.match(line.text)
+        is_near = 0 < after.bottom - line.bottom < _MOST_LEADING * after.size
+        if is_small and is_near and abs(line.letter - after.letter) < _SAME_WIDTH * after.letter:
+            made[index] = replace(line, size=after.size)
+    return made
+
+
 def _with_foreign_code(lines: Sequence[Line]) -> Sequence[Line]:
     """Treat lines with Chinese or Japanese characters inside code as code, although these characters have another font.
 
-    The lines directly above and below must be code, and the line must not start further left than both.
+    The lines directly above and below them must be code, and they must not start further left than both.
     """
     made = list(lines)
-    for index in range(1, len(lines) - 1):
-        above, line, below = made[index - 1], lines[index], lines[index + 1]
-        if line.mono or line.block is not None or not above.mono or not below.mono or not IDEOGRAPH.search(line.text):
+    starts = [index for index in range(1, len(lines)) if _is_foreign(lines[index]) and lines[index - 1].mono]
+    for start in starts:
+        end = start
+        while end < len(lines) and _is_foreign(lines[end]) and end - start < _MOST_FOREIGN:
+            end += 1
+        if end == len(lines) or not lines[end].mono:
             continue
-        steps = line.bottom - above.bottom, below.bottom - line.bottom
-        if max(steps) < _USUAL_LEADING * line.size and line.left > min(above.left, below.left) - 1:
-            made[index] = replace(line, mono=True)
+        near = lines[start - 1 : end + 1]
+        left = min(lines[start - 1].left, lines[end].left) - 1
+        is_close = all(low.bottom - high.bottom < _FOREIGN_LEADING * low.size for high, low in pairwise(near))
+        if is_close and all(line.left > left for line in near):
+            made[start:end] = [replace(line, mono=True) for line in lines[start:end]]
     return made
+
+
+def _is_foreign(line: Line) -> bool:
+    return not line.mono and line.block is None and IDEOGRAPH.search(line.text) is not None
 
 
 def _are_index(lines: Sequence[Line]) -> bool:
@@ -309,7 +339,8 @@ def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> boo
         return False
     end = next((at for at in range(index, len(column.lines)) if not column.lines[at].mono), len(column.lines))
     if abs(column.starts[index] - column.starts[index - 1]) < 1 and end - index <= _MOST_TYPED_LINES:
-        return end - index == 1 or _runs_on(column, end)
+        is_rest = before.text.endswith((",", "-")) and column.lines[end - 1].text.endswith(".")
+        return end - index == 1 or is_rest or _runs_on(column, end)
     return _ends_in_code(column, group, index)
 
 

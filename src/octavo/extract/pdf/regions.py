@@ -17,7 +17,7 @@ from octavo.extract.extracted import BlockKind, Box, RegionKind
 from octavo.extract.pdf import markup
 from octavo.extract.pdf.columns import Columns, Flow, Layout, Stack, find_columns, text_columns
 from octavo.extract.pdf.content import PageContent, TextRun
-from octavo.extract.pdf.diagrams import with_diagrams
+from octavo.extract.pdf.diagrams import with_diagrams, with_plots
 from octavo.extract.pdf.doubts import layout_doubts
 from octavo.extract.pdf.figures import FigureArea, find_captioned, find_figures, may_show_figures
 from octavo.extract.pdf.item_tables import is_figure
@@ -69,6 +69,7 @@ _MOST_CHARACTERS = 150
 _FAR_OUT = 0.08  # as a share of the page height
 _MOST_OF_SMALL = 80
 _NEXT_TO_NUMBER = 3.0  # the most space between a section number and its title, as a multiple of the letter size
+_MANUAL_PAGE = re.compile(r"(\S+ ?\(\w{1,8}\))\s(?:.*\s)?\1")  # the first line of a manual page, with its name twice
 _NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
 _PAGE_OF_PAGES = re.compile(
     r"(?:page|seite|pagina|página|sida|side|strona|blatt|стр\.)\s*:?\s*\d{1,4}\s*(?:/|of|von|de|van|sur|di|av|z)\s*\d{1,4}",
@@ -85,7 +86,7 @@ _MOSTLY_PROSE = 0.7
 _RULED_TABLE = 0.8  # confidence of tables with drawn lines
 _PROMPT = re.compile(r">>> |[>$#] \w|\[1\] |In \[\d+\]:|.*\w<-|[{}]\Z")
 _PROGRAM = re.compile(r"[{};]\s*\Z|\w\(\)|\A\s*(?:def|class|import|return|if|for|while)\b.*[:;{]\Z|[=!<>]=|::|->|//")
-_LEAST_PROGRAM = 3  # lines
+_LEAST_PROGRAM, _LONG_PROGRAM, _MOSTLY_PROGRAM = 3, 10, 0.7  # lines; lines; share of the lines
 _LEAST_TERMS = 5  # pieces of text
 _MOST_OF_LABEL = 30  # letters
 _FEW_LOST = 6  # letters
@@ -132,6 +133,7 @@ def lay_out(page: PageContent, images: Sequence[Box] = (), right_text: RightText
         page = replace(page, runs=tuple(run for run in page.runs if not any(run in group for group in aside)))
     angled = [run.box for run in turned]
     areas = find_figures(page, images, angled) if may_show_figures(page, images) else ()
+    areas = with_plots(page, areas, angled)
     maker = _PageMaker(page, right_text)
     tables = maker.without_authors(maker.without_listings(maker.tables(areas)))
     maker.read_typed_text(has_tables=bool(tables))
@@ -301,10 +303,12 @@ class _PageMaker:
     def parts(self, tables: Sequence[Table], areas: Sequence[FigureArea]) -> list[Part]:
         taken = [table.box for table in tables] + [area.box for area in areas if self._holds_text(area)]
         authors = [Box(*one[:4]) for one in self._authors]
-        labels = list(find_label_rows(self._page, [*taken, *authors])) if self._may_have_labels() else []
+        labels = list(self._label_rows([*taken, *authors])) if self._may_have_labels() else []
         inside = [[one for one in self._segments if is_inside(one, box)] for box in taken]
         others = [*taken, *authors, *(one.box for one in labels)]
         free = [one for one in self._segments if not is_inside_any(one, others)] + self._authors
+        if not frames_of(self._page, free):
+            free = _with_code(free, least=_LONG_PROGRAM, share=_MOSTLY_PROGRAM)
         formulas = [area.box for area in areas if area.kind == "formula"]
         pictured = (one for part in inside[len(tables) :] for one in part if not is_inside_any(one, formulas))
         free += self._titles(list(pictured), free)
@@ -426,6 +430,9 @@ class _PageMaker:
                 one for one in inside if 2 * sum(word in words for word in one.text.split()) < one.text.count(" ") + 1
             )
 
+    def _label_rows(self, taken: Sequence[Box]) -> Iterator[LabelRows]:
+        return find_label_rows(self._page, taken, reads_code=not any(one.mono for one in self._segments))
+
     def _may_have_labels(self) -> bool:
         return not self._backwards and sum(one.text.endswith((":", "\uff1a")) for one in self._segments) > 1
 
@@ -497,7 +504,7 @@ class _PageMaker:
         numbered = len(level) > block.lines and _NUMBER_AT_END.search(text) is not None and not is_heading
         small = not titled and block.size < 0.9 * self._body and self._is_far_out(block) and not NOTE.match(text)
         ruled = any(TYPED_RULE.fullmatch(one.text) for one in segments)
-        if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled:
+        if PAGE_NUMBER.fullmatch(text) or numbered or small or ruled or _MANUAL_PAGE.fullmatch(text):
             return part._replace(block=replace(block, region=kind, confidence=0.8))
         return part
 
@@ -516,11 +523,11 @@ def _as_text(layout: Layout) -> Layout:
     return Flow(tuple(one._replace(mono=False) for one in layout.segments))
 
 
-def _with_code(boxed: list[Segment]) -> list[Segment]:
+def _with_code(boxed: list[Segment], least: int = _LEAST_PROGRAM, share: float = 0.5) -> list[Segment]:
     """Treat the text of a frame as code, in any font, if most of its lines look like a program."""
     lines = lines_of([one for one in boxed if one.block is None])
     program = sum(_PROGRAM.search(line.text) is not None for line in lines)
-    if program < _LEAST_PROGRAM or 2 * program <= len(lines):
+    if program < least or program <= share * len(lines):
         return boxed
     return [one._replace(mono=True) for one in boxed]
 

@@ -49,6 +49,8 @@ _LEAST_GAP = 5.0
 _LEAST_HEIGHT = 15.0
 _WIDEST_LABEL = 200.0
 _FEW_RULES = 3
+UNSURE_GRID = 0.71  # confidence of a grid whose rows are not certain
+_MOST_OVER = 0.25  # of the height of a word; how far it may extend over a drawn line
 _COLUMN_GAP = 0.7  # of the height of a line
 _MOST_LABELLED, _HALF = 0.85, 0.6  # of the lines of a table
 
@@ -193,7 +195,7 @@ def _ruled_table(grid: Grid, words: Sequence[Word]) -> Table | None:
     filled = Counter(span.top for span, _ in rest)
     if sum(count > 1 for count in filled.values()) <= max(1, 0.4 * len(filled)):
         return None
-    return assemble(rest, box, 0.9 if sure else 0.7, sure=sure)
+    return assemble(rest, box, 0.9 if sure else UNSURE_GRID, sure=sure)
 
 
 def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
@@ -213,7 +215,8 @@ def _ruled_cells(grid: Grid, words: Sequence[Word]) -> list[Piece]:
     for word in words:
         row = _slot(grid.ys, (word.top + word.bottom) / 2)
         texts[places[row, _slot(grid.xs, (word.left + word.right) / 2)]].append(word)
-        crossed += places[row, _slot(grid.xs, word.left + 2)] != places[row, _slot(grid.xs, word.right - 2)]
+        edge = min(max(2.0, _MOST_OVER * (word.bottom - word.top)), 0.45 * (word.right - word.left))
+        crossed += places[row, _slot(grid.xs, word.left + edge)] != places[row, _slot(grid.xs, word.right - edge)]
     return [] if crossed > 0.03 * len(words) or len(texts) < 0.25 * len(found) else list(texts.items())
 
 
@@ -427,12 +430,12 @@ def _has_stacked_numbers(words: Sequence[Word]) -> bool:
 
 
 def _band_lines(cells: Sequence[Piece]) -> list[Row]:
-    owner = {id(word): span for span, words in cells for word in words}
+    owner = {word: span for span, words in cells for word in words}
     rows: list[Row] = []
     for line in text_lines([word for _, words in cells for word in words]):
         inside: defaultdict[Span, list[Word]] = defaultdict(list)
         for word in (word for part in line for word in part.words):
-            inside[owner[id(word)]].append(word)
+            inside[owner[word]].append(word)
         rows.append(row_of((span.left, span.right, segment_of(words)) for span, words in inside.items()))
     return rows
 

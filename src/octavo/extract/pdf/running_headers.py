@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, takewhile
@@ -21,6 +21,7 @@ _PRINTED = 0.05
 _FAR_OUT = 0.07
 _MOST_PAGES = 0.6
 _TWO = 2  # pages
+_SAME_HEIGHT = 3.0  # points
 _EDGE = 0.12  # as a share of the page height
 _WIDE_EDGE = 0.135
 _MARGIN = 0.2  # as a share of the page height, at most
@@ -57,19 +58,35 @@ class Place(NamedTuple):
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
     """Find the running headers and footers. Most of them are repeated at the edge of many pages, apart from numbers."""
-    shown: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
+    found_at: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
             found = page.blocks[block]
             if body_size and found.size > _LARGE * body_size and not _is_far_out(page, found):
                 continue
-            shown[edge, _pattern(found.text)].append(Place(index, block))
+            found_at[edge, _pattern(found.text)].append(Place(index, block))
+    inner = _inner_texts(pages, {place for places in found_at.values() for place in places})
+    shown = {key: places for key, places in found_at.items() if inner[key[1]] < len(places)}
     running = {place for places in shown.values() if _is_running(places) for place in places}
     if len(pages) == _TWO:
         running |= {place for places in shown.values() if _is_printed(pages, places) for place in places}
     running |= {Place(index, block) for index, page in enumerate(pages) for block in _repeating(page)}
-    running |= _at_same_height(pages, body_size) | _repeated_pictures(pages) | _with_page_numbers(pages, body_size)
+    titles = _at_same_height(pages, body_size)
+    counts = Counter(_pattern(pages[place.page].blocks[place.block].text) for place in titles)
+    labels = {text for text, count in counts.items() if inner[text] >= count > 1}
+    running |= {place for place in titles if _pattern(pages[place.page].blocks[place.block].text) not in labels}
+    running |= _repeated_pictures(pages) | _with_page_numbers(pages, body_size)
     return running | {place for index, page in enumerate(pages) for place in _marked(index, page)}
+
+
+def _inner_texts(pages: Sequence[PageText], edges: Collection[Place]) -> Counter[str]:
+    """Count the texts that are not at the edges of pages. A label that is repeated there is not a running header."""
+    return Counter(
+        _pattern(block.text)
+        for index, page in enumerate(pages)
+        for number, block in enumerate(page.blocks)
+        if block.lines == 1 and _may_run(block) and Place(index, number) not in edges
+    )
 
 
 def _is_far_out(page: PageText, block: PageBlock) -> bool:
@@ -91,9 +108,9 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
         placed = sorted((_top(block), number) for number, block in enumerate(page.blocks) if block.box)
         for (top, number), (below, _) in list(pairwise(placed))[:1]:
             block = page.blocks[number]
-            is_apart = block.box is not None and below - block.box.bottom > 2 * (block.box.bottom - block.box.top)
+            is_apart = block.box is not None and below - block.box.bottom > block.box.bottom - block.box.top
             if is_apart and block.size <= _LARGE * body_size and _is_far_out(page, block):
-                found[round(top)].append(Place(index, number))
+                found[round(top / _SAME_HEIGHT)].append(Place(index, number))
     least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
     return {place for places in found.values() if len(places) >= least for place in places}
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ _SHORT = 10.0
 _LEAST_LENGTH = 6.0
 LEAST_WIDTH = 60.0
 _SAME_END = 8.0
+_EQUAL, _LEAST_EQUAL, _MOST_SPACE = 0.04, 3, 3.0  # share of a space; spaces; share of the letter height
 GAP = 0.8  # as a share of the letter height; a wider gap separates cells
 NUMBER_GAP = 0.5
 LEADER_MARKS = (".", "…", "_", "·")
@@ -168,14 +170,41 @@ def _double_middle(word: Word) -> float:
 
 def _segments(line: Sequence[Word]) -> Iterator[Segment]:
     start, end, height = 0, float("inf"), 0.0
+    justified: frozenset[int] | None = None
     for index, (left, top, right, bottom, _) in enumerate(line):
         gap, before, height = left - end, height, bottom - top
         # Most gaps are spaces between words. Only wider ones are examined.
         if gap > 0 and (gap > NUMBER_GAP * height or gap > NUMBER_GAP * before) and _is_apart(line, start, index):
+            justified = _justified(line) if justified is None else justified
+            if index in justified:
+                end = right
+                continue
             yield segment_of(line[start:index])
             start = index
         end = right
     yield segment_of(line[start:])
+
+
+def _justified(line: Sequence[Word]) -> frozenset[int]:
+    """Return the indexes of words with a wide gap before them that is only a space in justified text.
+
+    At least three spaces in a row are then equally wide, although the words differ in length, and no word is a number.
+    """
+    found: set[int] = set()
+    gaps = [other.left - one.right for one, other in pairwise(line)]
+    start = 0
+    for index in range(1, len(gaps) + 1):
+        if index < len(gaps) and abs(gaps[index] - gaps[start]) < _EQUAL * gaps[start]:
+            continue
+        words = line[start : index + 1]
+        widths = [word.right - word.left for word in words]
+        is_text = all(any(map(str.isalpha, word.text)) for word in words) and max(widths) > 2 * min(widths)
+        is_far = gaps[start] > _MOST_SPACE * (words[0].bottom - words[0].top)
+        is_whole = index - start > 1 and start == 0 and index == len(gaps)
+        if is_text and not is_far and (is_whole or index - start >= _LEAST_EQUAL):
+            found.update(range(start + 1, index + 1))
+        start = index
+    return frozenset(found)
 
 
 def _is_apart(line: Sequence[Word], start: int, index: int) -> bool:

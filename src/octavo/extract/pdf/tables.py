@@ -18,11 +18,11 @@ from statistics import median
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf import markup
-from octavo.extract.pdf.aligned_tables import aligned_tables
+from octavo.extract.pdf.aligned_tables import aligned_tables, open_tables, titled_tables
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.item_tables import find_item_tables, is_figure
 from octavo.extract.pdf.lines import is_inside, is_inside_any, is_monospaced, line_frames
-from octavo.extract.pdf.ruled_tables import Grid, grids, ruled_tables
+from octavo.extract.pdf.ruled_tables import UNSURE_GRID, Grid, grids, ruled_tables
 from octavo.extract.pdf.table_geometry import (
     GAP,
     LEADER_MARKS,
@@ -121,6 +121,9 @@ _EDGE = 3.0  # points
 _LEAST_HALF = 60.0
 _WIDE = 0.5  # as a share of the width of the text
 _LEAST_ROWS = 3
+_FEW_AREAS = 4  # rows
+_WHOLE_PAGE = 0.75  # as a share of its height
+_BULLETS = re.compile("[•◦▪‣●▶►]")
 
 Columns = tuple[Box, ...]  # side by side
 
@@ -203,10 +206,19 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
         and len(table.rows) >= len(item.rows)
         and (
             table.confidence >= _RULED
+            or (len(table.grid[0]) >= len(item.grid[0]) and _has_more(table, item))
             or (-_HEADER < item.box.top - table.box.top < _ABOVE_ITEMS and table.box.bottom > lowest)
         )
         for table in tables
     )
+
+
+def _has_more(table: Table, item: Table) -> bool:
+    """Whether a table without certain rows still has the rows of a table of items, and many more."""
+    if table.confidence == UNSURE_GRID:
+        return True
+    is_near = abs(item.box.top - table.box.top) < _ABOVE_ITEMS and table.box.bottom > item.box.bottom
+    return is_near and len(table.rows) > 2 * len(item.rows)
 
 
 def _is_code(table: Table, runs: Sequence[TextRun]) -> bool:
@@ -248,7 +260,7 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     has_rulings = len(page.lines) + len(page.shapes) > _FEW_STROKES
     if not gaps and not has_rulings:
         return ()
-    drawn = [(one, grids(one)) for one in page_rulings(page) if one]
+    drawn = [(one, grids(one)) for one in (_without_edges(one, page) for one in page_rulings(page) if one)]
     rulings = drawn[-1][0]
     if len(gaps) < _LEAST_ROWS and next(wide_rules(rulings), None) is None:
         gaps = []
@@ -257,21 +269,52 @@ def find_tables(page: PageContent) -> tuple[Table, ...]:
     return tuple(sorted(_tables(page, drawn, gaps), key=lambda table: (table.box.top, table.box.left)))
 
 
+def _without_edges(rulings: Rulings, page: PageContent) -> Rulings:
+    """Remove the line below the header of a page and the line above its footer, if the page has both.
+
+    They have the same ends, and would look like the upper and lower edge of a table.
+    """
+    flat = sorted(rulings.horizontal)
+    if len(flat) < 2 or (flat[-1].at - flat[0].at) < _WHOLE_PAGE * page.height or rulings.vertical:  # noqa: PLR2004
+        return rulings
+    first, last = flat[0], flat[-1]
+    if abs(first.start - last.start) > _EDGE or abs(first.end - last.end) > _EDGE:
+        return rulings
+    return rulings._replace(horizontal=tuple(one for one in rulings.horizontal if one not in {first, last}))
+
+
 def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps: Sequence[float]) -> Iterator[Table]:
     """Find tables in grids of drawn lines, and then tables among the remaining words near wide gaps."""
     words = [word for run in page.runs if abs(run.rotation) < 1 for word in run.words if _is_usable(word)]
     if len(words) > _MOST_WORDS:
         return
     boxes: list[Box] = []
-    for _, found in drawn:
+    for place, (_, found) in enumerate(drawn):
         for table in ruled_tables(page, words, found):
+            if place and _is_of_areas(table):
+                continue
             yield table
             boxes.append(table.box)
             words = [word for word in words if not is_inside(word, table.box)]
     if gaps:
         rulings = _outside_of(boxes, drawn[-1][0])
+        lines = text_lines([without_leader(word) for word in words])
+        texts = list(titled_tables(lines, rulings))
+        rest = [word for word in words if not is_inside_any(word, [table.box for table in texts])]
+        texts += open_tables(text_lines([without_leader(word) for word in rest]) if texts else lines)
+        for table in texts:
+            yield table
+            boxes.append(table.box)
+            words = [word for word in words if not is_inside(word, table.box)]
+        rulings = _outside_of(boxes, rulings)
         for part in _between(boxes, _near(words, gaps)):
             yield from aligned_tables(text_lines(part), rulings)
+
+
+def _is_of_areas(table: Table) -> bool:
+    """Whether a table between the edges of filled areas is really the areas of a slide: one cell contains a list."""
+    cells = [cell.text for row in table.rows for cell in row]
+    return len(table.rows) <= _FEW_AREAS and any(len(_BULLETS.findall(text)) > 1 for text in cells)
 
 
 def _outside_of(boxes: Sequence[Box], rulings: Rulings) -> Rulings:

@@ -1,17 +1,19 @@
-"""Corrects characters that were read wrongly from a PDF: symbols of TeX fonts that were read as letters, and accents
-that are drawn as separate characters.
+"""Corrects characters that were read wrongly from a PDF: symbols of TeX fonts that were read as letters, accents that
+are drawn as separate characters, and the letters of listings that are printed one by one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, islice, pairwise
+from statistics import median
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
 from octavo.extract.pdf.letters import ACCENTS, Characters, with_accent
+from octavo.extract.pdf.lines import box_around, is_monospaced
 from octavo.extract.pdf.own_letters import replace_letters
 
 # The symbols of TeX's symbol font whose names have no Unicode character, so that PDFium returns their codes.
@@ -24,12 +26,14 @@ _MATHABX_FONT = re.compile(rb"math[ab]\d", re.IGNORECASE)
 _TEX_SYMBOL_FONT = re.compile(rb"cmsy|cmbsy|lmmathsymbols", re.IGNORECASE)
 _EURO_FONT = re.compile(rb"fey[mb]|eurosym", re.IGNORECASE)
 _SUSPECT = re.compile(
-    r"(?<![A-Za-z])h(?=\S)|(?<=\S)i(?![A-Za-z])|6(?==)|e(?=\s?\d)|(?<=\d)\s?e(?![A-Za-z])"
+    r"(?<![A-Za-z])h(?=\S| [^\x00-\x7f])|(?<=\S)i(?![A-Za-z])|(?<=[^\x00-\x7f] )i(?![A-Za-z])"
+    r"|6(?==)|e(?=\s?\d)|(?<=\d)\s?e(?![A-Za-z])"
     r"|(?<![A-Za-z])[A-Za-z][b-g](?![a-z])"
 )
 _MATHABX_SIGN = re.compile("[\\w)q] ?[\u201cěď] ?[\\w(\u00b4]")
 _MAY_BE_WRONG = re.compile(
-    r"(?<![A-Za-z])h\S{1,40}i(?![A-Za-z])|[\[{(]h[a-z]|(?<![\d.,])6=|(?<![A-Za-z])[A-Z][bc](?=[(),;\sA-Z])|(?<![A-Za-z])e\d|\d\s?e(?![A-Za-z0-9])"
+    r"(?<![A-Za-z])h(?:\S| \S{1,40} )\S{0,40}i(?![A-Za-z])"
+    r"|[\[{(]h[a-z]|(?<![\d.,])6=|(?<![A-Za-z])[A-Z][bc](?=[(),;\sA-Z])|(?<![A-Za-z])e\d|\d\s?e(?![A-Za-z0-9])"
 )
 # Codes of TeX's fonts that have no names: the ligature "ff", and bullets at the start of a line.
 _CODED = re.compile("[\x0f\x1b\x88]")
@@ -38,6 +42,12 @@ _LIGATURES = str.maketrans({"\x1b": "ff", "\x1c": "fi", "\x1e": "ffi", "\x1f": "
 _CODED_BULLET = re.compile(r"(?:(?<=\A)|(?<=[\r\n]))[\x0f\x88](?=\s)")
 _LATE_ACCENT = re.compile(f"[^\\W\\d_],? ?([{''.join(ACCENTS)}])(?=\\s|\\Z)")
 _MOST_CHECKED = 500
+_LEAST_SPREAD, _LEAST_LETTERS = 3, 8  # lines of a listing; letters of a line
+_FEWEST_SINGLE, _SINGLE = 3, 0.4  # words of a single letter; share of the words
+_SAME_PITCH, _MOSTLY_EXACT = 0.3, 0.85  # share of the width of a column; share of the letters
+_SAME_WIDTH, _LEAST_ALIKE = 0.05, 0.25  # share of the width of a column; share of the lines
+_WORD_GAP, _FITTING = 0.85, 0.8  # shares of the width of a column
+_CODE_FONT = "Courier"
 _MOST_LETTERS = 2000
 _MOST_ACCENTS = 50
 _NEAR = 1.0  # points
@@ -64,6 +74,109 @@ def with_right_symbols(
         page = _with_coded_ligatures(page, read())
     page = _with_accents(page, read()) if any(map(_is_accent, page.runs)) else page
     return _with_late_accents(page, read()) if not own.isascii() and _LATE_ACCENT.search(own) else page
+
+
+def with_whole_listings(page: PageContent, read: Callable[[], Characters]) -> PageContent:
+    """Join the letters of program listings that TeX prints one by one in columns of equal width.
+
+    The font need not be monospaced. Each line becomes a text run in a monospaced font, with the spaces of the program.
+    """
+    numbered: list[tuple[list[TextRun], list[TextRun]]]
+    numbered = [(line[:1], line[1:]) if _is_number(line[0]) else ([], line) for line in _text_lines(page.runs)]
+    lines = [line for _, line in numbered if _is_spread(line)]
+    if len(lines) < _LEAST_SPREAD:
+        return page
+    characters = read()
+    letters = ((characters.box(index), letter) for index, letter in enumerate(characters.text) if letter.strip())
+    places = [(box, letter) for box, letter in letters if box]
+    inside = [_letters_of(line, places) for line in lines]
+    fitting = [(pitch, line[0].size) for line, one in zip(lines, inside, strict=True) if (pitch := _pitch(one))]
+    pitches, sizes = [pitch for pitch, _ in fitting], {round(size) for _, size in fitting}
+    pitch = median(pitches) if pitches else 0.0
+    alike = sum(abs(one - pitch) < _SAME_WIDTH * pitch for one in pitches)
+    if alike < max(_LEAST_SPREAD, _LEAST_ALIKE * len(lines)):
+        return page
+    made: dict[TextRun, TextRun | None] = {}
+    for line, found in zip(lines, inside, strict=True):
+        if round(line[0].size) in sizes and (run := _whole_line(line[0], found, pitch)):
+            made |= dict.fromkeys(line) | {line[0]: run}
+    # The numbers of empty lines belong to the listing.
+    edges = {round(number.box.right) for numbers, line in numbered for number in numbers if line and line[0] in made}
+    numbers = (number for numbers, line in numbered for number in numbers if not line)
+    made |= {one: one._replace(font=_CODE_FONT) for one in numbers if round(one.box.right) in edges}
+    return replace(page, runs=tuple(one for run in page.runs if (one := made.get(run, run))))
+
+
+def _is_number(run: TextRun) -> bool:
+    return run.text.strip().isdecimal()
+
+
+def _text_lines(runs: Sequence[TextRun]) -> list[list[TextRun]]:
+    lines: list[list[TextRun]] = []
+    middle = 0.0
+    for run in sorted(runs, key=lambda run: run.box.top + run.box.bottom):
+        at = (run.box.top + run.box.bottom) / 2
+        if lines and at - middle < run.size / 2:
+            lines[-1].append(run)
+        else:
+            lines.append([run])
+            middle = at
+    return [sorted(line, key=lambda run: run.box.left) for line in lines]
+
+
+def _is_spread(line: Sequence[TextRun]) -> bool:
+    """Whether many words of a line are single letters, in Latin script and not in a monospaced font."""
+    words = [word.text for run in line for word in run.words]
+    single = sum(len(word) == 1 and word.isascii() for word in words)
+    if any(is_monospaced(run.font) for run in line):
+        return False
+    return single >= _FEWEST_SINGLE and _SINGLE * len(words) < single
+
+
+def _letters_of(line: Sequence[TextRun], places: Sequence[tuple[Box, str]]) -> list[tuple[Box, str]]:
+    around = box_around([run.box for run in line])
+    inside = (one for one in places if around.top <= (one[0].top + one[0].bottom) / 2 <= around.bottom)
+    return sorted(one for one in inside if around.left - 1 < one[0].left and one[0].right < around.right + 1)
+
+
+def _pitch(letters: Sequence[tuple[Box, str]]) -> float:
+    """Return the width of the columns in which the letters of a line are printed. Returns 0 if there are none."""
+    middles = [(box.left + box.right) / 2 for box, _ in letters]
+    steps = [other - one for one, other in pairwise(middles)]
+    pitch = median(steps) if len(steps) >= _LEAST_LETTERS else 0.0
+    cells = list(accumulate((round(step / pitch) for step in steps), initial=0)) if pitch > 0 else [0]
+    if not cells[-1] or len(set(cells)) < len(cells):
+        return 0.0
+    pitch = (middles[-1] - middles[0]) / cells[-1]
+    away = (middle - middles[0] - cell * pitch for middle, cell in zip(middles, cells, strict=True))
+    return pitch if sum(abs(one) < _SAME_PITCH * pitch for one in away) >= _MOSTLY_EXACT * len(cells) else 0.0
+
+
+def _whole_line(first: TextRun, letters: Sequence[tuple[Box, str]], pitch: float) -> TextRun | None:
+    """Return the line of a listing. Returns None if its letters are not printed in columns of the given width.
+
+    Between two letters of a word there is less than the width of a column.
+    """
+    if len(letters) < _FEWEST_SINGLE:
+        return None
+    words: list[list[tuple[Box, str]]] = []
+    for before, one in zip([None, *letters], letters, strict=False):
+        if before and one[0].left - before[0].right < _WORD_GAP * pitch:
+            words[-1].append(one)
+        else:
+            words.append([one])
+    steps = [(word[-1][0].right - word[0][0].left) / len(word) for word in words if len(word) > 1]
+    if steps and not _FITTING * pitch < median(steps) < pitch / _FITTING:
+        return None
+    top, bottom = min(box.top for box, _ in letters), max(box.bottom for box, _ in letters)
+    placed: list[Word] = []
+    for word in words:
+        middle, width = (word[0][0].left + word[-1][0].right) / 2, len(word) * pitch
+        text = "".join(letter for _, letter in word)
+        placed.append(Word(middle - width / 2, top, middle + width / 2, bottom, text))
+    text = " ".join(word.text for word in placed)
+    box = Box(placed[0].left, top, placed[-1].right, bottom)
+    return first._replace(box=box, text=text, font=_CODE_FONT, bold=False, italic=False, words=tuple(placed))
 
 
 def _with_coded_ligatures(page: PageContent, characters: Characters) -> PageContent:

@@ -336,3 +336,15 @@ def test_the_thick_sides_of_frames_around_code_are_not_figures() -> None:
     code = [run("$ make all", 60, top + 5, font="Courier") for top in (100, 140, 180)]
     assert kinds(page(*code, shapes=shapes)) == []
     assert kinds(page(*code, shapes=(*shapes, curve(200, 110), curve(240, 130), curve(280, 150)))) != []
+
+
+def test_code_and_numbered_titles_with_a_mathematical_sign_are_no_formulas() -> None:
+    code = (
+        run("int64_t i", 60, 200, font="Courier"),
+        run("=", 108, 200, font="CMSY10"),
+        run("Ah[k];", 116, 200, font="Courier"),
+    )
+    title = run("4.22.2.2", 60, 300), run("\u223c", 106, 300, font="CMSY10"), run("CSphvicinity()", 112, 300)
+    formula = run("x", 60, 400, font="CMMI10"), run("=", 68, 400, font="CMSY10"), run("y+z", 76, 400, font="CMMI10")
+    assert kinds(page(*code, *title)) == []
+    assert kinds(page(*formula)) == ["formula"]
