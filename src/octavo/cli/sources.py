@@ -186,7 +186,11 @@ def add_feed(
 @add_app.command("extension")
 def add_extension(  # noqa: PLR0917 - each is an option of the command
     address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Address that begins with the name of an installed extension.")
+        str,
+        typer.Argument(
+            metavar="ADDRESS",
+            help="Address of the source. It begins with the name of an installed extension, such as notes://server/folder.",
+        ),
     ],
     user: User = None,
     password: Password = None,

@@ -88,7 +88,7 @@ class NotOctavo(OctavoError):
 
 
 class FileChanged(BadInput):
-    """The file became shorter while it was being sent. Add it again."""
+    """The file was truncated during the upload. Add it again."""
 
     code = "FILE_CHANGED"
 

@@ -247,6 +247,6 @@ class InvalidExport(BadInput):
 
 
 class NotRestorable(BadInput):
-    """The export does not contain a file of this document, or the file was changed. Export the document again."""
+    """A file of this document is missing from the export, or was changed. Export the document again."""
 
     code = "EXPORT_INCOMPLETE"

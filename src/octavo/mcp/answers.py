@@ -53,7 +53,7 @@ def write_answer(content: Mapping[str, object], next_cursor: str | None = None) 
 
 
 def shorten(value: object, most: int) -> Any:  # noqa: ANN401 - any JSON
-    """Shorten every text in a JSON value to `most` characters."""
+    """Truncate every string in a JSON value to at most `most` characters."""
     match value:
         case str():
             return value if len(value) <= most else f"{value[: most - 1]}…"

@@ -168,7 +168,7 @@ async def _read_workers(connection: Connection) -> list[Metric]:
             "Running workers, and workers lost in the last hour.",
             [({"state": "alive"}, alive.get("workers", 0)), ({"state": "lost"}, lost.get("workers", 0))],
         ),
-        _gauge("worker_slots", "Job slots of the running workers.", [({}, alive.get("slots", 0))]),
+        _gauge("worker_slots", "Total job slots of the running workers.", [({}, alive.get("slots", 0))]),
         _gauge("worker_slots_taken", "Job slots in use.", [({}, alive.get("running", 0))]),
         _gauge(
             "worker_heartbeat_age_seconds",

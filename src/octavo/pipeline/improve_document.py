@@ -29,7 +29,8 @@ QUERIES = load_queries("describe")
 class ImproveInput(BaseModel):
     """The input of the job: the revision whose title, summary and tags are generated again.
 
-    `generation` and `picture` are copied from the job that made them without a model.
+    `generation` and `picture` are copied from the job that first generated the title, summary and tags, without a
+    model.
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -92,7 +92,11 @@ def forget_counts() -> None:
 
 
 async def read_terms(connection: Connection, owner: UUID, words: Sequence[str]) -> list[Term]:
-    """Convert words to search terms without counts, one for each language of the account's documents."""
+    """Convert each word to search terms for every language of the account's documents.
+
+    A word can become several terms, or none if it is a stop word. `found_in` and `often_in` of the terms are 0;
+    `count_terms` fills them in.
+    """
     rows = await fetch_rows(connection, QUERIES.terms, {"owner": owner, "words": list(words)}, prepare=False)
     return [Term(**row, found_in=0, often_in=0) for row in rows]
 

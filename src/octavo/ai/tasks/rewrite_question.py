@@ -222,7 +222,7 @@ def _by_question_word(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion |
 
 
 def _by_time(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Repeat the previous question with another time, for a follow-up question such as "And in 2023?"."""
+    """Rewrite a follow-up such as "And in 2023?" by repeating the previous question with the new date or period."""
     match = re.fullmatch(rf"(?:(?:{_CASE_WORD}) )?(?:the )?(?P<time>{_TIME})", asked.text, re.IGNORECASE)
     if not match or not asked.is_part:
         return None

@@ -263,7 +263,9 @@ def _simplify_table(table: Element) -> None:
 
 
 def _fill(row: Element, cell: Element | None, column: int, reach: dict[int, tuple[int, str]]) -> int:
-    """Insert the cells that extend down from earlier rows. They are inserted before `cell`, whose column is returned.
+    """Insert the cells that span down from earlier rows (rowspan), starting at `column` and before `cell`.
+
+    If `cell` is None, they are inserted at the end of the row. Returns the next free column.
 
     `reach` maps the column of each such cell to the number of remaining rows and the text.
     """

@@ -224,9 +224,9 @@ def _items(column: _Column) -> dict[int, tuple[str, str]]:
 
 
 def _circles(column: _Column) -> dict[int, tuple[str, str]]:
-    """Find list items that begin with the letter "o".
+    """Find list items whose bullet is the letter "o" (a hollow circle in the original).
 
-    There must be at least two, and all lines between them must be indented further.
+    There must be at least two at the same indentation, and all lines between them must be indented further.
     """
     lines = [(index, match) for index, line in enumerate(column.lines) if (match := _CIRCLE.match(line.text))]
     found: dict[int, tuple[str, str]] = {}
@@ -303,7 +303,7 @@ def _begins(column: _Column, group: Sequence[int], index: int) -> bool:
 
 
 def _begins_beside_code(column: _Column, group: Sequence[int], index: int, *, is_code: bool) -> bool:
-    """Whether a new block begins with the line at `index`, if this line or the line above it may be code.
+    """Whether the line at `index` starts a new block. Call this only if that line or the line above it may be code.
 
     `is_code` is true if the preceding block is code.
     """

@@ -364,9 +364,9 @@ def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Pi
 
 
 def _with_bands(cells: Sequence[Piece], height: int) -> tuple[list[Piece], bool]:
-    """Split a row of the grid if it contains several rows of text without a drawn line between them.
+    """Split each grid row that contains several rows of text with no drawn line between them.
 
-    Returns the cells, and whether all rows were split with certainty.
+    Returns the resulting cells, and whether every split is certain.
     """
     bands: defaultdict[int, list[Piece]] = defaultdict(list)
     for span, words in cells:

@@ -258,8 +258,9 @@ def _merged(columns: list[Column], lines: Sequence[Line]) -> list[Column]:
 
     Two neighbouring columns are merged in two cases:
 
-    - More lines have a text across both columns than separate texts in both.
-    - No line has separate texts in both columns. If one of them has text in only a few lines, it is dropped instead.
+    - More lines have text that spans both columns than have separate text in each.
+    - No line has separate text in each column. If one of the two columns has text in only a few lines, that column is
+      dropped instead.
     """
     for _ in range(_MOST_MERGES):
         joins, apart, filled = _neighbours(columns, lines)

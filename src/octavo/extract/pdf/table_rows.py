@@ -350,7 +350,8 @@ def _goes_on(row: Sequence[Row], line: Row) -> bool:
 def band_groups(rows: Sequence[Row]) -> list[list[Row]]:
     """Group the text lines between two drawn lines into table rows.
 
-    They form a single row, unless numbers or vertical gaps divide them, or some lines clearly start a new row.
+    All the lines form one row, unless numbers are stacked in the columns, a vertical gap separates the lines, or some
+    lines clearly start a new row.
     """
     stacked = Counter(place for row in rows for place in row.numbers)
     used = {place for row in rows for place in row.parts}

@@ -29,7 +29,10 @@ _SAME_LINE = 0.5  # as a share of the height of a word; words on one line overla
 
 
 async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str) -> QuoteOnPage:
-    """Find a quote on a page of the file at `path`. Raises `PageNotDrawn`, `Encrypted` and other errors."""
+    """Find a quote on a page of the file at `path`.
+
+    Raises `PageNotDrawn` if the page cannot be read. Errors of the file, such as `Encrypted`, are passed on.
+    """
     call = find_quote_in_file.call(number=number, quote=quote)
     try:
         with tempfile.TemporaryFile() as output:
@@ -43,7 +46,8 @@ async def quote_in_sandbox(sandbox: Sandbox, path: Path, number: int, quote: str
 async def words_in_sandbox(sandbox: Sandbox, path: Path, number: int) -> list[PlacedWord]:
     """Return the words of a page with their boxes.
 
-    The list is empty if the page is a scan. Raises `PageNotDrawn` and other errors.
+    The list is empty if the page is a scan. Raises `PageNotDrawn` if the page cannot be read. Errors of the file, such
+    as `Encrypted`, are passed on.
     """
     try:
         with tempfile.TemporaryFile() as output:

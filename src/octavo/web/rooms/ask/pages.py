@@ -51,7 +51,7 @@ DocumentIds = Annotated[list[UUID] | None, Form(max_length=MOST_CHOSEN)]
 # A link on another site must not ask a question that costs money. Browsers send this header with every request.
 SITE, OUR_SITES = "sec-fetch-site", frozenset({"none", "same-origin"})
 WRONG_QUESTION = mark("Enter a question of at most %(most)s characters.")
-WRONG_SCOPE = mark("Choose a collection, a search or documents, but only one of them.")
+WRONG_SCOPE = mark("Choose only one of these: a collection, a search, or selected documents.")
 
 
 @dataclass(frozen=True, slots=True)

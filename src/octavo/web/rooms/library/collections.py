@@ -37,7 +37,10 @@ class CollectionName(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class MadeCollection(Collection):
-    """The collection. As in lists, `items` contains the collection and `next_cursor` is null."""
+    """The created or existing collection.
+
+    For clients that expect a list, `items` repeats the collection, and `next_cursor` is null.
+    """
 
     items: list[Collection]
     next_cursor: str | None = None
