@@ -385,7 +385,7 @@ def test_a_link_with_a_question_asks_it_only_from_this_site(place: Place) -> Non
     ("form", "status", "words"),
     [
         ({"question": "  "}, 422, "Enter a question"),
-        ({"question": "Why?", "collection": "A", "query": "b"}, 422, "only one of them"),
+        ({"question": "Why?", "collection": "A", "query": "b"}, 422, "Choose only one of these"),
         ({"question": "Why?", "collection": "Nowhere"}, 404, "Collection Nowhere"),
     ],
 )
