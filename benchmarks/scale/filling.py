@@ -40,10 +40,10 @@ DOCUMENTS_AT_ONCE, OTHERS_AT_MOST, WRITERS = 10_000, 2_000, 2
 MOST_EXACT = 20_000
 
 POOLS = """
-CREATE UNLOGGED TABLE made_fragments (id integer PRIMARY KEY, content text);
-CREATE UNLOGGED TABLE made_words (id integer PRIMARY KEY, word text);
-CREATE UNLOGGED TABLE made_topics (id integer PRIMARY KEY, strong vector(384), middling vector(384), weak vector(384));
-CREATE UNLOGGED TABLE made_tags (owner_id uuid, number integer, id uuid, PRIMARY KEY (owner_id, number));
+CREATE TABLE made_fragments (id integer PRIMARY KEY, content text);
+CREATE TABLE made_words (id integer PRIMARY KEY, word text);
+CREATE TABLE made_topics (id integer PRIMARY KEY, strong vector(384), middling vector(384), weak vector(384));
+CREATE TABLE made_tags (owner_id uuid, number integer, id uuid, PRIMARY KEY (owner_id, number));
 CREATE FUNCTION made_id(place bigint) RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT encode(overlay(uuid_send(gen_random_uuid()) PLACING substr(int8send(1700000000000 + place), 3) FROM 1), 'hex')::uuid $$;
 """

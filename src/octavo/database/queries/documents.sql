@@ -261,9 +261,11 @@ ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = collections.name
 RETURNING id, xmax = 0 AS is_new;
 
 -- name: collections(owner)
-SELECT c.id, c.name, c.created_at, c.keep_days, count(d.id) AS documents
-FROM collections c LEFT JOIN documents d ON d.collection_id = c.id AND d.deleted_at IS NULL
-WHERE c.owner_id = :owner GROUP BY c.id, c.name, c.created_at, c.keep_days ORDER BY lower(c.name);
+SELECT c.id, c.name, c.created_at, c.keep_days, coalesce(n.documents, 0)::integer AS documents
+FROM collections c LEFT JOIN (
+    SELECT value, sum(documents) AS documents FROM document_counts WHERE owner_id = :owner AND name = 'collection' GROUP BY 1
+) AS n ON n.value = c.id::text
+WHERE c.owner_id = :owner ORDER BY lower(c.name);
 
 -- name: rename_collection(owner, id, name)
 UPDATE collections SET name = :name WHERE id = :id AND owner_id = :owner RETURNING id;
@@ -272,9 +274,11 @@ UPDATE collections SET name = :name WHERE id = :id AND owner_id = :owner RETURNI
 DELETE FROM collections WHERE id = :id AND owner_id = :owner RETURNING id;
 
 -- name: tags(owner)
-SELECT t.name, count(d.id) AS documents
-FROM tags t LEFT JOIN document_tags dt ON dt.tag_id = t.id LEFT JOIN documents d ON d.id = dt.document_id AND d.deleted_at IS NULL
-WHERE t.owner_id = :owner GROUP BY t.id, t.name HAVING count(d.id) > 0 ORDER BY count(d.id) DESC, lower(t.name);
+SELECT t.name, n.documents
+FROM (SELECT value::uuid AS id, sum(documents)::integer AS documents FROM document_counts
+      WHERE owner_id = :owner AND name = 'tag' GROUP BY 1 HAVING sum(documents) > 0) AS n
+JOIN tags t ON t.id = n.id
+WHERE t.owner_id = :owner ORDER BY n.documents DESC, lower(t.name);
 
 -- name: record(kind, documents, detail)!
 -- Records an action on documents as events of their jobs.

@@ -14,6 +14,7 @@
 \ir facts.sql
 \ir search.sql
 \ir text_totals.sql
+\ir document_counts.sql
 \ir connections.sql
 \ir highlights.sql
 \ir threads.sql
