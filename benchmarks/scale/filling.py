@@ -100,7 +100,7 @@ COPIES: tuple[tuple[str, str, str, Mapping[str, str]], ...] = (
         "themes": "ARRAY[split_part(m.content, ' ', 3), split_part(m.content, ' ', 9)]"}),
     ("document_passages", "t.document_id = %(pattern)s", "made m", {
         "document_id": "m.document_id", "owner_id": "m.owner_id", "config": "m.config::text",
-        "words": "(SELECT sum(w.length) FROM chunk_words w WHERE w.document_id = m.document_id)"}),
+        "words": "(SELECT sum(w.length) FROM chunk_words w WHERE w.chunk_id IN (m.first_chunk, m.second_chunk))"}),
     ("jobs", "t.id = %(process)s", "made m", {
         "id": "m.process_id", "owner_id": "m.owner_id", "document_id": "m.document_id",
         "key": "'process:' || m.document_id || ':1'"}),
@@ -163,6 +163,12 @@ TOTALS = (
        SELECT owner_id, config, sum(passages), sum(words) FROM document_passages WHERE owner_id IS NOT NULL GROUP BY 1, 2""",
     "DELETE FROM owner_usage",
     "INSERT INTO owner_usage (owner_id, bytes, documents) SELECT owner_id, sum(bytes), count(*) FROM documents GROUP BY 1",
+    "DELETE FROM document_counts",
+    """INSERT INTO document_counts (owner_id, name, value, documents)
+       SELECT c.owner_id, c.name, c.value, count(*) FROM (
+           SELECT v.* FROM documents d CROSS JOIN LATERAL counted_values(d) AS v
+           UNION ALL SELECT d.owner_id, 'tag', t.tag_id::text FROM document_tags t JOIN documents d ON d.id = t.document_id) AS c
+       GROUP BY 1, 2, 3""",
     "SELECT setval('events_id_seq', (SELECT max(id) FROM events))",
     "UPDATE relay SET id = (SELECT max(id) FROM events)",
 )
@@ -252,7 +258,7 @@ class Filling:
                 connection.execute(statement.encode())
             for owner, _ in ranges:
                 connection.execute("DELETE FROM vocabulary WHERE owner_id = %s", [owner])
-                connection.execute(VOCABULARY, {"owner": owner, "most": 2_000})
+                connection.execute(VOCABULARY, {"owner": owner, "most": 200})
             connection.execute("VACUUM (ANALYZE)")
             connection.execute("CHECKPOINT")
         self.total = total

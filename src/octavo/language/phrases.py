@@ -145,7 +145,6 @@ def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)
-    known = own if own in STOPWORDS else None
     return ParsedChunk(
         chunk=chunk,
         text=text,

@@ -1,6 +1,7 @@
 -- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, field, field_value, amount_min, amount_max, language, size_min, size_max, import_id, trashed, versions, sort, descending, after_at, after_text, after_id, most)
 -- The only query that lists documents of an owner: newest first, oldest first, by title or by a fact. The planner removes unused
--- conditions, so that each order can use its index. Sorted by a fact, documents without it come last.
+-- conditions, so that each order can use its index: also the latest dates and the highest amounts first. Sorted by a fact, documents
+-- without it come last.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
@@ -75,7 +76,9 @@ WHERE d.owner_id = :owner
                              ELSE o.key > :after_text::text COLLATE "C" END END END)
 ORDER BY CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.filename)) END,
          CASE WHEN :sort IN ('newest', 'oldest', 'title') OR :descending THEN NULL ELSE o.key END NULLS LAST,
-         CASE WHEN :sort IN ('newest', 'oldest', 'title') OR NOT :descending THEN NULL ELSE o.key END DESC NULLS LAST,
+         CASE WHEN :sort = 'date' AND :descending THEN d.document_date END DESC NULLS LAST,
+         CASE WHEN :sort = 'amount' AND :descending THEN d.amount END DESC NULLS LAST,
+         CASE WHEN :sort IN ('newest', 'oldest', 'title', 'date', 'amount') OR NOT :descending THEN NULL ELSE o.key END DESC NULLS LAST,
          CASE WHEN :sort = 'newest' THEN d.created_at END DESC,
          CASE WHEN :sort = 'oldest' THEN d.created_at END,
          CASE WHEN :sort IN ('oldest', 'title') THEN d.id END,
