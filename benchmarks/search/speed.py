@@ -51,7 +51,7 @@ class Library:
 
     def __init__(self, words: int = 60_000) -> None:
         self._chance = np.random.default_rng(8)
-        self._words = [_word(number) for number in range(words)]
+        self.words = [_word(number) for number in range(words)]
         weights = 1 / (np.arange(words) + 2.7)
         self._ends = np.cumsum(weights / weights.sum())
         self._clouds = self._chance.normal(size=(CLOUDS, DIMENSIONS))
@@ -59,7 +59,7 @@ class Library:
     def draw(self, count: int, skip: int = 0) -> list[str]:
         first = self._ends[skip - 1] if skip else 0.0
         places = np.searchsorted(self._ends, self._chance.uniform(first, 1, count))
-        return [self._words[min(place, len(self._words) - 1)] for place in places]
+        return [self.words[min(place, len(self.words) - 1)] for place in places]
 
     def texts(self, passages: int) -> list[Text]:
         documents = range(0, passages, PASSAGES_A_DOCUMENT)

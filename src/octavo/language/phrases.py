@@ -56,7 +56,7 @@ def find_phrases(texts: Iterable[str], language: str | None) -> Phrases:
     stems: Counter[str] = Counter()
     seen: dict[Stems, PhraseCount] = {}
     number = 0
-    for run in (run for text in texts for run in _runs(text, language)) if language else ():
+    for run in (run for text in texts for run in _runs(text, language)) if language in STOPWORDS else ():
         run_stems = tuple(fold(word, language) for word in run)
         stems.update(run_stems)
         for start, end in _spans(len(run)):
@@ -145,14 +145,13 @@ def parse_chunk(chunk: ChunkText, language: str | None) -> ParsedChunk:
     text = blank_markup(chunk.content)
     parts = list(split_segments(chunk.content))
     own = languages.confirm_language(text, language)
-    known = own if own in STOPWORDS else None
     return ParsedChunk(
         chunk=chunk,
         text=text,
         language=own,
         segments=parts,
         sentences=list(_sentences(text, parts)),
-        phrases=find_phrases((text[part.start : part.end] for part in parts), known),
+        phrases=find_phrases((text[part.start : part.end] for part in parts), own),
     )
 
 
@@ -167,7 +166,7 @@ def _sentences(text: str, parts: Sequence[Segment]) -> Iterator[Sentence]:
 
 def heading_stems(text: str, language: str | None) -> Counter[str]:
     """Count the stems of the content words in a heading."""
-    return find_phrases([blank_markup(text)], language if language in STOPWORDS else None).stems
+    return find_phrases([blank_markup(text)], language).stems
 
 
 # Half of a word's weight does not depend on the other chunks. Otherwise, a word that all chunks contain, such as the

@@ -1,6 +1,7 @@
 -- name: documents(owner, document, documents, id_part, status, tab, tag, collection, like, kind, sender, before, after, field, field_value, amount_min, amount_max, language, size_min, size_max, import_id, trashed, versions, sort, descending, after_at, after_text, after_id, most)
 -- The only query that lists documents of an owner: newest first, oldest first, by title or by a fact. The planner removes unused
--- conditions, so that each order can use its index. Sorted by a fact, documents without it come last.
+-- conditions, so that each order can use its index: also the latest dates and the highest amounts first. Sorted by a fact, documents
+-- without it come last.
 SELECT d.id, coalesce(nullif(d.title, ''), d.filename) AS title, d.filename, d.status, d.quality, d.text_ready,
        d.embeddings_ready, d.needs_classification, d.source_type, d.source_url, d.content_type, d.page_count, d.word_count,
        d.author, d.language, d.document_date, d.summary, d.described_by, c.name AS collection, encode(d.sha256, 'hex') AS sha256, d.bytes,
@@ -75,7 +76,9 @@ WHERE d.owner_id = :owner
                              ELSE o.key > :after_text::text COLLATE "C" END END END)
 ORDER BY CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.filename)) END,
          CASE WHEN :sort IN ('newest', 'oldest', 'title') OR :descending THEN NULL ELSE o.key END NULLS LAST,
-         CASE WHEN :sort IN ('newest', 'oldest', 'title') OR NOT :descending THEN NULL ELSE o.key END DESC NULLS LAST,
+         CASE WHEN :sort = 'date' AND :descending THEN d.document_date END DESC NULLS LAST,
+         CASE WHEN :sort = 'amount' AND :descending THEN d.amount END DESC NULLS LAST,
+         CASE WHEN :sort IN ('newest', 'oldest', 'title', 'date', 'amount') OR NOT :descending THEN NULL ELSE o.key END DESC NULLS LAST,
          CASE WHEN :sort = 'newest' THEN d.created_at END DESC,
          CASE WHEN :sort = 'oldest' THEN d.created_at END,
          CASE WHEN :sort IN ('oldest', 'title') THEN d.id END,
@@ -261,9 +264,11 @@ ON CONFLICT (owner_id, lower(name)) DO UPDATE SET name = collections.name
 RETURNING id, xmax = 0 AS is_new;
 
 -- name: collections(owner)
-SELECT c.id, c.name, c.created_at, c.keep_days, count(d.id) AS documents
-FROM collections c LEFT JOIN documents d ON d.collection_id = c.id AND d.deleted_at IS NULL
-WHERE c.owner_id = :owner GROUP BY c.id, c.name, c.created_at, c.keep_days ORDER BY lower(c.name);
+SELECT c.id, c.name, c.created_at, c.keep_days, coalesce(n.documents, 0)::integer AS documents
+FROM collections c LEFT JOIN (
+    SELECT value, sum(documents) AS documents FROM document_counts WHERE owner_id = :owner AND name = 'collection' GROUP BY 1
+) AS n ON n.value = c.id::text
+WHERE c.owner_id = :owner ORDER BY lower(c.name);
 
 -- name: rename_collection(owner, id, name)
 UPDATE collections SET name = :name WHERE id = :id AND owner_id = :owner RETURNING id;
@@ -272,9 +277,11 @@ UPDATE collections SET name = :name WHERE id = :id AND owner_id = :owner RETURNI
 DELETE FROM collections WHERE id = :id AND owner_id = :owner RETURNING id;
 
 -- name: tags(owner)
-SELECT t.name, count(d.id) AS documents
-FROM tags t LEFT JOIN document_tags dt ON dt.tag_id = t.id LEFT JOIN documents d ON d.id = dt.document_id AND d.deleted_at IS NULL
-WHERE t.owner_id = :owner GROUP BY t.id, t.name HAVING count(d.id) > 0 ORDER BY count(d.id) DESC, lower(t.name);
+SELECT t.name, n.documents
+FROM (SELECT value::uuid AS id, sum(documents)::integer AS documents FROM document_counts
+      WHERE owner_id = :owner AND name = 'tag' GROUP BY 1 HAVING sum(documents) > 0) AS n
+JOIN tags t ON t.id = n.id
+WHERE t.owner_id = :owner ORDER BY n.documents DESC, lower(t.name);
 
 -- name: record(kind, documents, detail)!
 -- Records an action on documents as events of their jobs.

@@ -60,10 +60,6 @@ DELETE FROM views WHERE id = :id AND owner_id = :owner RETURNING id;
 
 -- name: facets(owner)
 -- The kinds and languages of an owner's documents, the most frequent first.
-SELECT f.name, f.value, f.documents FROM (
-    SELECT CASE WHEN grouping(kind) = 0 THEN 'kind' ELSE 'language' END AS name, coalesce(kind, language) AS value,
-           count(*)::integer AS documents
-    FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND NOT superseded
-    GROUP BY GROUPING SETS ((kind), (language))) AS f
-WHERE f.value IS NOT NULL
+SELECT name, value, sum(documents)::integer AS documents FROM document_counts
+WHERE owner_id = :owner AND name IN ('kind', 'language') GROUP BY 1, 2 HAVING sum(documents) > 0
 ORDER BY 1, 3 DESC, 2;

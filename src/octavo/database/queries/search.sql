@@ -282,8 +282,8 @@ SELECT t.name, 1 - (near.vector <=> mine.vector) AS score, used.documents
 FROM mine JOIN tag_embeddings near ON near.model_id = mine.model_id AND near.tag_id <> mine.id
 JOIN tags t ON t.id = near.tag_id AND t.owner_id = :owner
 CROSS JOIN LATERAL (
-    SELECT count(*)::integer AS documents FROM document_tags dt JOIN documents d ON d.id = dt.document_id
-    WHERE dt.tag_id = t.id AND d.deleted_at IS NULL) AS used
+    SELECT coalesce(sum(c.documents), 0)::integer AS documents FROM document_counts c
+    WHERE c.owner_id = :owner AND c.name = 'tag' AND c.value = t.id::text) AS used
 WHERE used.documents > 0 ORDER BY score DESC, t.name LIMIT :most;
 
 -- name: kinds(owner)

@@ -15,6 +15,7 @@
 \ir fields.sql
 \ir search.sql
 \ir text_totals.sql
+\ir document_counts.sql
 \ir connections.sql
 \ir highlights.sql
 \ir threads.sql

@@ -8,8 +8,8 @@ COMMENT ON COLUMN documents.kind IS 'This and title, sender, author, document_da
 
 CREATE INDEX documents_owner_kind ON documents (owner_id, kind) WHERE deleted_at IS NULL;
 CREATE INDEX documents_owner_sender ON documents (owner_id, lower(sender)) WHERE deleted_at IS NULL;
-CREATE INDEX documents_owner_date ON documents (owner_id, document_date) WHERE deleted_at IS NULL;
-CREATE INDEX documents_owner_amount ON documents (owner_id, amount) WHERE deleted_at IS NULL AND amount IS NOT NULL;
+CREATE INDEX documents_owner_date ON documents (owner_id, document_date DESC NULLS LAST, id DESC) WHERE deleted_at IS NULL;
+CREATE INDEX documents_owner_amount ON documents (owner_id, amount DESC NULLS LAST, id DESC) WHERE deleted_at IS NULL;
 
 -- A document can have several facts with one name: from several sources, or several identifiers. `chosen_facts` has the best.
 CREATE TABLE facts (

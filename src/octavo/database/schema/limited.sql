@@ -88,6 +88,15 @@ BEGIN
         SELECT owner_id, sum(bytes)::bigint AS bytes, count(*)::integer AS documents FROM limited.documents GROUP BY owner_id;
     CREATE VIEW limited.text_totals AS
         SELECT 0::bigint AS id, owner_id, config, passages::bigint AS chunks, words FROM limited.document_passages WHERE owner_id IS NOT NULL;
+    CREATE VIEW limited.document_counts AS
+        SELECT 0::bigint AS id, d.owner_id, v.name, v.value, 1::bigint AS documents FROM limited.documents d
+        CROSS JOIN LATERAL (VALUES ('kind', CASE WHEN NOT d.superseded THEN d.kind END),
+                                   ('language', CASE WHEN NOT d.superseded THEN d.language END),
+                                   ('collection', d.collection_id::text)) AS v (name, value)
+        WHERE d.deleted_at IS NULL AND v.value IS NOT NULL
+        UNION ALL
+        SELECT 0, d.owner_id, 'tag', t.tag_id::text, 1 FROM limited.document_tags t JOIN limited.documents d ON d.id = t.document_id
+        WHERE d.deleted_at IS NULL;
     -- Functions of a row, and views, again for the rows that are shown.
     EXECUTE format('CREATE FUNCTION limited.page_of(chunk limited.chunks, place integer) RETURNS integer LANGUAGE sql STABLE AS %L',
                    (SELECT prosrc FROM pg_proc WHERE proname = 'page_of' AND pronamespace = current_schema()::regnamespace));
