@@ -204,9 +204,17 @@ class Filling:
         self.fixed, self.total, self.words = fixed, 0, list[str]()
         self._tables = list(dict.fromkeys([copy[0] for copy in COPIES] + [*ROWS, "vocabulary"]))
         self._values = {
-            **{"pattern": pattern, "process": process, "comparison": comparison, "model": model},
-            **{"events": events, "first_event": first, "pattern_events": last - first + 1},
-            **{"fragments": FRAGMENTS, "topics": TOPICS, "concepts": CONCEPTS, "tags": TAGS},
+            "pattern": pattern,
+            "process": process,
+            "comparison": comparison,
+            "model": model,
+            "events": events,
+            "first_event": first,
+            "pattern_events": last - first + 1,
+            "fragments": FRAGMENTS,
+            "topics": TOPICS,
+            "concepts": CONCEPTS,
+            "tags": TAGS,
         }
         self._model = model
 

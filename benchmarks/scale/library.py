@@ -14,7 +14,6 @@ OCTAVO_SCALE_KEEP.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import statistics
@@ -163,7 +162,9 @@ class Measuring:
         self.instance, self.documents = instance, documents
         self.processors, self.draw = Processors(instance), Library().draw
         print(f"\n{documents:,} documents; p95 by the clock and of processor time, in milliseconds\n")
-        print("| | account | p50 | p95 | database | web, workers | p95, processor |\n|---|---|---:|---:|---:|---:|---:|")
+        print(
+            "| | account | p50 | p95 | database | web, workers | p95, processor |\n|---|---|---:|---:|---:|---:|---:|"
+        )
 
     def pages(self, account: Account) -> None:
         for name, path in {**LISTS, **SEARCHES}.items():
@@ -248,15 +249,22 @@ class Measuring:
 def _spent_by_children() -> float:
     """Of the commands that this process ran, and of the process that forks them."""
     times = psutil.Process().cpu_times()
-    return times.children_user + times.children_system + sum(
-        sum(one.cpu_times()[:4]) for one in psutil.Process().children() if "preloaded" in " ".join(one.cmdline())
+    return (
+        times.children_user
+        + times.children_system
+        + sum(sum(one.cpu_times()[:4]) for one in psutil.Process().children() if "preloaded" in " ".join(one.cmdline()))
     )
 
 
 def write_note(draw: Callable[[int], list[str]]) -> str:
     """Two chunks of invented words, in sentences."""
     sentences = [" ".join(draw(SENTENCES)).capitalize() + "." for _ in range(2 * SENTENCES)]
-    return "# " + sentences[0] + "\n\n" + "\n\n".join(" ".join(sentences[at : at + 4]) for at in range(0, len(sentences), 4))
+    return (
+        "# "
+        + sentences[0]
+        + "\n\n"
+        + "\n\n".join(" ".join(sentences[at : at + 4]) for at in range(0, len(sentences), 4))
+    )
 
 
 def _get(account: Account, path: str) -> None:
@@ -295,10 +303,10 @@ def add_fixed_account(info: str) -> tuple[UUID, str]:
     owner, user = new_id(), new_id()
     with psycopg.connect(info, autocommit=True) as connection:
         connection.execute("INSERT INTO owners (id, kind) VALUES (%s, 'user')", [owner])
-        connection.execute("INSERT INTO users (id, email, owner_id) VALUES (%s, 'fixed@example.org', %s)", [user, owner])
         connection.execute(
-            "INSERT INTO memberships (owner_id, user_id, role) VALUES (%s, %s, 'owner')", [owner, user]
+            "INSERT INTO users (id, email, owner_id) VALUES (%s, 'fixed@example.org', %s)", [user, owner]
         )
+        connection.execute("INSERT INTO memberships (owner_id, user_id, role) VALUES (%s, %s, 'owner')", [owner, user])
 
     async def make() -> str:
         async with await connect(info) as connection:
@@ -323,7 +331,9 @@ def measure(instance: Instance, folder: Path, sizes: tuple[int, ...]) -> None:
     instance.start()
     database = EmbeddedPostgres(DataFolder(instance.data))
     with client_of(instance) as large:
-        answer = large.post("/api/v1/documents", content=write_note(Library().draw).encode(), headers={"x-upload-filename": "crane.md"})
+        answer = large.post(
+            "/api/v1/documents", content=write_note(Library().draw).encode(), headers={"x-upload-filename": "crane.md"}
+        )
         pattern = answer.raise_for_status().json()["document_id"]
         info = database.connection_info()
         with psycopg.connect(info, autocommit=True) as connection:
