@@ -9,8 +9,8 @@ from octavo.core.types import new_id
 OWNER = "INSERT INTO owners (id, kind) VALUES (%s, 'user')"
 COLLECTION = "INSERT INTO collections (id, owner_id, name) VALUES (%s, %s, 'Quay')"
 TAG = "INSERT INTO tags (id, owner_id, name) VALUES (%s, %s, %s)"
-DOCUMENT = """INSERT INTO documents (id, owner_id, process_id, status, filename, content_type, source_type, sha256, bytes,
-    revision, last_revision, text_ready, language, kind, family_id, version)
+DOCUMENT = """INSERT INTO documents (id, owner_id, process_id, status, filename, content_type, source_type, sha256,
+    bytes, revision, last_revision, text_ready, language, kind, family_id, version)
 VALUES (%s, %s, gen_random_uuid(), 'completed', 'a.md', 'text/markdown', 'markdown', sha256('a'), 1, 1, 1, true, 'en',
     'letter', %s, %s)"""
 KEPT = """SELECT name, value, sum(documents) FROM document_counts WHERE owner_id = %s
