@@ -18,7 +18,7 @@ from octavo.library.documents import moment_url
 from octavo.records.search import Scores, SearchHit, Why
 
 QUERIES = load_queries("search")
-# The most sentences embedded for one page of hits. Each takes about 3.5 ms of processor time, and a search at most 100 ms.
+# The most sentences embedded for one page of hits. Each takes about 3.5 ms of processor time, a search at most 100 ms.
 MOST_SENTENCES = 20
 # The database puts these around matched words; texts never contain them.
 BEGIN, END = "\x02", "\x03"
