@@ -1,9 +1,9 @@
 """Draw docstrings and user-facing sentences at random, for somebody to read.
 
-    .venv/bin/python tools/draw_sentences.py --seed 7 --count 100
+    .venv/bin/python -m tools.draw_sentences --seed 7 --count 100
 
 The same seed draws the same sentences from the same tree. Docstrings come from all modules, classes and functions;
-user-facing sentences from pages, scripts, command help, error titles, settings and the docs.
+user-facing sentences from pages, scripts, command help, error titles, settings and the docs, each once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from tools.make_catalogues import script_texts, template_texts
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "octavo"
@@ -31,23 +33,15 @@ def docstrings() -> Iterator[str]:
 
 def user_texts() -> Iterator[str]:
     yield from _texts_of_pages()
-    yield from _texts_of_scripts()
     yield from _texts_of_messages()
     yield from _texts_of_docs()
 
 
 def _texts_of_pages() -> Iterator[str]:
-    for path in sorted(SOURCE.rglob("*.html")):
-        text = re.sub(
-            r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<(script|style)\b.*?</\1>", "\n", path.read_text(), flags=re.DOTALL
-        )
-        attributes = re.findall(r'(?:title|aria-label|placeholder|alt)="([^"{]+)"', text)
-        yield from _sentences(path, [*re.split(r"<[^>]*>|\n", text), *attributes])
-
-
-def _texts_of_scripts() -> Iterator[str]:
-    for path in sorted(SOURCE.rglob("*.js")):
-        yield from _sentences(path, re.findall(r'"([A-Z][^"\n]* [^"\n]*)"|`([A-Z][^`\n]* [^`\n]*)`', path.read_text()))
+    """The texts of pages and scripts that are translated."""
+    for file, text in (*template_texts(), *script_texts()):
+        variants = [text] if isinstance(text, str) else list(text)
+        yield from _sentences(ROOT / file, [re.sub(r"<[^>]*>", "", variant) for variant in variants])
 
 
 def _texts_of_messages() -> Iterator[str]:
@@ -85,13 +79,18 @@ def _sentences(path: Path, found: list[str] | list[tuple[str, ...]]) -> Iterator
             yield f"{path.relative_to(ROOT)}\n    {text}"
 
 
+def _once(texts: Iterator[str]) -> list[str]:
+    """Keep each sentence once, wherever else it is written."""
+    return list({text.split("\n")[1]: text for text in texts}.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()
     chance = random.Random(options.seed)  # noqa: S311 - for sampling
-    for name, texts in (("Docstrings", list(docstrings())), ("User-facing sentences", sorted(set(user_texts())))):
+    for name, texts in (("Docstrings", list(docstrings())), ("User-facing sentences", _once(user_texts()))):
         drawn = chance.sample(texts, min(options.count, len(texts)))
         sys.stdout.write(f"# {name}: {options.count} of {len(texts)}\n\n")
         sys.stdout.write("".join(f"{number}. {text}\n" for number, text in enumerate(drawn, 1)) + "\n")
