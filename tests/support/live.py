@@ -122,6 +122,13 @@ class Served:
     def streams(self) -> int:
         return len(self.services.live)
 
+    def held_slots(self) -> int:
+        """How many streams all web processes count. A closed stream gives its slot back a moment after it is gone."""
+        with psycopg.connect(self.info) as connection:
+            row = connection.execute("SELECT coalesce(sum(number), 0)::int FROM slots").fetchone()
+        assert row
+        return row[0]
+
 
 @contextmanager
 def serving_live(info: str, folder: Path, pace: StreamIntervals = QUICK, **settings: Any) -> Generator[Served]:  # noqa: ANN401

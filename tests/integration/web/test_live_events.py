@@ -365,10 +365,10 @@ async def test_an_owner_has_a_stream_limit_and_a_closed_stream_frees_its_slot(se
                 assert int(answer.headers["retry-after"]) > 0
                 async with streaming(other):  # somebody else is not kept out
                     pass
-            await until(lambda: served.streams() == MOST_OF_OWNER - 1, "the place is free")
+            await until(lambda: served.held_slots() == MOST_OF_OWNER - 1, "the place is free")
             async with streaming(browser):
                 pass
-        await until(lambda: served.streams() == 0, "all places are free")
+        await until(lambda: served.held_slots() == 0, "all places are free")
 
 
 async def test_nothing_is_read_while_nobody_follows(served: Served) -> None:
