@@ -63,8 +63,8 @@ class Cause(StrEnum):
 class Consequence:
     """The job that follows an event.
 
-    `sources` lists everything that can trigger the event: kinds of jobs, a person, the event relay, or the watcher of
-    sources. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. If
+    `sources` lists everything that can trigger the event: kinds of jobs, a person, the event relay, or the source
+    watcher. Jobs with a lower `priority` run first; the default of 5 is for jobs that a person is waiting for. If
     `lane` is None, the job gets the lane of the newest job of its document.
     """
 
@@ -85,7 +85,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.FILES_FOUND: Consequence(
         "add_files",
         (WATCHER,),
-        "Files in a watched folder have stopped changing, and no other job adds files of this source.",
+        "Files in a watched folder have stopped changing, and no other job is adding files from this source.",
         priority=6,
         lane=Lane.INTERACTIVE,
     ),

@@ -12,8 +12,10 @@ import pytest
 
 from tests.support.tree import ROOT, SOURCE
 
+# For text in lower case. The first line saves most of the time: it is the first letter of all phrases.
 BANNED = re.compile(
     r"""
+    \b(?=[abcimostw])(?:
     \b(?:anew|whoever|whatever|whichever|stands)\b
     | \bin\ line\b(?!\ (?:with|comments?|break)|s)
     | (?<!there\ )\b(?:is|are|was|were)\ no\ (?!longer\b|more\b|later\b|earlier\b|less\b|worse\b|better\b)\w+
@@ -24,9 +26,10 @@ BANNED = re.compile(
     | \bof\ (?:one['\u2019]s|its|their|his|your|our)\ own\b
     | \bat\ once\b
     | \b(?:say|says|tell|tells|ask|asks)\ of\b
-    | (?:^|(?<=[.:;!]\ ))(?:Who|What\ (?:is|was|are|were))\ (?=[^?]*[.;:](?:\s|$))
+    | (?:^|(?<=[.:;!]\ ))(?:who|what\ (?:is|was|are|were))\ (?=[^?]*[.;:](?:\s|$))
+    )
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 SOURCES = SOURCE / "octavo"
 PROSE = [
@@ -48,7 +51,7 @@ FEWEST_WORDS = 3
 def python_texts(path: Path) -> Iterator[tuple[int, str]]:
     """All docstrings, and all other string constants long enough to be read by a person."""
     source = path.read_text()
-    if not BANNED.search(" ".join(source.split())):  # parsing takes a hundred times as long
+    if not BANNED.search(" ".join(source.split()).lower()):  # parsing takes a hundred times as long
         return
     for node in ast.walk(ast.parse(source)):
         if WORD_LISTS in path.parents and isinstance(node, DOCUMENTED):
@@ -107,7 +110,7 @@ def banned_phrases() -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{line}: {found[0]!r} in {' '.join(text.split())[:100]!r}"
         for path, line, text in texts()
-        for found in BANNED.finditer(text)
+        for found in BANNED.finditer(text.lower())
     ]
 
 
@@ -134,7 +137,7 @@ def test_no_text_for_people_has_a_banned_phrase() -> None:
     ],
 )
 def test_the_old_phrases_are_found(text: str) -> None:
-    assert BANNED.search(text)
+    assert BANNED.search(text.lower())
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ def test_the_old_phrases_are_found(text: str) -> None:
     ],
 )
 def test_ordinary_sentences_pass(text: str) -> None:
-    assert not BANNED.search(text)
+    assert not BANNED.search(text.lower())
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ cannot contain its own closing tag. The instructions explain the tags. A model t
 Each type of answer has a complete JSON Schema for validation and a simplified one for providers. An answer that is only
 too long is shortened instead of rejected, because a second call would cost money.
 
-This module also lists the circuit breakers of the model providers and the conversion service, and lets people end the
-pause of a circuit breaker early.
+This module also lists the circuit breakers of the model providers and the conversion service, and can let the next call
+through an open one as a test.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ class OfflineUse:
       `local` is its only model.
     - `if_away`: If true, the task also runs offline if all models failed and a provider is only temporarily
       unavailable.
-    - `decide`: Called with the error of the failed models before the task runs offline instead. Returns whether it
-      should.
+    - `decide`: Called if models failed and the task would now run offline. Receives the error of the failed models,
+      and returns whether the task should run offline.
     """
 
     if_configured: bool = True
@@ -313,7 +313,7 @@ async def list_circuits(connection: Connection, settings: Settings) -> list[Circ
 
 
 async def try_now(connection: Connection, settings: Settings, name: str) -> None:
-    """End the pause of a circuit breaker early. The next call is sent as a test, and waiting jobs are retried now."""
+    """Let the next call through an open circuit breaker as a test, and retry the waiting jobs now."""
     gates = _gates(settings)
     if name not in gates:
         raise NotFound

@@ -108,7 +108,7 @@ class Gateway:
         """Run a task with the first configured model that can do it.
 
         While a model writes, `on_text` is called with its unchecked answer so far. If another call is needed, for
-        example because the answer is invalid, `on_text` starts again from the beginning.
+        example because the answer is invalid, the text starts again from the beginning.
 
         Calling again is safe: an account pays for identical requests only once, even if the process is killed in
         between. `made_by` in the answer is the model that answered, or `local` if no data left this machine.

@@ -122,8 +122,8 @@ class LiveModels:
     """The current model settings and gateway of a process. Both are reloaded when the settings change, without a
     restart.
 
-    The gateway is opened on first use, so that a process that calls no model does not load its libraries. Calls in
-    progress finish on the gateway they started with.
+    The gateway is opened on first use, so that a process that calls no model does not load the gateway's libraries.
+    Calls in progress finish on the gateway they started with.
     """
 
     def __init__(self, base: Settings, database: Database) -> None:

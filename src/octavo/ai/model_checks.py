@@ -56,7 +56,7 @@ MOST_MODELS = 100
 
 
 class IncompleteProvider(BadInput):
-    """A value is missing."""
+    """The provider's settings are incomplete."""
 
     code = "INCOMPLETE_PROVIDER"
 

@@ -218,7 +218,7 @@ def has_fixed_price(base: Settings, model: object) -> bool:
 
 
 def apply(base: Settings, stored: StoredSettings) -> Settings:
-    """Return the settings in force. Settings that `base` defines explicitly take precedence over stored settings.
+    """Return the effective settings. Settings that `base` defines explicitly take precedence over stored settings.
 
     Providers whose required values are missing, and tasks that use such a provider, are left out.
     """
@@ -302,7 +302,7 @@ def _protect_key(base: Settings, stored: StoredSettings, name: RemoteProvider, c
 
 
 def remove_provider(base: Settings, stored: StoredSettings, name: RemoteProvider) -> StoredSettings:
-    """Return the stored settings without a provider, its API key and its models for tasks."""
+    """Return the stored settings without a provider, its API key, and the settings that select its models."""
     refuse_fixed(base, ORDER)
     names = {f"{name}_{value}" for value in VALUES[name]}
     order = [one for one in stored.order or list(base.providers) if one != name] or [LOCAL]

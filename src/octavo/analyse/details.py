@@ -42,7 +42,7 @@ _COUNTED = [one.name for one in fields(Counts)]
 class Cell:
     """The status of one prompt on one segment (range of pages). `offline` is true if it was answered without a model.
 
-    The page of an analysis shows a grid with a row for each segment and a column for each prompt.
+    The web page of an analysis shows a grid with a row for each segment and a column for each prompt.
     """
 
     id: UUID

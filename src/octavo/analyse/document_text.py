@@ -55,10 +55,10 @@ class UnitLengths:
     characters: Sequence[int]
 
     def tokens(self, *, as_files: bool) -> list[int]:
-        """Estimate the number of tokens of each page or chunk.
+        """Estimate the number of tokens in each page or chunk.
 
         The estimate errs on the high side. If `as_files` is true, pages are sent as files, and every page counts as
-        much as an image.
+        one image.
         """
         if as_files:
             return [PAGE_TOKENS for _ in self.characters]

@@ -44,7 +44,7 @@ async def show_prompt(connection: Connection, owner: UUID, prompt: UUID) -> Prom
 
 
 async def find_prompts(connection: Connection, owner: UUID, names: Sequence[str]) -> list[UUID] | None:
-    """Find prompts by their titles or ids. If `names` is only `all`, returns None, which selects all active prompts."""
+    """Find prompts by title or id. If `names` contains only `all`, returns None, which selects all active prompts."""
     if list(names) == [ALL]:
         return None
     prompts = await list_prompts(connection, owner)
@@ -81,7 +81,7 @@ async def add_prompt(connection: Connection, owner: UUID, fields: PromptFields) 
 
 
 async def change_prompt(connection: Connection, owner: UUID, prompt: UUID, fields: PromptFields) -> Prompt:
-    """Change a prompt. A new text creates a new version; existing analyses keep the version that they ran with."""
+    """Change a prompt. Changing its text creates a new version; existing analyses keep the version they ran with."""
     await _check_own(connection, owner, prompt)
     await connection.execute(QUERIES.change_prompt, asdict(fields) | {"id": prompt, "owner": owner})
     return await show_prompt(connection, owner, prompt)

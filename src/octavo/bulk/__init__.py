@@ -2,7 +2,7 @@
 
 `plan` lists the files in a manifest. `run` reads them in shards of 500 files, without a database, and writes one
 Parquet file for each shard. `load` copies the shards into the database, one transaction for each. Daft runs the shards,
-on this machine or on a Ray cluster. It is installed by `make bulk`.
+on this machine or on a Ray cluster. `make bulk` installs Daft.
 """
 
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Reads one file for a bulk run: text, chunks, facts, title, summary, tags and vectors, without a database.
+"""Produces the text, chunks, facts, title, summary, tags and vectors of one file in a bulk run, without a database.
 
 It calls the same functions as the pipeline, but only with the provider `local`. If a file cannot be read, its row
 contains the error, and the other files of the shard are still read. If the storage is not available, the whole shard

@@ -200,7 +200,7 @@ class Plan:
 
 
 async def make_plan(out: Bucket, source: str, settings: Settings) -> Plan:
-    """List the files and write the manifest. If there already is a manifest of the same source, it is reused."""
+    """List the files and write the manifest. If a manifest of the same source already exists, it is reused."""
     if known := await find_plan(out):
         if known.source != source:
             raise BadInput(f"These results belong to {known.source}. Choose another folder for the results.")

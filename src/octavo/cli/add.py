@@ -258,7 +258,7 @@ class State(StrEnum):
 
 @uploads.command("ls")
 def list_all(
-    state: Annotated[State, typer.Option(help="State of the uploads.")] = State.REJECTED,
+    state: Annotated[State, typer.Option(help="List uploads in this state.")] = State.REJECTED,
     cursor: Cursor = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of uploads.")] = 50,
     server: Server = None,

@@ -101,7 +101,7 @@ def analyse(  # noqa: PLR0917 - each is an option of the command
 
 
 def show_plan(target: Target, named: str, typed: Sequence[str] | None, *, as_json: bool) -> None:
-    """Print the estimated cost of the analysis. If a file is named, it is read on this machine but not added."""
+    """Print the estimated cost of the analysis. A local file is read on this machine but not added."""
 
     async def run(client: Client) -> tuple[PlannedDocument, int]:
         active = [one for one in await client.analyses.list_prompts() if one.active]
@@ -114,7 +114,7 @@ def show_plan(target: Target, named: str, typed: Sequence[str] | None, *, as_jso
 
 
 async def find_document(client: Client, named: str) -> UUID:
-    """Return the id of the document. If a file is named, add it first and wait until its text is ready."""
+    """Return the id of the document. If `named` is a local file, add it first and wait until its text is ready."""
     path = Path(named)
     if not path.exists():  # noqa: ASYNC240 - quicker than a thread call
         return (await find_ids(client, [named]))[0]
@@ -363,7 +363,7 @@ def export(
 
 
 async def find_analysis(client: Client, typed: str) -> UUID:
-    """Find an analysis by its id or part of it."""
+    """Find an analysis by its id or part of its id."""
 
     async def look_up(part: str) -> dict[UUID, str]:
         return {one.id: one.title for one in (await client.analyses.list(id_part=part)).items}

@@ -385,7 +385,7 @@ def backup(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Back up the database and all files to a folder. Octavo can be running.
+    """Back up the database and all files to a folder. You do not need to stop Octavo.
 
     A second backup to the same folder replaces the first one and copies only new files. `octavo restore PATH` restores
     a backup into an empty installation.
@@ -435,7 +435,7 @@ def settings(as_json: AsJson = False) -> None:
 # Completion -----------------------------------------------------------------------------------------------------------
 
 
-completion_app = typer.Typer(help="Complete commands and options with the Tab key.", no_args_is_help=True)
+completion_app = typer.Typer(help="Set up Tab completion of commands and options.", no_args_is_help=True)
 app.add_typer(completion_app, name="completion")
 
 PROGRAM = "octavo"
@@ -450,7 +450,7 @@ class Shell(StrEnum):
 
 
 Which = Annotated[
-    Shell | None, typer.Argument(metavar="bash|zsh|fish", help="Default: the shell that you use.", show_default=False)
+    Shell | None, typer.Argument(metavar="bash|zsh|fish", help="Default: your current shell.", show_default=False)
 ]
 # How to load the installed script in a shell that is already open.
 LOAD = {Shell.BASH: "source '{path}'", Shell.ZSH: "exec zsh", Shell.FISH: "source '{path}'"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from octavo.records.automation import FieldView, RuleRun, RuleTrial, RuleView
 
 fields_app = typer.Typer(help="Define custom fields of documents.", no_args_is_help=True)
-rules_app = typer.Typer(help="Tag, file, send and expire documents by rules.", no_args_is_help=True)
+rules_app = typer.Typer(help="Use rules to tag, file, send and expire documents.", no_args_is_help=True)
 MOST_RUNS = 500
 ACTIONS = "tag, collection, title, field:NAME, analyse, convert, deliver and retention"
 FieldId = Annotated[str, typer.Argument(metavar="FIELD", help="Id of the field (or part of it), or its full name.")]
@@ -76,7 +76,7 @@ def edit_field(
     name: Annotated[str | None, typer.Option(help="New name.")] = None,
     choice: Annotated[
         list[str] | None,
-        typer.Option(help="An allowed value of the type choice. Can be repeated; replaces the choices."),
+        typer.Option(help="For type choice: an allowed value. Can be repeated. Replaces all existing values."),
     ] = None,
     server: Server = None,
     key: Key = None,
@@ -153,7 +153,7 @@ def add_rule(
 
 
 async def _with_recipients(client: Client, actions: dict[str, Any]) -> dict[str, Any]:
-    """Replace the addresses of recipients by their ids."""
+    """Replace the addresses of recipients with their ids."""
     if "deliver" not in actions:
         return actions
     known = {one.id: one.address for one in await client.list_webhooks() if not one.personal}
@@ -172,12 +172,12 @@ def edit_rule(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Action, as for `octavo rules add`. Replaces all actions."),
     ] = None,
-    position: Annotated[int | None, typer.Option(min=1, help="Place in the order of the rules; 1 runs first.")] = None,
+    position: Annotated[int | None, typer.Option(min=1, help="Position among the rules; 1 runs first.")] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the name, the conditions, the actions or the place of a rule."""
+    """Change the name, the conditions, the actions or the position of a rule."""
     changes: dict[str, Any] = {"name": name, "position": position}
     changes |= {"when": read_when(when) if when else None, "then": read_then(then) if then else None}
     given = {one: value for one, value in changes.items() if value is not None}

@@ -73,7 +73,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read the files: text, chunks, facts, summaries, tags and vectors. Finished shards are skipped.
+    """Read the files and produce their text, chunks, facts, summaries, tags and vectors. Finished shards are skipped.
 
     No database is needed. Files that cannot be read are recorded with the reason.
     """
@@ -107,7 +107,7 @@ def load(
     """Load the results of a run into the database, one transaction per shard.
 
     Content that the account already has is skipped. Archives, emails and unreadable files are queued for the workers.
-    Octavo can be running.
+    You do not need to stop Octavo.
     """
     from octavo.bulk.manifest import as_url, require_packages
 

@@ -303,7 +303,7 @@ def correct(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Correct values of a conversion. A cell of a table is named like `lines[2].amount`."""
+    """Correct values of a conversion. The name of a table cell has the form `lines[2].amount`."""
     wanted: dict[str, str | None] = {}
     for one in values:
         name, equals, value = one.partition("=")
@@ -359,7 +359,7 @@ def samples(
 
 
 async def _find(client: Client, typed: str) -> UUID:
-    """Find a conversion by its id or part of it."""
+    """Find a conversion by its id or part of its id."""
 
     async def look_up(part: str) -> dict[UUID, str]:
         found = await client.conversions.list(id_part=part, limit=MOST_LISTED)

@@ -353,11 +353,11 @@ def set_up(  # noqa: PLR0917 - options of the command
     provider: Name,
     api_key: Annotated[
         str | None,
-        typer.Option(help="API key of the provider. With -, you are prompted for it. It is stored encrypted."),
+        typer.Option(help="API key of the provider. Use - to be prompted for it. It is stored encrypted."),
     ] = None,
     url: Annotated[str | None, typer.Option(help="Base URL, such as http://127.0.0.1:11434/v1.")] = None,
     model: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
-    context: Annotated[int | None, typer.Option(help="Context size in tokens, only for compatible.")] = None,
+    context: Annotated[int | None, typer.Option(help="Context size in tokens. Only for `compatible`.")] = None,
     price: Annotated[
         str | None,
         typer.Option(help="US dollars per million input and output tokens, such as 0.15/0.60, or 0/0 if it is free."),
@@ -443,7 +443,7 @@ def servers(server: Server = None, key: Key = None, as_json: AsJson = False) -> 
     if as_json:
         return print_items(found)
     if not found:
-        return typer.echo("No model server was found on that machine.")
+        return typer.echo("No model server was found on the machine that runs Octavo.")
     console = open_console()
     rows = [[one.name, one.url, ", ".join(one.models)] for one in found]
     return print_on(console, make_table(console, ["SERVER", "URL", "MODELS"], rows, flexible=(2,)))

@@ -232,7 +232,7 @@ def rm(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE",
-            help="Move all documents that match this filter to the trash, such as tag=draft. Can be repeated. The "
+            help="Move all documents that match this filter, such as tag=draft, to the trash. Can be repeated. The "
             "filters are those of `octavo ls`.",
         ),
     ] = None,

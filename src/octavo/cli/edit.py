@@ -1,6 +1,6 @@
 """`octavo edit` changes documents, `octavo tags` lists tags, and `octavo collections` manages collections.
 
-The fields that can be edited are title, author, date, kind, tags, collection, day of expiry, and custom fields.
+The fields that can be edited are title, author, date, kind, tags, collection, expiry date, and custom fields.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TagChange:
         return bool(self.added or self.removed or self.replaces)
 
     def as_changes(self) -> dict[str, object]:
-        """Return the change in the format of the API for editing many documents."""
+        """Return the change as fields of the API request that edits many documents."""
         if self.replaces:
             return {"tags": self.apply([])}
         return {name: list(tags) for name, tags in (("add_tags", self.added), ("remove_tags", self.removed)) if tags}
@@ -117,7 +117,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Edit the title, author, date, kind, tags, collection, day of expiry or custom fields of documents.
+    """Edit the title, author, date, kind, tags, collection, expiry date or custom fields of documents.
 
     Octavo never overwrites edited facts and tags.
     """

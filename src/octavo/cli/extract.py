@@ -333,9 +333,7 @@ def get(
     as_json: Annotated[
         bool, typer.Option("--json", help="Get all data as JSON: record, facts, text, chunks, connections and more.")
     ] = False,
-    export: Annotated[
-        bool, typer.Option("--export", help="Get a ZIP file: the text, and pictures of figures.")
-    ] = False,
+    export: Annotated[bool, typer.Option("--export", help="Get a ZIP file with the text and its figures.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(

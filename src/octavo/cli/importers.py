@@ -168,7 +168,7 @@ def subject_of(body: bytes) -> str:
 
 
 def read_paperless(folder: Path) -> Iterator[NewDocument]:
-    """Yield the documents of a folder that the `document_exporter` of paperless-ngx wrote."""
+    """Yield the documents in a folder written by the `document_exporter` command of paperless-ngx."""
     main = read_manifest(folder / "manifest.json")
     split = (one for path in sorted(folder.rglob("*-manifest.json")) for one in read_manifest(path))
     rows = [*main, *split]

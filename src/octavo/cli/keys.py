@@ -131,9 +131,7 @@ def login(
     server: Annotated[str, typer.Argument(metavar="URL", help="Address of the server.")],
     key: Annotated[
         str,
-        typer.Option(
-            metavar="KEY", help="API key. With -, you are prompted for it, or it is read from standard input."
-        ),
+        typer.Option(metavar="KEY", help="API key. Use - to be prompted for it or to read it from standard input."),
     ] = PROMPT_FOR_IT,
     profile: ProfileName = DEFAULT_PROFILE,
     as_json: AsJson = False,

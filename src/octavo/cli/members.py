@@ -163,8 +163,8 @@ def language(
 
 
 members_app = typer.Typer(help="List the members of your account, and change what they can do.", no_args_is_help=True)
-groups_app = typer.Typer(help="Groups of members, to whom you grant collections together.", no_args_is_help=True)
-grants_app = typer.Typer(help="The collections that limited members and groups can see.", no_args_is_help=True)
+groups_app = typer.Typer(help="Manage groups of members who are granted the same collections.", no_args_is_help=True)
+grants_app = typer.Typer(help="Manage which collections limited members and groups can see.", no_args_is_help=True)
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="Email address of the member.")]
 GroupName = Annotated[str, typer.Argument(metavar="GROUP", help="Name of the group.")]
 

@@ -54,16 +54,14 @@ PROMPT_FOR_IT = "-"
 
 Password = Annotated[
     str | None,
-    typer.Option(
-        help="Password of an encrypted PDF. With -, you are prompted for it, or it is read from standard input."
-    ),
+    typer.Option(help="Password of an encrypted PDF. Use - to be prompted for it or to read it from standard input."),
 ]
 
 
 def read_password(given: str | None, prompt: str = "Password: ") -> str | None:
     """Return the password. If it is `-`, prompt for it, or read it from standard input if that is not a terminal.
 
-    This is safer than a password in the command line, which other users of the machine can see.
+    This is safer than a password on the command line, which other users of the machine can see.
     """
     if given != PROMPT_FOR_IT:
         return given

@@ -74,7 +74,7 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Edit a prompt. A new text creates a new version; existing answers keep the old version."""
+    """Edit a prompt. Changing its text creates a new version; existing answers still refer to the old version."""
     changes = without_none(content=content, title=title, system=system, execution_order=order, active=active)
     if not changes:
         raise BadInput("Nothing to change. Use at least one option.")

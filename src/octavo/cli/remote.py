@@ -45,7 +45,7 @@ LOCAL_HINT = "See `octavo status`."
 
 
 async def end_local_session(settings: Settings, secret: str) -> None:
-    """End the session of a command. Signing out over HTTP would add a line to the audit for each command."""
+    """End the session of a command. Signing out over HTTP would add an audit entry for each command."""
     from octavo.ops.instance import open_current_connection
     from octavo.owners.sessions import end_session
 
@@ -253,7 +253,7 @@ def run_backup(path: Path, *, verify: bool, as_json: bool) -> None:
 
 
 def run_restore(path: Path, *, as_json: bool) -> None:
-    """Restore a backup into the empty installation that the settings name, and print the result."""
+    """Restore a backup into the empty installation selected by the settings, and print the result."""
     from octavo.ops.backup import restore_backup
 
     began = time.monotonic()

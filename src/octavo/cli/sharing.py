@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from octavo.core.http import Page
     from octavo.records.account import AuditEntry, NewShare, Share
 
-app = typer.Typer(help="Share documents and collections by links, list and revoke links.", no_args_is_help=True)
+app = typer.Typer(help="Create, list and revoke links that share documents and collections.", no_args_is_help=True)
 audit_app = typer.Typer()
 Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Day, such as 2026-11-18.")]
 
@@ -28,12 +28,12 @@ def add(
     document: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of a document.")] = None,
     collection: Annotated[str | None, typer.Option(help="Name of a collection to share instead.")] = None,
     days: Annotated[int | None, typer.Option(min=1, max=365, help="Days until the link expires. Default: 7.")] = None,
-    sign_in: Annotated[bool, typer.Option("--sign-in", help="Only people with an account can open it.")] = False,
+    sign_in: Annotated[bool, typer.Option("--sign-in", help="Only people with an account can open the link.")] = False,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a link that lets others read a document or a collection. It is shown only once."""
+    """Create a link that lets others read a document or a collection. The link is shown only once."""
     if (document is None) == (collection is None):
         raise BadInput("Specify a document, or a collection with --collection.")
 

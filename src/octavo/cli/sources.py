@@ -30,7 +30,7 @@ Name = Annotated[str | None, typer.Option(help="Name of the source.")]
 User = Annotated[str | None, typer.Option(help="User name.")]
 Password = Annotated[
     str | None,
-    typer.Option(help="Password. With -, you are prompted for it. It is stored encrypted."),
+    typer.Option(help="Password. Use - to be prompted for it. It is stored encrypted."),
 ]
 PROMPT = "Password: "
 
@@ -61,7 +61,8 @@ class Changed(StrEnum):
 SubfolderOption = Annotated[
     Subfolders,
     typer.Option(
-        help="How to treat sub-folders: ignore them, add their files (plain), or also make collections or tags of them."
+        help="How to treat sub-folders: ignore them, add their files (plain), or also use their names as collections "
+        "or tags."
     ),
 ]
 ChangedOption = Annotated[
@@ -78,12 +79,15 @@ def add_folder(  # noqa: PLR0917 - each is an option of the command
         After, typer.Option(help="Keep added files where they are, or move them to the sub-folder `added`.")
     ] = After.KEEP,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=2, max=86400, help="Seconds between two checks of the folder.")] = 10,
+    every: Annotated[int, typer.Option(min=2, max=86400, help="Seconds between checks of the folder.")] = 10,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch a folder on the server, and add its files as documents. Files and documents are never deleted."""
+    """Watch a folder on the server, and add its files as documents.
+
+    Octavo never deletes the files. If a file is deleted, its document is kept.
+    """
     options = {"subfolders": subfolders.value, "after": after.value, "changed": changed.value}
     more = {"options": options, "every_seconds": every, "name": name}
     _add("folder", _absolute(path, server), more, Target(server, key), as_json=as_json)
@@ -92,11 +96,11 @@ def add_folder(  # noqa: PLR0917 - each is an option of the command
 @add_app.command("imap")
 def add_mailbox(  # noqa: PLR0917 - each is an option of the command
     address: Annotated[str, typer.Argument(metavar="URL", help="Mailbox, such as imaps://mail.example.org/INBOX.")],
-    user: Annotated[str, typer.Option(help="User name at the mail server.")],
+    user: Annotated[str, typer.Option(help="User name for the mail server.")],
     password: Annotated[
         str,
         typer.Option(
-            help="Password, or the refresh token for OAuth. With -, you are prompted for it. It is stored encrypted."
+            help="Password, or the refresh token for OAuth. Use - to be prompted for it. It is stored encrypted."
         ),
     ] = "-",  # noqa: S107
     name: Name = None,
@@ -110,9 +114,9 @@ def add_mailbox(  # noqa: PLR0917 - each is an option of the command
     token_url: Annotated[str | None, typer.Option(help="OAuth: URL that returns access tokens.")] = None,
     client_id: Annotated[str | None, typer.Option(help="OAuth: client id.")] = None,
     client_secret: Annotated[
-        str | None, typer.Option(help="OAuth: client secret. With -, you are prompted for it.")
+        str | None, typer.Option(help="OAuth: client secret. Use - to be prompted for it.")
     ] = None,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 60,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between checks.")] = 60,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -131,14 +135,14 @@ def add_bucket(  # noqa: PLR0917 - each is an option of the command
     address: Annotated[str, typer.Argument(metavar="URL", help="Bucket and prefix, such as s3://bucket/scans.")],
     access_key: Annotated[str, typer.Option(help="Access key.")],
     secret_key: Annotated[
-        str, typer.Option(help="Secret key. With -, you are prompted for it. It is stored encrypted.")
+        str, typer.Option(help="Secret key. Use - to be prompted for it. It is stored encrypted.")
     ] = "-",  # noqa: S107
     endpoint: Annotated[str | None, typer.Option(help="URL of the server, if it is not Amazon S3.")] = None,
     region: Annotated[str | None, typer.Option(help="Region. Default: us-east-1.")] = None,
     name: Name = None,
     subfolders: SubfolderOption = Subfolders.PLAIN,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 300,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between checks.")] = 300,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -158,7 +162,7 @@ def add_dav(  # noqa: PLR0917 - each is an option of the command
     name: Name = None,
     subfolders: SubfolderOption = Subfolders.PLAIN,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 300,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between checks.")] = 300,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -174,7 +178,7 @@ def add_dav(  # noqa: PLR0917 - each is an option of the command
 def add_feed(
     address: Annotated[str, typer.Argument(metavar="URL", help="Address of an RSS or Atom feed.")],
     name: Name = None,
-    every: Annotated[int, typer.Option(min=60, max=86400, help="Seconds between two checks.")] = 900,
+    every: Annotated[int, typer.Option(min=60, max=86400, help="Seconds between checks.")] = 900,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -197,7 +201,7 @@ def add_extension(  # noqa: PLR0917 - each is an option of the command
     name: Name = None,
     subfolders: SubfolderOption = Subfolders.PLAIN,
     changed: ChangedOption = Changed.VERSION,
-    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between two checks.")] = 300,
+    every: Annotated[int, typer.Option(min=10, max=86400, help="Seconds between checks.")] = 300,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -292,7 +296,7 @@ def _next_run(one: SourceView) -> str:
 def edit_source(  # noqa: PLR0917 - each is an option of the command
     source: SourceId,
     name: Name = None,
-    every: Annotated[int | None, typer.Option(min=2, max=86400, help="Seconds between two checks.")] = None,
+    every: Annotated[int | None, typer.Option(min=2, max=86400, help="Seconds between checks.")] = None,
     subfolders: Annotated[Subfolders | None, typer.Option(help="How to treat sub-folders.")] = None,
     changed: Annotated[Changed | None, typer.Option(help="How to treat changed files.")] = None,
     after: Annotated[AfterMail | None, typer.Option(help="What happens to added files or emails.")] = None,
@@ -302,7 +306,7 @@ def edit_source(  # noqa: PLR0917 - each is an option of the command
     attachments: Annotated[
         bool | None, typer.Option("--attachments/--all-emails", help="Only emails with attachments, or all.")
     ] = None,
-    password: Annotated[str | None, typer.Option(help="New password. With -, you are prompted for it.")] = None,
+    password: Annotated[str | None, typer.Option(help="New password. Use - to be prompted for it.")] = None,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -362,4 +366,6 @@ def remove_source(source: SourceId, server: Server = None, key: Key = None, as_j
         return wanted
 
     removed = call(Target(server, key), run)
-    return print_json({"id": str(removed)}) if as_json else typer.echo("Removed. Its documents and files are kept.")
+    if as_json:
+        return print_json({"id": str(removed)})
+    return typer.echo("Source removed. Its documents and files are kept.")

@@ -62,7 +62,7 @@ class NotAnExport(BadInput):
 
 
 class DamagedExport(BadInput):
-    """A file of the export is missing or was changed."""
+    """A file in the export is missing or damaged."""
 
     code = "DAMAGED_EXPORT"
 
@@ -97,7 +97,7 @@ def export(
             "filters are those of `octavo ls`.",
         ),
     ] = None,
-    figures: Annotated[bool, typer.Option(help="Also write the pictures of figures.")] = True,
+    figures: Annotated[bool, typer.Option(help="Also export pictures of the figures.")] = True,
     server: Server = None,
     key: Key = None,
     as_json: AsJson = False,
@@ -185,7 +185,7 @@ def last_batch(folder: Path) -> str | None:
 
 
 async def unpack_stream(parts: AsyncGenerator[bytes], folder: Path) -> None:
-    """Unpack a tar file while it arrives."""
+    """Unpack a tar file while it is being received."""
     reading, writing = os.pipe()
     unpacked = asyncio.create_task(asyncio.to_thread(unpack, os.fdopen(reading, "rb"), folder))
     with os.fdopen(writing, "wb", buffering=0) as pipe:
@@ -278,7 +278,10 @@ def import_(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import an export of Octavo or paperless-ngx, a folder of files, or an mbox file. Run it again to continue."""
+    """Import an export of Octavo or paperless-ngx, a folder of files, or an mbox file.
+
+    To continue an interrupted import, run the command again.
+    """
     kind = source or detect(path)
     if kind is Source.OCTAVO:
         run = partial(import_export, folder=path)
@@ -351,7 +354,7 @@ async def import_export(client: Client, folder: Path) -> Imported:
 
 
 def check_batch(folder: Path, batch: Path) -> None:
-    """Check the checksum of a batch of records. The checksums of other files are checked when they are sent."""
+    """Verify the checksum of a batch of records. Other files are verified when they are sent."""
     name = batch.relative_to(folder).as_posix()
     sums = batch.with_suffix(".sha256")
     wanted = (

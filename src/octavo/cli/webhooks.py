@@ -70,7 +70,7 @@ def rm(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete recipients. Events that are waiting for them are not sent."""
+    """Delete recipients and their pending deliveries."""
 
     async def run(client: Client) -> int:
         wanted = {await find_webhook(client, one) for one in webhooks}

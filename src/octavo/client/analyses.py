@@ -67,7 +67,7 @@ class AnalysisCalls(Calls):
 
     @Call
     async def wait(self, analysis: UUID, *, timeout_seconds: float | None = None) -> Analysis:
-        """Wait until an analysis is complete, failed or stopped. Raises TimeoutError after `timeout_seconds`."""
+        """Wait until an analysis completes, fails or is stopped. Raises TimeoutError after `timeout_seconds`."""
         return await wait_until(lambda: self.show(analysis), lambda found: found.is_over, timeout_seconds)
 
     @Call

@@ -19,7 +19,7 @@ from octavo.client.transport import SESSION_COOKIE, RetryPolicy, Transport, read
 from octavo.client.uploads import UploadCalls
 
 CONNECTIONS = 10
-HINT = "Is the server running, and is the address right?"
+HINT = "Check that the server is running and that the address is correct."
 
 
 class AllCalls(UploadCalls, DocumentCalls, SearchCalls, JobCalls, AccountCalls, DeliveryCalls):

@@ -113,7 +113,7 @@ class ConversionCalls(Calls):
 
     @Call
     async def wait(self, conversion: UUID, *, timeout_seconds: float | None = None) -> ConversionView:
-        """Wait until a conversion is complete or failed. Raises TimeoutError after `timeout_seconds`."""
+        """Wait until a conversion completes or fails. Raises TimeoutError after `timeout_seconds`."""
         return await wait_until(lambda: self.show(conversion), lambda found: found.status in ENDED, timeout_seconds)
 
     @Call
@@ -151,7 +151,7 @@ class ConversionCalls(Calls):
 
     @Call
     async def list_revisions(self, conversion: UUID) -> Sequence[RevisionView]:
-        """List all revisions of the values."""
+        """List all revisions of a conversion's values."""
         return (await self._list(RevisionView, f"/conversions/{conversion}/revisions")).items
 
     @Call
@@ -165,7 +165,7 @@ class ConversionCalls(Calls):
 
     @Call
     async def download_source(self, conversion: UUID, to: Path) -> int:
-        """Download the converted PDF. Returns its size."""
+        """Download the source PDF of a conversion. Returns its size."""
         return await self._save(to, f"/conversions/{conversion}/source")
 
     @Call

@@ -221,7 +221,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def embedding_progress(self) -> EmbeddingProgress:
-        """Return how many documents already have embeddings of the server's model."""
+        """Return how many documents already have embeddings made with the server's model."""
         return await self._get(EmbeddingProgress, "/embeddings")
 
     # Text and files ------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class DocumentCalls(Calls):
 
     @Call
     async def make_link(self, document: UUID, kind: Literal["source", "markdown"] = "source") -> SignedLink:
-        """Create a link that downloads a file without signing in. The link expires after five minutes."""
+        """Create a link for downloading a file without signing in. The link expires after five minutes."""
         return await self._post(SignedLink, f"/documents/{document}/link?kind={kind}", repeat=Repeat.SAFE)
 
     @Call

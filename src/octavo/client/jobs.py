@@ -155,8 +155,10 @@ class JobCalls(Calls):
 
     @Call
     async def discard_dead_letter(self, job: UUID, then: AfterDiscard = "nothing") -> JobView:
-        """Discard a job that failed for good. `then` can also restart the job, or mark the analysis that it belongs to
-        as failed.
+        """Discard a job that failed for good.
+
+        `then` says what happens next: nothing, run the job again from the beginning (`restart`), or mark the analysis
+        that it belongs to as failed (`fail_parent`).
         """
         path = f"/admin/dead-letters/{job}/discard"
         return await self._post(JobView, path, {"then": then}, repeat=Repeat.NEVER)

@@ -88,7 +88,7 @@ def _not_in(one: Statement, other: Statement) -> Iterator[Quantity]:
 
 
 def _common_context(one: Statement, mine: Quantity, other: Statement, theirs: Quantity) -> int:
-    """Count the words that appear next to both numbers."""
+    """Count the words that appear near both numbers."""
     around = [
         set(statement.words[max(figure.place - _CONTEXT, 0) : figure.end + _CONTEXT])
         for statement, figure in ((one, mine), (other, theirs))
@@ -207,7 +207,7 @@ def _name_the_same(one: StatementPair, sentences: SentenceCache) -> bool:
 
 
 def _candidates_of(pair: ChunkPair, sentences: SentenceCache) -> Iterator[StatementPair]:
-    """Pair the statements of two chunks that share words.
+    """Yield the pairs of statements, one from each chunk, that share words.
 
     An index by word avoids comparing every statement with every other.
     """

@@ -80,7 +80,7 @@ class SentenceCache:
         return _read_names(chunk.content)
 
     def is_supported(self, chunk: ComparableChunk) -> bool:
-        """Whether contradictions can be found in the chunk, because it is in English."""
+        """Whether the chunk is in English, the only language in which contradictions can be found."""
         if chunk.id not in self._supported:
             may_be = primary_language(chunk.language) in {None, ENGLISH}
             self._supported[chunk.id] = may_be and confirm_language(chunk.content, ENGLISH) == ENGLISH

@@ -81,7 +81,7 @@ class SearchScope:
 async def find_neighbours(
     database: Database, scope: SearchScope, chunks: Sequence[UUID], most: int, least: float
 ) -> list[Neighbour]:
-    """Find up to `most` neighbours of each chunk with a similarity of at least `least`, in no particular order."""
+    """For each chunk, find up to `most` neighbours with a similarity of at least `least`, in no particular order."""
     async with database.transaction() as connection:
         counted = await _count(connection, scope, MOST_EXACT + 1)
         if counted <= MOST_EXACT:

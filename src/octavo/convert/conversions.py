@@ -271,7 +271,7 @@ async def training_samples(connection: Connection, owner: UUID) -> list[dict[str
 async def kept_history(connection: Connection, owner: UUID, conversion: UUID) -> list[dict[str, Any]]:
     """Return all corrections of a conversion, oldest first.
 
-    Includes corrections that were taken over from an earlier conversion of the same content.
+    Includes corrections that were carried over from an earlier conversion of the same content.
     """
     row = await (await connection.execute(QUERIES.kept_history, {"owner": owner, "id": conversion})).fetchone()
     return json.loads(row[0]) if row else []

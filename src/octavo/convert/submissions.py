@@ -84,8 +84,8 @@ class ConversionIntake:
     ) -> Submission:
         """Submit a PDF file for conversion.
 
-        `mapping` returns the name of the mapping. It is called after the body has been read, because a form may send
-        the name after the file.
+        `mapping` is a function that returns the name of the mapping. It is called after the body has been read, because
+        a form may send the name after the file.
         """
         job, label = new_id(), clean_filename(filename)
         stored: Stored | None = None
@@ -156,7 +156,7 @@ class ConversionIntake:
         return submission
 
     async def find_mapping(self, owner: UUID, name: str) -> StoredMapping:
-        """Find a mapping by name, before any job is created. Raises `UnknownMapping`."""
+        """Find a mapping by name. Call this before creating a job. Raises `UnknownMapping`."""
         async with self.database.connection() as connection:
             return await find_mapping(connection, owner, name)
 

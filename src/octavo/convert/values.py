@@ -241,7 +241,7 @@ def conversion_from_json(document: bytes, mapping: Mapping) -> Conversion:
 
 
 def conversion_from_record(read: Any, mapping: Mapping) -> Conversion:  # noqa: ANN401
-    """Parse a conversion like `conversion_from_json`, but from JSON that is already parsed."""
+    """Build a conversion from parsed JSON, with the same validation as `conversion_from_json`."""
     try:
         values = tuple(value_from_row(row, mapping) for row in read["values"][:_MOST_VALUES])
         checks = tuple(_check(*row) for row in read["checks"])

@@ -1,1 +1,1 @@
-"""Types, errors, settings and small tools that all packages share. Imports no other package of Octavo."""
+"""Types, errors, settings and utility functions that all packages share. Imports no other package of Octavo."""

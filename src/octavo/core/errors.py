@@ -244,7 +244,7 @@ class ModelRefused(OctavoError):
 
 
 class NoModel(OctavoError):
-    """No model for this task is set up. An administrator can add one under Settings, Models."""
+    """No model is set up for this task. An administrator can add one under Settings, Models."""
 
     code = "AI_NO_MODEL"
     status = 422

@@ -52,7 +52,7 @@ def extension_names(kind: ExtensionKind) -> list[str]:
 
 
 def load_extension(kind: ExtensionKind, name: str) -> Any | None:  # noqa: ANN401 - what another package declares
-    """Import an extension and return the object that its entry point names.
+    """Import an extension and return the object that its entry point refers to.
 
     Returns None if the extension is not installed or cannot be imported.
     """
@@ -61,9 +61,10 @@ def load_extension(kind: ExtensionKind, name: str) -> Any | None:  # noqa: ANN40
 
 
 def load_extensions(kind: ExtensionKind) -> dict[str, Any]:
-    """Import all extensions of a kind. Returns the objects that their entry points name, keyed by extension name.
+    """Import all extensions of a kind.
 
-    Extensions that cannot be imported are left out.
+    Returns the objects that their entry points refer to, keyed by extension name. Extensions that cannot be imported
+    are left out.
     """
     loaded = {name: _load(point) for name, point in _declared(kind).items()}
     return {name: found for name, found in loaded.items() if found is not None}

@@ -78,7 +78,7 @@ def _localized_number(text: str, locale: str) -> Decimal | None:
 
 
 def write_decimal(number: float) -> str:
-    """Write a number for an input of a form, in the format of the page's language, so that it can be read again."""
+    """Format a number for an input field, in the format of the page's language, so that `read_decimal` can read it."""
     plain = format(Decimal(repr(number)).normalize(), "f")
     catalogue = current_catalogue()
     if catalogue.is_english:

@@ -43,7 +43,7 @@ def shown_address(settings: Settings, address: str) -> str:
 
 
 def _network_address() -> str | None:
-    """Return this machine's IP address in its local network. Returns None if the machine has no network."""
+    """Return this machine's IP address on its local network. Returns None if the machine has no network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(_ELSEWHERE)

@@ -1,7 +1,7 @@
 """Counters and timers of this process, and OpenTelemetry traces of its requests, jobs and model calls.
 
-`ops/metrics.py` adds up the values of all processes and reports them. The labels of a metric are names that Octavo
-defines, so each label has only a few possible values. They are never ids or text from people.
+`ops/metrics.py` adds up the values of all processes and reports them. The values of a metric's labels are
+names that Octavo defines, never ids or user input. Each label therefore has only a few possible values.
 
 Traces are recorded only after `start_tracing`. Until then, OpenTelemetry is not loaded, and each call here costs one
 comparison.
@@ -44,7 +44,7 @@ JOBS = Histogram(
 )
 JOB_WAITS = Histogram(
     "octavo_job_wait_seconds",
-    "Time of a job in the queue, from when it was queued or became due until a worker claimed it.",
+    "Time that a job spent in the queue, from when it was queued or became due until a worker claimed it.",
     ("kind", "lane"),
     buckets=LONG,
     registry=REGISTRY,
@@ -58,7 +58,7 @@ STAGES = Histogram(
 )
 STAGES_RESUMED = Counter(
     "octavo_stages_resumed",
-    "Stages that were not repeated, because an earlier attempt had finished them.",
+    "Stages that were skipped because an earlier attempt had finished them.",
     ("kind",),
     registry=REGISTRY,
 )
@@ -89,7 +89,7 @@ AI_TOKENS = Counter(
 )
 BUDGET_REFUSALS = Counter(
     "octavo_ai_budget_refusals",
-    "Model calls that were refused, because a budget was used up.",
+    "Model calls that were refused because a budget was used up.",
     ("scope",),
     registry=REGISTRY,
 )

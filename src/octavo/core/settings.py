@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     postgres_account: Annotated[
         str | None,
         Field(
-            description="System account for the built-in PostgreSQL when Octavo is started by root. "
+            description="System account for the built-in PostgreSQL when Octavo is started as root. "
             "Unset: the first of `octavo`, `postgres`, `nobody` that exists."
         ),
     ] = None
@@ -225,8 +225,8 @@ class Settings(BaseSettings):
         int,
         Field(
             ge=MEBIBYTE,
-            description="Memory of the database server for building a vector index, in bytes. An index that fits is "
-            "built several times faster.",
+            description="Memory that the database server can use to build a vector index, in bytes. An index that fits "
+            "into it is built several times faster.",
         ),
     ] = 512 * MEBIBYTE
     history_days: Annotated[
@@ -253,7 +253,7 @@ class Settings(BaseSettings):
         Field(
             ge=1,
             description="Number of files that one process extracts in parallel. Unset: twice the number of CPUs, but "
-            "no more than fit into half of the memory.",
+            "at most as many as fit into half of the memory.",
         ),
     ] = None
     ocr_language: Annotated[
@@ -611,7 +611,7 @@ class Settings(BaseSettings):
             "`ACCESS_KEY:SECRET_KEY:SESSION_TOKEN`."
         ),
     ] = None
-    bedrock_url: Annotated[str, Field(description="Address of Amazon Bedrock. It contains the region.")] = (
+    bedrock_url: Annotated[str, Field(description="Base URL of Amazon Bedrock, with the region in it.")] = (
         "https://bedrock-runtime.us-east-1.amazonaws.com"
     )
     bedrock_region: Annotated[

@@ -121,8 +121,8 @@ class Texts(Mapping[Key, str]):
 def translate_sentences(text: str) -> str:
     """Translate a stored message, such as an error message.
 
-    If the catalogue does not contain the whole message, its first sentences are translated: as many as the catalogue
-    contains as one text. The rest stays in English.
+    If the catalogue does not contain the whole message, only its first sentences are translated: the longest sequence
+    of first sentences that the catalogue contains as one text. The rest stays in English.
     """
     if current_catalogue().is_english:
         return text

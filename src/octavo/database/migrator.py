@@ -60,7 +60,7 @@ class AppliedMigration:
     compatible_from: int | None = None
 
     def works_with(self, newest_known: int) -> bool:
-        """Whether processes that know only the migrations up to `newest_known` can use a database with this one."""
+        """Whether a process that knows the migrations up to `newest_known` can use a database with this migration."""
         return self.number <= newest_known or (self.compatible_from or self.number) <= newest_known
 
 
@@ -192,7 +192,7 @@ async def _apply_missing(connection: Connection) -> MigrationState:
 
 
 def newest_known() -> int:
-    """Return the number of the newest migration that this version knows."""
+    """Return the number of the newest migration in this version of Octavo."""
     return known_migrations()[-1].number
 
 

@@ -65,7 +65,7 @@ class Actor:
     If `viewer` is set, the caller is a limited member, and the task's database connections show only the rows that this
     member may see. If `writes` is also true, the task's transactions see all rows, because a change can affect rows
     that the member does not see, such as other documents with the same content. Before such a change, check that the
-    member may change the documents. A trigger refuses changes of documents in other collections.
+    member may change the documents. A trigger rejects changes to documents in other collections.
     """
 
     id: UUID | None
@@ -165,7 +165,7 @@ class Database:
             await AsyncConnectionPool.check_connection(connection)
 
     async def connect_unpooled(self) -> Connection:
-        """Open a connection outside the pool, for a worker's main loop. It detects a lost network within seconds."""
+        """Open a connection outside the pool, for a worker's main loop. It detects network failures within seconds."""
         return await connect(self._connection_info, prepared=self._prepared, **LOST_NETWORK)
 
     async def connect_directly(self) -> tuple[Connection, bool]:
@@ -173,7 +173,7 @@ class Database:
 
         A connection behind a connection pooler in transaction mode does not have one: the pooler may run each statement
         in a different session of the server, so settings and LISTEN would affect other callers. The connection detects
-        a lost network within seconds, even while it waits for notifications.
+        network failures within seconds, even while it waits for notifications.
         """
         connection = await connect(self._direct or self._connection_info, prepared=False, **LOST_NETWORK)
         try:
@@ -183,7 +183,7 @@ class Database:
             raise
 
     def connect_in_thread(self) -> ThreadConnection:
-        """Open a connection for the heartbeat thread. The connection detects a lost network within seconds."""
+        """Open a connection for the heartbeat thread. The connection detects network failures within seconds."""
         try:
             guarded = make_conninfo(self._connection_info, **LOST_NETWORK)
             options = connection_options(prepared=self._prepared)
@@ -266,7 +266,7 @@ class Database:
             returning.add_done_callback(self._exchanges.discard)
 
     def seconds_exhausted(self) -> float:
-        """Return for how many seconds all connections of the pool have been in use. Returns 0 if one is free.
+        """Return how long, in seconds, all connections of the pool have been in use. Returns 0 if one is free.
 
         The time counts from the earlier of two moments: when the last free connection was taken, and when the caller
         that has waited longest began to wait.
@@ -323,7 +323,7 @@ async def _is_direct(connection: Connection) -> bool:
 
 @asynccontextmanager
 async def lasting_transaction(connection: Connection) -> AsyncGenerator[None]:
-    """Open a transaction that holds advisory locks during long work on other connections.
+    """Open a transaction that holds advisory locks while other connections do long-running work.
 
     Behind a connection pooler in transaction mode, an advisory lock can be held only as long as a transaction.
     """

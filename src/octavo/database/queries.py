@@ -1,4 +1,4 @@
-"""Loads named queries from .sql files, so that Python contains no SQL, and fetches rows as dictionaries."""
+"""Loads named queries from .sql files, so that the Python code contains no SQL, and fetches rows as dictionaries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Queries:
 
 @cache
 def load_queries(file: str) -> Queries:
-    """Load the queries of `queries/<file>.sql`."""
+    """Load the queries from `queries/<file>.sql`."""
     return Queries(file)
 
 

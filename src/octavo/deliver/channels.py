@@ -179,7 +179,7 @@ class Channel(Protocol):
         ...
 
     async def send(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status code of the recipient."""
+        """Send a delivery and return the status code of the recipient's response."""
         ...
 
 
@@ -339,7 +339,7 @@ class ExtensionChannel:
 
 @dataclass(frozen=True, slots=True)
 class SlackChannel:
-    """Sends a sentence and a link to a chat, in the format of Slack's webhooks, which many other chats accept."""
+    """Sends a sentence and a link to a chat, in the format of Slack's webhooks, which many chat services accept."""
 
     client: GuardedClient | None
     allow: frozenset[str]

@@ -120,7 +120,7 @@ class Subject:
 
     @property
     def is_undescribed(self) -> bool:
-        """Whether the document itself is readable, and only generating its title, summary and tags failed."""
+        """Whether the document is readable, and only the generation of its title, summary and tags failed."""
         failed_model = (self.error_code or "").startswith(_MODELS) and self.document_id is not None
         return failed_model and not self.is_conversion and not self.type.startswith("analysis.")
 

@@ -173,7 +173,7 @@ async def list_attempts(
 
 
 async def keep_administrators(connection: Connection, owner_id: UUID, addresses: Mapping[str, str | None]) -> None:
-    """Notify the administrator's addresses in the settings about failures in all accounts.
+    """Store the administrator's addresses from the settings. They are notified about failures in all accounts.
 
     `addresses` maps a channel (`mail` or `slack`) to the address. Recipients that are no longer in the settings are
     deleted.

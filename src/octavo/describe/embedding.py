@@ -138,7 +138,7 @@ async def reembed(connection: Connection, owner: UUID, settings: Settings, reque
 
 
 async def embedding_progress(connection: Connection, owner: UUID, settings: Settings) -> EmbeddingProgress:
-    """Count the account's documents that already have vectors of the configured model."""
+    """Count the account's documents that already have vectors made with the configured model."""
     model = embedding_model(settings)
     values = {"owner": owner, "model": model, "visitors": settings.anonymous_models}
     (row,) = await fetch_rows(connection, QUERIES.embedding_progress, values)
@@ -218,7 +218,7 @@ async def _use_existing(run: Run[Any], model: str, finish: Finish) -> None:
 
 
 async def use_model(connection: Connection, document: UUID, model: str) -> None:
-    """Make searches in the document use vectors of this model. Does nothing if some chunks have no such vector."""
+    """Use the vectors of this model for searches in the document. Does nothing if some chunks have no such vector."""
     await connection.execute(QUERIES.use_model, {"document": document, "model": model})
 
 

@@ -71,7 +71,7 @@ class DescribeTools(EmbeddingTools, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """The revision of a document whose title, summary and tags are generated.
+    """The revision of a document for which to generate a title, summary and tags.
 
     `picture` is the storage key of the image if the document is a picture. Increase `generation` to call models again
     instead of reusing their stored answers.

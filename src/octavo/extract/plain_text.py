@@ -441,7 +441,7 @@ def _goes_on(line: str, following: str) -> bool:
 
 
 def join(lines: Sequence[str]) -> str:
-    """Join lines with spaces. There is no space between ideographs, nor after a hyphen, which may be part of a word."""
+    """Join lines with spaces. No space is added between ideographs, or after a hyphen, which may be part of a word."""
     parts: list[str] = []
     for line in map(str.strip, lines):
         if parts and _needs_space(parts[-1], line):

@@ -414,9 +414,9 @@ def _distance(box: Box, head: Box) -> float:
 
 
 def _printed(page: PageRuns, region: set[int]) -> dict[Decimal, str]:
-    """Map each amount outside the table to the meaning of its label, such as total.
+    """Map each amount outside the table to the role that its label names, such as total.
 
-    The meaning is empty if the label is not the label of a sum.
+    The role is empty if the label is not the label of a sum.
     """
     found: dict[Decimal, str] = {}
     for one in page.every("amount"):

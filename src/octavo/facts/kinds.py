@@ -128,7 +128,7 @@ class _Text:
 
 
 def find_kind(source: FactSource, title: str | None, reading: Reading | None = None) -> KindChoice:
-    """Return the kind of a document. The kind is `OTHER` if no kind is clear."""
+    """Return the kind of a document. Returns `OTHER` if the kind is not clear."""
     by_form = _by_format(source)
     if by_form:
         return KindChoice(by_form, frozenset({"format"}))

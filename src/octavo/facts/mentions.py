@@ -167,7 +167,7 @@ class PageRuns:
     def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
         """Return the column heading that is in the line above and ends to the left of the value.
 
-        This happens if the heading is left-aligned, and the values below it are wider and right-aligned.
+        A heading ends there if it is left-aligned, and the values below it are wider and right-aligned.
         """
         number = mention.run.line - 1
         line = self.lines[number] if number >= 0 else None

@@ -1,4 +1,4 @@
-"""Chooses a document's number and date, order and account number, and due date, from all numbers and dates in it."""
+"""Chooses a document's number, date, order number, account number and due date from all numbers and dates in it."""
 
 from __future__ import annotations
 

@@ -188,8 +188,8 @@ def title_from_filename(name: str) -> str | None:
 def _claimed_by_people(source: FactSource, claimed: str) -> Title:
     """Return the title in the metadata.
 
-    If one part of it is also a heading in the document, only that part is returned. This removes the name of the
-    website from titles such as "News | Example Site".
+    If one part of it is also a heading in the document, only that part is returned. Otherwise, only the first part of
+    a web page's title is returned. This removes the name of the website from titles such as "News | Example Site".
     """
     parts = [part for part in _SITE.split(claimed) if can_be_title(part)]
     headings = {fold(plain(one.text)): one for one in source.headings[:20]}

@@ -304,7 +304,7 @@ def _within(limits: FetchLimits) -> AbstractAsyncContextManager[None]:
 
 @asynccontextmanager
 async def _until(time: float) -> AsyncGenerator[None]:
-    """Raise `TimedOut` if the block is still running at `time`, a time of the event loop's clock."""
+    """Raise `TimedOut` if the block is still running at `time`, a time on the event loop's clock."""
     try:
         async with asyncio.timeout_at(time):
             yield

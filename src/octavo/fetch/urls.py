@@ -1,4 +1,4 @@
-"""Parses URLs, decides which network addresses are public, and defines the errors of fetching. Pure functions.
+"""Parses URLs, decides which network addresses are public, and defines the errors that fetching raises. Pure functions.
 
 A URL is parsed only once, so that the URL that is fetched is exactly the one that was checked. An address that is not
 known to be public counts as private. IPv6 addresses that contain an IPv4 address are always refused.
@@ -119,7 +119,7 @@ _NOT_PUBLIC_6 = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parsed URL. `host` has no brackets, `path` is used in the request line, `url` has no fragment."""
+    """A parsed URL. `host` has no brackets, `path` is used in the request line, and `url` has no fragment."""
 
     url: str
     scheme: str

@@ -103,7 +103,7 @@ class PageMissing(LinkFailed):
 
 
 class SiteBusy(LinkFailed):
-    """The site limits requests from this server."""
+    """The site is limiting requests from this server."""
 
     code = "PAGE_RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT
@@ -182,7 +182,7 @@ class VideoLive(LinkFailed):
 
 
 class VideoTooManyRequests(LinkFailed):
-    """YouTube limits requests from this server."""
+    """YouTube is limiting requests from this server."""
 
     code = "VIDEO_RATE_LIMIT"
     error_class = ErrorClass.RATE_LIMIT

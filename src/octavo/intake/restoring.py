@@ -246,7 +246,7 @@ class Restoring:
 
 
 def named_as(upload: Upload, owner: UUID, record: DocumentRecord, undetected: Collection[str]) -> Upload:
-    """Return the upload with the id, name, type and source of the exported document."""
+    """Return the upload with the name, type and source of the exported document, and an id derived from its id."""
     return replace(
         upload,
         document_id=derived_id(owner, record.id),

@@ -143,7 +143,7 @@ class Intake:
             else:
                 if outcome:
                     return outcome
-            # Another request finalized it in the meantime, or sent its bytes again.
+            # Another request finalised it in the meantime, or sent its bytes again.
 
     async def _finalize(self, upload: Upload, limits: IntakeLimits, on_created: OnCreated) -> Outcome | None:
         if problem := _broken_claim(upload):
@@ -401,7 +401,7 @@ def _process_job(upload: Upload, cause: Cause) -> NewJob:
 def _comparison_job(upload: Upload) -> NewJob:
     """Build the job that compares a new document with the account's other documents.
 
-    Used for a new document that got copies of the results of a document with the same content. Such a document is not
+    Used for a new document whose results were copied from a document with the same content. Such a document is not
     processed, so no other job would compare it.
     """
     return comparison_job(Cause.EMBEDDED, upload.owner_id, upload.document_id, FIRST_REVISION)

@@ -92,8 +92,9 @@ class FinishedStage:
 class Run(Generic[Tools]):
     """The argument of a job handler: gives access to the job and its stages.
 
-    `tools` contains the resources that the worker has opened. `aside` is a context manager for long work that has its
-    own limit, such as text recognition. While it is active, the job does not take up one of the worker's slots.
+    `tools` contains the resources that the worker has opened. `aside` is a context manager for long work that is
+    limited separately, such as text recognition. While it is active, the job does not take up one of the worker's
+    slots.
     """
 
     job: ClaimedJob
@@ -121,8 +122,8 @@ class Run(Generic[Tools]):
     async def stages(self, stages: Sequence[Stage]) -> list[JSON]:
         """Run short stages one after the other, and store their outputs in one transaction. Returns the outputs.
 
-        Skips stages that an earlier attempt finished. If the worker is killed before the commit, all other stages run
-        again.
+        Stages that an earlier attempt finished are skipped. If the worker is killed before the commit, all the others
+        run again.
         """
         finished = await self._finished_stages()
         with ExitStack() as spans:
@@ -162,7 +163,7 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def keep_alive(self) -> None:
-        """Restart the job's time limit without reporting progress, while it waits for work that has its own limit."""
+        """Reset the job's time limit without reporting progress, while the job waits for work with its own limit."""
         if not await self._write(QUERIES.renew_deadline, {}):
             raise LeaseLost
         self.renew_limit()
@@ -170,14 +171,14 @@ class Run(Generic[Tools]):
     async def holds_lease(self, connection: Connection) -> bool:
         """Whether this attempt may still write.
 
-        Also locks the job until the transaction ends, so that no other attempt begins in that time.
+        Also locks the job until the transaction ends, so that no other attempt can begin before then.
         """
         return await _flag(connection, QUERIES.hold_lease, self._lease())
 
     async def note_progress(self, connection: Connection) -> None:
         """Record that a job without stages has made progress. Call this in the transaction that saves the progress.
 
-        Earlier failures and crashes of workers then no longer count against the job.
+        Earlier failures and worker crashes then no longer count against the job.
         """
         await connection.execute(QUERIES.note_progress, self._lease())
 

@@ -39,8 +39,8 @@ class JobKind(Generic[Tools]):
 
     `check_input` raises `BadInput` for input that the handler would reject, so that the job is never enqueued.
 
-    `after_failure` runs after a failed attempt, but not if the worker crashes. A scheduled job must therefore also do
-    the work of this function.
+    `after_failure` runs after a failed attempt, but not if the worker crashes. The work of this
+    function must therefore also be done by a scheduled job.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Enqueues jobs, and cancels, requeues, pauses and discards them.
 
 An action on several jobs is applied to all of them or to none. If a job is waiting for its next attempt, retrying it
-starts this attempt now.
+starts that attempt immediately.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Also explains why a job is waiting. If `owner_id` is None, functions return the jobs of all accounts, which only
 administrators may see.
 
-Events are read in an order that skips none. Event ids are assigned before transactions commit, so an event can become
+Events are read so that none is missed. Event ids are assigned before transactions commit, so an event can become
 visible after an event with a greater id. Readers therefore first read the horizon: the highest id up to which no open
 transaction can still add events. In a second statement, they read only events up to the horizon. Events are sorted by
 (epoch, id); a new epoch begins when a backup is restored into another PostgreSQL cluster.
@@ -64,7 +64,7 @@ async def list_jobs(
 async def dead_letters(
     connection: Connection, *, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page[JobView]:
-    """List the jobs of all owners that failed for good."""
+    """List the jobs that failed for good (dead letters), for all owners."""
     return await list_jobs(connection, None, status=JobStatus.DEAD_LETTER, cursor=cursor, limit=limit)
 
 

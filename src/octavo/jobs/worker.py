@@ -223,10 +223,10 @@ class Worker(Generic[Tools]):
         self._response_lost = False
 
     async def _rest(self) -> None:
-        """Wait until the worker is woken up or a timeout passes.
+        """Wait until the worker is woken up or a timeout expires.
 
-        The timeout is short if finished jobs have not been reported yet, and long if notifications about new jobs
-        arrive.
+        The timeout is short if finished jobs have not been reported yet, and long if the worker receives notifications
+        about new jobs.
         """
         pending = self._response_lost or self._slots.has_unreported
         poll = self._limits.quiet_seconds if self._is_notified else self._limits.poll_seconds

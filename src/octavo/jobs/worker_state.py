@@ -39,7 +39,8 @@ HANGING_SECONDS = 120.0
 class DueIn(float):
     """The number of seconds until the next run of a background task.
 
-    Unlike with a plain number, this pause does not grow while the worker is idle, and an event can shorten it.
+    Unlike a pause given as a plain number, this one does not grow while the worker is idle, and an event can shorten
+    it.
     """
 
 
@@ -50,8 +51,8 @@ class WorkerLimits:
     `slots` is the number of jobs that run at the same time. In addition, up to `aside` jobs can wait for text
     recognition or similar work. `batch` limits how many jobs are claimed in one call, so that a worker with many slots
     leaves some jobs to others. A worker without a job looks for one every `poll_seconds`, or every `quiet_seconds` if
-    notifications about new jobs arrive. A lease is renewed four times during its duration. If no lease could be renewed
-    for two thirds of the duration, the worker abandons its jobs.
+    it receives notifications about new jobs. A lease is renewed four times during its duration. If no lease could be
+    renewed for two thirds of the duration, the worker abandons its jobs.
     """
 
     slots: int = 10
@@ -117,7 +118,7 @@ class RunningJob:
 class Slots:
     """The running, finished and abandoned jobs of a worker.
 
-    A job occupies its slot until its end has been stored in the database.
+    A job occupies its slot until the database has recorded that the job ended.
     """
 
     def __init__(self, limits: WorkerLimits) -> None:
@@ -303,7 +304,7 @@ class ClaimStart:
         return self._position
 
     def add(self, jobs: Sequence[ClaimedJob], seconds: float) -> None:
-        """Remember the queue position of the jobs that were just claimed."""
+        """Remember the lowest queue position of the jobs that were just claimed."""
         if jobs:
             self._recent.append((seconds, min(QueuePosition(job.priority, job.virtual_time) for job in jobs)))
 

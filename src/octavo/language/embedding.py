@@ -98,7 +98,7 @@ def _sums() -> dict[str, str]:
 
 
 def read_checked(name: str) -> bytes:
-    """Read a model file and verify its checksum. A damaged model would not fail, but return wrong vectors."""
+    """Read a model file and verify its checksum. A damaged model would not fail; it would return wrong vectors."""
     content = (_DATA / name).read_bytes()
     if hashlib.sha256(content).hexdigest() != _sums()[name]:
         raise Defect(f"{name} does not match its checksum. Reinstall Octavo.")

@@ -24,7 +24,7 @@ _QUESTION_WORD = re.compile(r"\W*(?:who|whose|whom|what|when|where|which|why|how
 
 
 def detect_language(text: str) -> str | None:
-    """Detect the language of a text from its beginning, as an ISO 639-1 code. Returns None if it is uncertain."""
+    """Detect a text's language from its beginning, as an ISO 639-1 code. Returns None if the result is uncertain."""
     letters = " ".join(WORD.findall(text[: 2 * _SAMPLE]))[:_SAMPLE]
     if len(letters) < _MIN_LETTERS:
         return None

@@ -91,8 +91,8 @@ class QuoteFinder:
     def find(self, anchor: Anchor) -> Span | None:
         """Find the best occurrence of a quote.
 
-        Occurrences that do not cut words are preferred, then those with the same text around them, and then the one
-        nearest to the last known position.
+        Occurrences that begin and end at word boundaries are preferred, then those with the same text around them, and
+        then the one nearest to the last known position.
         """
         found = list(islice(self._find_verbatim(anchor.quote), MOST_OCCURRENCES)) or [
             self._with_last_marks(one, anchor.quote)

@@ -1,4 +1,4 @@
-"""Actions on many documents, and undoing them.
+"""Applies an action to many documents, and undoes earlier changes.
 
 Documents are changed in batches. Each batch is one transaction with its events, so an action on 10,000 documents never
 locks all of them. If a batch fails, the documents of earlier batches stay changed.
@@ -45,7 +45,7 @@ class Chosen:
     async def select(self, database: Database, owner: UUID, most: int = MOST_SELECTED) -> list[UUID]:
         """Return the ids of the selected documents.
 
-        If they are selected by a filter, documents that match it only later are not included.
+        If they are selected by a filter, documents that start to match it later are not included.
         """
         if self.filters is None:
             return sorted(self.ids)

@@ -54,7 +54,8 @@ class Edit:
 
     `tags` replaces all tags. `added_tags` and `removed_tags` add and remove single tags. `facts` contains changes to
     facts that are not fields of this class, and `custom` contains values of custom fields. A value of None removes the
-    fact or the value. On the day `expires_on`, the documents are moved to the trash.
+    fact or the value. `expires_on` is the day on which the documents are moved to the
+    trash.
     """
 
     title: str | Unset | None = UNSET

@@ -223,7 +223,7 @@ class Export:
     async def _file(self, batch: Batch, file: Row, path: str) -> AsyncGenerator[bytes]:
         """Yield a stored file as a part of the tar file, and add its `path` to the record `file`.
 
-        A file that is missing in the storage is skipped, and no path is added.
+        A file that is missing from the storage is skipped, and no path is added.
         """
         try:
             stream = await self.bucket.stream(file["key"])
@@ -409,7 +409,7 @@ def _line(record: object) -> bytes:
 def _forget_keys(record: Row) -> None:
     """Remove data that is useless in other installations from an exported record.
 
-    These are storage keys, and the entries of files that are missing in the storage.
+    These are storage keys, and the entries of files that are missing from the storage.
     """
     if "files" in record:
         record["files"] = [

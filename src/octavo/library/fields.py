@@ -65,7 +65,7 @@ async def add_field(
 async def edit_field(
     connection: Connection, owner: UUID, field: UUID, *, name: str | None = None, choices: Sequence[str] | None = None
 ) -> FieldView:
-    """Rename a field, also in rules, or replace its choices.
+    """Rename a field and update the rules that use it, or replace its choices.
 
     Values that are no longer allowed are kept until they are changed.
     """
@@ -270,7 +270,7 @@ async def suggest_facts(connection: Connection, owner: UUID, document: UUID) -> 
 
 
 def suggest_values(fields: Sequence[FieldView], facts: Sequence[FactView]) -> list[FactView]:
-    """Return the facts, each with the fields for which its value is suggested. Uncertain facts suggest nothing."""
+    """Return the facts, each with the fields for which its value is suggested. Uncertain facts are not suggested."""
     sure = {one.name: one for one in reversed(facts) if one.status != "found" or one.confidence >= REVIEW}
     found: dict[str, dict[str, str]] = {name: {} for name in sure}
     for field in fields:
@@ -293,7 +293,7 @@ def _facts_about(field: FieldView) -> Sequence[str]:
 
 
 def _value_for(field: FieldView, fact: FactView | None, currency: FactView | None) -> str | None:
-    """Return the value of a fact in the form of the field, or None if it has another type."""
+    """Return the value of a fact in the field's format, or None if the value is not valid for the field."""
     if fact is None:
         return None
     text = fact.value

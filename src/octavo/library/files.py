@@ -53,7 +53,7 @@ class File:
 
 
 async def find_file(connection: Connection, owner: UUID, document: UUID, kind: str, name: str = "") -> File:
-    """Find a file of the current revision. Missing documents and other accounts' documents raise the same error.
+    """Find a file of the current revision. Missing documents and those of other accounts cause the same error.
 
     For a link that has been fetched, the source is the fetched page.
     """
@@ -113,7 +113,7 @@ async def find_locked(connection: Connection, owner: UUID, document: UUID) -> st
 
 
 async def keep_unlocked(connection: Connection, owner: UUID, document: UUID, stored: Stored) -> list[str]:
-    """Save an unlocked copy of the file. From now on, the document is processed from this copy.
+    """Save an unlocked copy of the file. From then on, the document is processed from this copy.
 
     Returns the storage keys of earlier copies, to be deleted after the commit.
     """

@@ -387,7 +387,7 @@ class DeliveryPlan:
     problems: tuple[str, ...] = ()
 
     def complete(self, planned: PlannedChange) -> PlannedChange:
-        """Add the recipients to which the rule has not sent the document yet."""
+        """Return the planned change with the recipients to which the rule has not sent the document yet."""
         document = planned.document["id"]
         missing = tuple(one for one in self.recipients if (document, one["id"]) not in self.sent)
         return replace(planned, recipients=missing)
@@ -454,7 +454,7 @@ def _as_change(planned: PlannedChange, conflicts: list[str]) -> RuleChange:
 async def _conflicts(
     connection: Connection, owner: UUID, rule: RuleView, planned: Sequence[PlannedChange]
 ) -> dict[UUID, list[str]]:
-    """Find other enabled rules that set one of the same values in these documents differently.
+    """Find other enabled rules that set at least one of the same fields in these documents to a different value.
 
     Returns messages by document.
     """

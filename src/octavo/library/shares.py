@@ -91,7 +91,7 @@ async def open_share(connection: Connection, token: str) -> OpenShare:
 
 
 async def shared_documents(connection: Connection, opened: OpenShare, cursor: str | None = None) -> Page[Document]:
-    """Return one page of the documents that a link shows."""
+    """Return one page of the documents that a link gives access to."""
     if opened.document_id:
         return Page([await shared_document(connection, opened, opened.document_id)], None)
     wanted = Filters(collection=opened.collection)
@@ -99,7 +99,7 @@ async def shared_documents(connection: Connection, opened: OpenShare, cursor: st
 
 
 async def shared_document(connection: Connection, opened: OpenShare, document: UUID) -> Document:
-    """Return a document that a link shows. Raises `NotFound` for all other documents."""
+    """Return a document that a link gives access to. Raises `NotFound` for all other documents."""
     if not await fetch_rows(connection, QUERIES.shows, {"share": opened.id, "document": document}):
         raise NotFound
     found = await find_documents(connection, opened.owner_id, [document])

@@ -216,7 +216,7 @@ async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def archive_jobs(database: Database, bucket: Bucket, days: int) -> int:
-    """Write finished jobs to a file and delete them, unless other rows refer to them. Returns their number."""
+    """Move finished jobs to a file, except those that other rows refer to. Returns the number of deleted jobs."""
     async with database.connection() as connection:
         found = await fetch_rows(connection, ARCHIVES.old_jobs, {"days": days, "most": FILE_JOBS})
     if not found:

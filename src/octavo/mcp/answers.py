@@ -1,4 +1,4 @@
-"""Reads parts of a document, and writes the answers of tools.
+"""Reads parts of a document, and writes the answers that tools return.
 
 A part is a page, a range of chunks, or the text that follows a cursor. The size of an answer is limited. Answers are
 marked as document content, so that an agent does not follow instructions in them.
@@ -154,7 +154,7 @@ async def find_pages(client: Client, document: UUID, first: int, last: int) -> T
 async def find_chunks(client: Client, document: UUID, wanted: UUID | range) -> TextRange:
     """Return the range of text that one or more chunks cover.
 
-    `wanted` is the id of one chunk, or a range of chunk numbers from 0.
+    `wanted` is the id of one chunk, or a range of chunk numbers, which start at 0.
     """
     found: list[Chunk] = []
     async for one in _walk(lambda cursor: client.list_chunks(document, cursor=cursor)):
@@ -211,7 +211,7 @@ def insert_page_markers(markdown: str, start: int, end: int, pages: Sequence[Pag
 
 
 def write_part(part: TextPart) -> str:
-    """Return a part of a document as the answer of a tool, with the cursor of the next part."""
+    """Return a part of a document as a tool's answer, with the cursor of the next part."""
     where = f"Document {part.document.id}, characters {part.start} to {part.end} of its Markdown."
     more = f'There is more. To get it, read the same document with cursor "{part.next_cursor}".'
     return f"{where} {more if part.next_cursor else 'This is the end.'}\n{mark_untrusted(part.text)}"

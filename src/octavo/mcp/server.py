@@ -158,7 +158,7 @@ TEMPLATES = [
     types.ResourceTemplate(
         name="page",
         title="Page of a document",
-        description="The text of one page, counted from 1.",
+        description="The text of one page. Pages are counted from 1.",
         uri_template=ONE_PAGE,
         mime_type=MARKDOWN,
     ),

@@ -308,7 +308,7 @@ class AnalysisArguments(Arguments):
 
 @tool("Read an analysis", AnalysisArguments)
 async def analysis(client: Client, wanted: AnalysisArguments) -> str:
-    """Return the progress and the results of an analysis. Each result has citations of pages."""
+    """Return the progress and the results of an analysis. Each result includes page citations."""
     found = await client.analyses.show(wanted.analysis_id)
     results = await client.analyses.list_results(wanted.analysis_id)
     return write_answer(_progress(found) | {"results": [_result(one) for one in results]})

@@ -228,7 +228,7 @@ async def _kept_objects(settings: Settings, bucket: Bucket) -> AsyncGenerator[No
 async def _wait_for_other_backup(connection: Connection) -> None:
     """Wait until no other backup is running. Raises `BackupRunning` if this takes longer than a few seconds.
 
-    If a backup was interrupted, the database server notices only after a moment that its process has ended.
+    If a backup was interrupted, it takes the database server a moment to notice that the backup's process has ended.
     """
     for _ in range(WAIT_TRIES):
         row = await (await connection.execute(QUERIES.begin_backup)).fetchone()
@@ -348,8 +348,8 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 async def restore_backup(settings: Settings, path: Path, report: Report) -> Outcome:
     """Restore a backup into an empty installation that is not running.
 
-    The installation can use a different PostgreSQL cluster and storage bucket than the one that was backed up. Files
-    are restored first, then the database in one transaction. An interrupted restore can be repeated.
+    The PostgreSQL cluster and the storage bucket can differ from those of the backed-up installation. Files are
+    restored first, then the database in one transaction. An interrupted restore can be repeated.
     """
     manifest = read_manifest(path)
     _refuse_later_version(manifest)

@@ -44,7 +44,7 @@ class WrongState(Defect):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The installation that is checked: its settings and an open database connection."""
+    """The installation to check: its settings and an open database connection."""
 
     settings: Settings
     connection: Connection
@@ -134,7 +134,7 @@ async def events(installation: Installation) -> str:
 async def caps(installation: Installation) -> str:
     await _refuse_rows(installation, QUERIES.wrong_caps, "Running-job counts are incorrect")
     await _refuse_rows(installation, QUERIES.idle_caps, "Jobs are waiting although slots are free")
-    await _refuse_rows(installation, QUERIES.left_paused, "Jobs are paused although imports are not")
+    await _refuse_rows(installation, QUERIES.left_paused, "Jobs are paused although their owner has not paused imports")
     return "all slot counts are correct"
 
 
@@ -179,7 +179,7 @@ async def connections(installation: Installation) -> str:
 async def vectors(installation: Installation) -> str:
     """Check that documents have all their vectors.
 
-    Also checks that replacing the vectors of an earlier embedding model has not failed.
+    Also checks that the jobs that replace vectors of an earlier embedding model have not failed.
     """
     settings = installation.settings
     values = {"model": embedding_model(settings), "visitors": settings.anonymous_models}

@@ -86,7 +86,7 @@ async def _check_disk(disk: Disk) -> str:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the free space for the current user on the disk that contains a folder.
+    """Return the free space that the current user has on the folder's disk.
 
     Returns 0 if the disk has no free inodes.
     """

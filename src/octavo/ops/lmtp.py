@@ -99,7 +99,7 @@ class MailIntake:
             return LATER
 
     async def handle_exception(self, error: Exception) -> str:
-        """Postpone the email after an unexpected error. By default, the library rejects it for good, and it bounces."""
+        """Postpone the email after an unexpected error. By default, aiosmtpd rejects it for good, so it bounces."""
         log.error("email postponed", exc_info=error)
         return LATER
 

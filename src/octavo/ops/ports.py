@@ -122,8 +122,8 @@ def is_open(listener: socket.socket) -> bool:
 def share_listener(process: int, port: int) -> socket.socket | None:
     """Return a copy of another process's listening socket, so that both share it. Returns None if this is impossible.
 
-    Connections that wait in the socket are kept when the other process ends. This needs Linux and the permission to
-    trace the other process, which some systems grant only to root.
+    Connections that are waiting in the socket's queue are kept when the other process ends. This needs Linux and the
+    permission to trace the other process, which some systems grant only to root.
     """
     try:
         number = next(

@@ -406,7 +406,7 @@ class Status:
 
 
 def read_status(settings: Settings) -> Status:
-    """Read the status of the Octavo instance that runs on this data folder."""
+    """Read the status of the Octavo instance that uses this data folder."""
     record = read_record(settings.data_dir)
     if record is None:
         raise NotRunning

@@ -103,7 +103,7 @@ def read_id_token(token: str, keys: Mapping[str, Any], expected: Expected) -> Cl
 
 
 def _find_key(header: Mapping[str, Any], keys: Mapping[str, Any], algorithms: Collection[str]) -> jwt.PyJWK:
-    """Return the key that the header of the token names. Raises `UnknownSigningKey` if it is missing or ambiguous."""
+    """Return the signing key named in the token's header. Raises `UnknownSigningKey` if it is missing or ambiguous."""
     algorithm, wanted = header.get("alg"), header.get("kid")
     if algorithm not in algorithms:
         raise ProviderRefused("The token is signed with an algorithm that is not allowed.")

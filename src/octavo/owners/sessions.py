@@ -66,7 +66,7 @@ async def open_session(
     """Replace the browser's old session with a new one.
 
     Returns the secret of the new session. If the old session belongs to an anonymous visitor, the visitor's documents
-    are moved to the new account. With `fixed_seconds`, the session ends after this time, even if it is used.
+    are moved to the new account. With `fixed_seconds`, the session ends after this time, even if it is in use.
     """
     visitor = await end_session(connection, replacing)
     if visitor:

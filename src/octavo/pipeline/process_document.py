@@ -539,7 +539,7 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata of the file that looks as if Octavo had rewritten the text.
+    """Remove metadata in the file that claims that Octavo rewrote the text.
 
     Only Octavo may set such metadata.
     """

@@ -1,6 +1,6 @@
 """Rewrites a document's text with a model, on request. The result of each call is stored, so it is paid for only once.
 
-The model either cleans the extracted text, some pages at a time, or reads the pages of the original file. If the model
+The model either cleans the extracted text, a few pages at a time, or reads the pages of the original file. If the model
 refuses some pages or returns no usable answer for them, these pages keep the extracted text.
 """
 

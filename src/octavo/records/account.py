@@ -73,8 +73,8 @@ class NewKey(KeyView):
 
 @dataclass(frozen=True, slots=True)
 class UserAccount:
-    """An account with its members and its storage use, including the trash. `spent_usd` is its model cost of this
-    month.
+    """An account with its members and its storage use, including the trash. `spent_usd` is its model cost
+    this month.
     """
 
     owner_id: UUID
@@ -362,7 +362,7 @@ class Usage:
 
     `estimated_usd` is the part of `cost_usd` that is only estimated. `reserved_usd` is reserved for running model
     calls, and `saved_usd` was saved by reusing answers. `budget_usd` is the account's monthly budget. `purposes` and
-    `documents` list the costs of this month, highest first; `months` lists recent months. `everybody_usd` is the cost
+    `documents` list the costs of that month, highest first; `months` lists recent months. `everybody_usd` is the cost
     of all accounts together; only administrators see it.
     """
 
@@ -423,7 +423,7 @@ class TaskModels:
 
 @dataclass(frozen=True, slots=True)
 class ModelsInForce:
-    """The providers, the models of each group of tasks, and the cost of this month.
+    """The providers, the models of each group of tasks, and this month's cost.
 
     `order` lists the providers in the order in which they are tried. `fixed_by` maps `order`, `tasks` and `embedding`
     to the setting that defines them. `problem` says why saved settings are not used. `unpriced` lists the models that

@@ -38,8 +38,8 @@ class Document:
     `version` counts uploads of new bytes, and `revision` counts how often these bytes were processed. If `superseded`
     is true, a newer version exists. `also_named` lists other file names with which the same bytes were uploaded. If the
     document is a file in an archive or an attachment of an email, `parent_id` is the archive or email, and `part_name`
-    is the name there, including folders. `fields` contains the values of custom fields by name. On the day
-    `expires_on`, the document is moved to the trash.
+    is the name there, including folders. `fields` contains the values of custom fields by name. `expires_on`
+    is the day on which the document is moved to the trash.
     """
 
     id: UUID
@@ -123,8 +123,9 @@ class FactView:
 class BulkAnswer:
     """The result of an action on many documents.
 
-    `ids` are the documents that a filter selected. `undo_id` undoes an edit or a deletion, for a week. `batch_id` is
-    the id of the batch of conversions that was queued. `error` is set if only some of the documents were changed.
+    `ids` are the documents that a filter selected. With `undo_id`, an edit or a deletion can be undone for a week.
+    `batch_id` is the id of the batch of conversions that was queued. `error` is set if only some of the documents were
+    changed.
     """
 
     changed: int
@@ -278,7 +279,7 @@ class ReadingPosition:
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """An occurrence of the searched words in the text of a document.
+    """An occurrence of the query's words in the text of a document.
 
     `start` and `end` are character positions in the document's Markdown. `chunk_id` and `page` are the chunk and the
     page where the occurrence begins. `snippet` is plain text; `marks` are the positions of the words in the snippet.
@@ -390,7 +391,7 @@ class Outcome:
     """The result of an upload.
 
     `state` is `uploaded`, or `deduplicated` if the existing document `document_id` has the same content. `duplicate` is
-    true if the upload had already been finalized; the earlier result is then returned again.
+    true if the upload had already been finalised; the earlier result is then returned again.
     """
 
     state: str

@@ -323,7 +323,7 @@ class SourceCost:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The cost of models. `month_usd` is the cost of this month, and `budget_usd` is the monthly budget for all owners.
+    """The cost of models. `month_usd` is this month's cost, and `budget_usd` is the monthly budget for all owners.
 
     The numbers of answers and the `sources` cover the last hour.
     """

@@ -261,7 +261,7 @@ class Thread:
 class RelatedDocument:
     """A document on similar topics.
 
-    `score` is the average similarity between the requested document and the most similar chunks of this document.
+    `score` is the average similarity between the requested document and the most similar chunks of the related one.
     """
 
     document_id: UUID

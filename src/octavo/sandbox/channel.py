@@ -28,7 +28,7 @@ class GarbledError(Exception):
 
 
 def parse(document: bytes) -> JSON:
-    """Parse strict JSON. Raises `GarbledError` if the document is invalid."""
+    """Parse strict JSON. Raises `GarbledError` if the JSON is invalid."""
     try:
         return cast("JSON", json.loads(document, parse_constant=_refuse_constant))
     except (ValueError, RecursionError) as error:

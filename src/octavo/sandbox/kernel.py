@@ -59,7 +59,7 @@ def _checked(result: int, call: str) -> int:
 
 
 def prctl(option: int, *arguments: int | ctypes.c_void_p) -> int:
-    """Call prctl(2). The kernel requires zeros for missing arguments."""
+    """Call prctl(2). Missing arguments are passed as zeros, as the kernel requires."""
     given = [ctypes.c_ulong(argument) if isinstance(argument, int) else argument for argument in arguments]
     padding = [ctypes.c_ulong(0)] * (4 - len(given))
     return _checked(_libc.prctl(option, *given, *padding), f"prctl({option})")

@@ -75,7 +75,7 @@ class ChildCrashed(errors.Crashed):
 
 
 class ParentEnded(ChildCrashed):
-    """The process that starts parsers ended. This is not necessarily the fault of the file."""
+    """The process that starts the parsers has ended. The file is not necessarily the cause."""
 
 
 class OutOfMemory(ChildCrashed):
@@ -246,7 +246,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a sandboxed function: its name ("package.module:name") and its arguments. Pass it to `Sandbox.run`."""
+    """A call to a sandboxed function: its name ("package.module:name") and its arguments. Pass it to `Sandbox.run`."""
 
     function: str
     # Not shown in logs: they may contain a password.

@@ -423,9 +423,10 @@ def _columns(plan: RankingPlan) -> dict[str, list[Any]]:
 async def _by_vectors(
     connection: Connection, chunk_filter: ChunkFilter, vectors: Sequence[Vectors], options: SearchOptions
 ) -> list[Row]:
-    """Search by similarity of vectors.
+    """Search by vector similarity.
 
-    If there are vectors of two models, their results are interleaved, because their similarities cannot be compared.
+    If there are vectors from two models, the results are interleaved, because similarity values of different models
+    cannot be compared.
     """
     found = [await _by_vector(connection, chunk_filter, one, options) for one in vectors]
     return [row for row in chain.from_iterable(zip_longest(*found)) if row is not None][:POOL]

@@ -1,7 +1,8 @@
 """Search queries: parses the text of a search box into words, "phrases", -exclusions and document filters.
 
 Operators select documents by their facts: `from:coolblue`, `type:invoice`, `after:2014`, `before:2015-03`, and
-`amount:717.97`, `amount:>100` or `amount:100..200`. By custom fields: `field:Project` or `field:"Project:North coast"`.
+`amount:717.97`, `amount:>100` or `amount:100..200`. To select documents by a custom field, use `field:Project` or
+`field:"Project:North coast"`.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class QueryTooLong(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A parsed query. `words` rank the hits and include the words in phrases.
+    """A parsed query. The hits are ranked by `words`, which include the words in phrases.
 
     A hit must contain all `phrases` and none of `excluded`. `facts` select documents, in the format that the database
     expects. A query with only `facts` finds all documents that they select.

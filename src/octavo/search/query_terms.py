@@ -219,7 +219,7 @@ async def _found_words(connection: Connection, owner: UUID, words: Iterable[str]
 def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
     """Return the words that `word` may be a misspelling of, best first.
 
-    Words with fewer changes come first, then words with the same first letter, then words that are in more documents.
+    Words that need fewer edits come first, then words with the same first letter, then words in more documents.
     """
     limit = 2 if len(word) >= LONG else 1
     changes = {near: count_changes(word, near, limit) for near in listed}

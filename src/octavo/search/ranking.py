@@ -132,7 +132,7 @@ def _weight(term: Term, rarities: Mapping[str, float]) -> float:
 
 
 def has_few(terms: Iterable[Term]) -> bool:
-    """Whether the account has only a few chunks, counted over all languages."""
+    """Whether the account has only a few chunks, counted across all languages."""
     return sum({term.config: term.chunks for term in terms}.values()) <= FEW
 
 

@@ -1,4 +1,4 @@
-"""Stores threads: questions to documents, follow-up questions, and their answers. A thread belongs to an account.
+"""Stores threads: questions about documents, follow-up questions and their answers. A thread belongs to an account.
 
 A turn is stored before its question is answered, and its answer is stored afterwards, in one SQL statement. If the
 process is killed before the answer is stored, the turn stays unfinished. The other turns are not affected.
@@ -36,8 +36,8 @@ STATEMENTS, CITATIONS = TypeAdapter(list[Statement]), TypeAdapter(list[Citation]
 class NewTurn:
     """A question to store.
 
-    If `thread_id` is None, the question starts a thread. To answer the last turn of a thread again, pass its id as
-    `again`.
+    If `thread_id` is None, the question starts a thread. To answer the last turn of a thread again, pass the id
+    of that turn as `again`.
     """
 
     question: str
@@ -50,7 +50,7 @@ class NewTurn:
 class StartedTurn:
     """A turn that is being answered. `earlier` are the turns before it, oldest first.
 
-    `sources` are the documents cited by the last of them, in the order of the citations.
+    `sources` are the documents cited in the last of these turns, in the order of the citations.
     """
 
     thread_id: UUID

@@ -1,6 +1,6 @@
-"""Storage for files. A bucket is a folder on this machine, or a bucket in S3.
+"""Storage for files. A bucket is either a folder on this machine or an S3 bucket.
 
-Other code only uses the `Bucket` interface.
+Other code uses only the `Bucket` interface.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def segments(key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored object, just after it was written, with its key, size and hash."""
+    """A stored object: its key, and the size and hash of the content that was written."""
 
     key: str
     bytes: int
@@ -138,8 +138,8 @@ class Bucket(Protocol):
     def list(self, prefix: str = "", *, after: str = "") -> AsyncIterator[ObjectInfo]:
         """List all objects whose key starts with `prefix`, page by page, in no particular order.
 
-        A prefix ends where a segment of the key ends, so `a` does not match `ab/c`. `after` is the last key of an
-        earlier listing that was interrupted: S3 continues after it, and a folder is listed from its beginning.
+        A prefix matches only whole segments of a key, so `a` does not match `ab/c`. `after` is the last key of an
+        earlier listing that was interrupted: S3 continues after it, but a folder is listed from the start again.
         """
         ...
 
@@ -151,7 +151,7 @@ class Bucket(Protocol):
         ...
 
     async def sign_put(self, key: str, *, seconds: int) -> str | None:
-        """Create a temporary, reusable upload URL. Returns None if uploads must use our web server."""
+        """Create a temporary, reusable upload URL. Returns None if uploads must go through our web server."""
         ...
 
     async def verify_link(self, method: str, key: str, query: Mapping[str, str], *, now: datetime) -> Link:
@@ -207,7 +207,7 @@ async def replace_damaged(bucket: Bucket, wanted: Stored, copy: str) -> str | No
     """Replace a damaged object with a copy of its original bytes, and describe the damage.
 
     Returns None if the object is intact. The object is missing for a moment while it is replaced. This is harmless,
-    because it was unusable.
+    because the damaged object was unusable.
     """
     damage = await find_damage(bucket, wanted)
     if damage:

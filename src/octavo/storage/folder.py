@@ -35,7 +35,7 @@ def make_root(root: Path) -> None:
 
 @contextmanager
 def opened_folder(root: Path, names: Names, *, make: bool = False) -> Generator[int]:
-    """Open a folder one name at a time from the root, so that a symbolic link in the path is detected and refused."""
+    """Open a folder one path component at a time from the root, so that any symbolic link below the root is refused."""
     folder = os.open(root, _FOLDER)
     try:
         for name in names:
@@ -57,7 +57,7 @@ def _make_folder(name: str, parent: int) -> None:
 
 
 class UnfinishedFile:
-    """A temporary file that is written and hashed.
+    """A temporary file that is hashed as it is written.
 
     It becomes an object of the bucket when it is published under its final name.
     """

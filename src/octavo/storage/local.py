@@ -213,7 +213,7 @@ class LocalBucket:
         return await self._run(folder.remove_unfinished, self._root, before.timestamp())
 
     async def read_clock(self) -> datetime:
-        """Return the time that the file system would give to a file written now."""
+        """Return the timestamp that the file system would give a file written now."""
         return await self._run(folder.read_clock, self._root)
 
     async def check(self) -> None:

@@ -254,7 +254,7 @@ class S3Bucket:
         return len(old)
 
     async def read_clock(self) -> datetime:
-        """Return the time that the server would give to an object written now."""
+        """Return the modification time that the server would give to an object written now."""
         name = f"{UNFINISHED}/{uuid4().hex}"
         await self._create(name, b"")
         try:

@@ -170,11 +170,11 @@ def load_routes() -> APIRouter:
 
 
 class PathIndex:
-    """Calls the routes whose path can match a request, instead of comparing the path with all 400 routes one by one.
+    """Tries only the routes that can match a request, instead of comparing its path with all 400 routes one by one.
 
-    Routers are listed by the fixed segments at the start of their paths, such as `("api", "v1", "jobs")` for
-    `/api/v1/jobs/{id}`. For a request, only the routers listed by the first segments of its path are tried, in their
-    original order.
+    Routers are indexed by the fixed segments at the start of their paths, such as `("api", "v1", "jobs")` for
+    `/api/v1/jobs/{id}`. For a request, only the routers indexed under the first segments of its path are tried, in
+    their original order.
     """
 
     LONGEST = 3

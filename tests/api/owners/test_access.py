@@ -78,7 +78,7 @@ async def test_a_person_with_an_account_signs_in_and_joins(house: House) -> None
     ada, bob = await person(house, "ada@example.org"), await person(house, "bob@example.org")
     link = await invite(ada, "bob@example.org", "member")
     outside = await (await guest(house)).get(path_of(link))
-    assert "There is an account with your address. Sign in to join." in words(outside)
+    assert "An account with your email address already exists. Sign in to join." in words(outside)
     assert "/sign-in?next=%2Finvitation%3Ftoken%3D" in outside.text
     went_to(await bob.post("/invitation", data={"token": token_of(link)}), "/library")
     assert (await me(bob))["owner_id"] == (await me(ada))["owner_id"]

@@ -135,7 +135,7 @@ async def test_signing_out_ends_the_session_and_offers_to_leave_the_provider(
 ) -> None:
     browser = await sign_in(house, provider, "ada")
     went_to(await browser.post("/sign-out"), "/sign-in?left=true")
-    assert "You may still be signed in at the provider." in words(await browser.get("/sign-in?left=true"))
+    assert "You may still be signed in with the provider." in words(await browser.get("/sign-in?left=true"))
     refused(await browser.get("/api/v1/members", headers={"accept": "*/*"}), 401, "UNAUTHENTICATED")
     left = await browser.get("/sign-out/provider")
     assert left.headers["location"].startswith(f"{provider.issuer}/session/end?")
@@ -166,7 +166,7 @@ async def test_a_code_works_once_and_only_in_its_own_browser(house: House, provi
 CHANGED = [
     ({"iss": "https://evil.example"}, "The response is from another issuer."),
     ({"iss": ""}, "The response is from another issuer."),
-    ({"error": "access_denied"}, "You cancelled it, or the provider does not allow it."),
+    ({"error": "access_denied"}, "You cancelled the sign-in, or the provider does not allow it."),
     ({"code": "guessed"}, "The provider rejected the code."),
     ({"state": "guessed"}, "This sign-in was not started in this browser"),
 ]

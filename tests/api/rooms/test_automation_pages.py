@@ -203,7 +203,8 @@ async def test_only_the_browser_that_started_can_connect_the_account(connecting:
 
 
 async def test_the_page_says_where_a_mail_server_must_deliver(open_house: OpenHouse) -> None:
-    for place, text in ((None, "No emails are received yet"), ("127.0.0.1:8024", "deliver by LMTP to 127.0.0.1:8024")):
+    set_up = "deliver emails to 127.0.0.1:8024 over LMTP"
+    for place, text in ((None, "Octavo does not receive emails yet"), ("127.0.0.1:8024", set_up)):
         browser = await administrator(await open_house(lmtp_listen=place))
         is_page(form := await browser.get(f"{SOURCES}?kind=lmtp"))
         assert text in words(form)
@@ -316,7 +317,7 @@ async def test_a_rule_that_sends_and_expires_documents_is_added_on_the_page(hous
     await put_passage(house.run, UUID(document), "Bay 7 has a lighthouse.")
     form = {"name": "Bays", "text": "bay 7", "then_deliver": hook, "then_days": "10", "then_after": "added"}
     is_page(answer := await browser.post(RULES, data=form | {"then_days": "ten"}), 422)
-    assert "A retention period is a number of days" in words(answer)
+    assert "Enter the retention period as a number of days" in words(answer)
     assert (await browser.post(RULES, data=form)).status_code == 303
     (rule,) = (await browser.get("/api/v1/rules")).json()["items"]
     assert rule["then"]["deliver"] == [hook]

@@ -74,7 +74,7 @@ def test_an_export_is_prepared_and_imported_by_somebody_else(
 ) -> None:
     visitor = open_browser(fill(place))
     page = visitor.open(HERE)
-    page.get_by_role("button", name="Prepare the whole library").click()
+    page.get_by_role("button", name="Prepare an export of the whole library").click()
     link = page.get_by_role("link", name=re.compile(r"Download \(.*\)"))
     expect(link).to_be_visible()
     check_axe(page)

@@ -49,7 +49,7 @@ def set_up(page: Page) -> None:
     provider.get_by_role("button", name="Test and save").click()
     expect(provider.get_by_role("alert")).to_contain_text("Nothing was changed.")
     expect(provider.get_by_label("Model")).to_have_value("qwen3:8b")
-    provider.get_by_role("button", name="Save without a test").click()
+    provider.get_by_role("button", name="Save without testing").click()
     expect(page.locator(".note.ok")).to_contain_text("Saved.")
     expect(provider.locator(".chip")).to_have_text("Tried first")
     page.get_by_label("Analyses").select_option(label="Offline, without a model")

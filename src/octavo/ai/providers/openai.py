@@ -178,8 +178,8 @@ class OpenAI(Compatible):
 def _least_tokens(request: ModelRequest) -> int:
     """Return the smallest number of tokens that the prompt can have.
 
-    If the server reports fewer, it truncated the prompt. Rows of dots or spaces are shortened before counting, because
-    they can be a single token.
+    If the server reports fewer, it truncated the prompt. Runs of dots or spaces are shortened before counting, because
+    a whole run can be a single token.
     """
     written = [part.text for part in request.parts if isinstance(part, InstructionText | QuotedText)]
     texts = [request.instructions, *written]

@@ -239,7 +239,7 @@ MAX_EVENT_BYTES = 16 << 20
 
 
 async def read_amazon_events(chunks: AsyncIterable[bytes]) -> AsyncGenerator[ServerSentEvent]:
-    """Parse a stream of events in Amazon's form. An incomplete event at the end is dropped.
+    """Parse a stream of events in Amazon's event-stream format. An incomplete event at the end is dropped.
 
     Raises a fault if an event is damaged.
     """

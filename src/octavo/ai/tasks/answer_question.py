@@ -110,8 +110,8 @@ def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
     """Answer with sentences quoted from the chunks.
 
     If the question asks for a summary, the most important sentences are quoted. Otherwise, the built-in model
-    octavo-small finds the answers in English chunks. If it finds none, the sentences in the other chunks that are most
-    similar to the question are quoted.
+    octavo-small finds the answers in English chunks. If it finds none, the sentences most similar to the question are
+    quoted from the chunks that it did not read.
     """
     from octavo.language import asks_summary, summarise_in_quotes
     from octavo.language.languages import is_english
@@ -143,7 +143,7 @@ def _answer_in_words(found: Sequence[AnswerQuote], chunks: Sequence[ChunkText]) 
 
 
 def _find_conflict(cited: Sequence[AnswerCitation]) -> AnswerCitation | None:
-    """Return the best answer from another chunk that contradicts the first answer. Returns None if there is none."""
+    """Find the best answer that contradicts the first one and is from another chunk. Returns None if there is none."""
     from octavo.language.small_model import CONTRADICTION_THRESHOLD, offline_small_model
 
     first = cited[0]
@@ -176,7 +176,7 @@ def _quote(quotes: Sequence[Quote]) -> list[Statement]:
 
 
 def _cut_around(text: str, answer: str) -> str:
-    """Shorten a sentence that is too long for a quote to the words around its answer."""
+    """If a sentence is too long for a quote, shorten it to the words around its answer."""
     if len(text) <= _MAX_QUOTE:
         return text
     start = max(text.find(answer) - _MAX_QUOTE // 2, 0)

@@ -1,7 +1,7 @@
 """Model tasks for pairs of texts. Each call handles several pairs.
 
-One decides whether two chunks on different subjects share an idea, and explains that idea. The other decides whether
-two statements can both be true.
+The first task decides whether two chunks on different subjects share an idea, and explains that idea. The second
+decides whether two statements can both be true.
 """
 
 from __future__ import annotations

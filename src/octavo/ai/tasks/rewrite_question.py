@@ -256,7 +256,7 @@ def _by_name(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
 
 
 def _by_thing(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion | None:
-    """Repeat the previous question about another object, for a follow-up question such as "What about the crane?"."""
+    """Repeat the previous question with another noun phrase, for a follow-up such as "What about the crane?"."""
     wanted = _THING.fullmatch(asked.text)
     if not wanted or not asked.is_about or _PROPERTIES.fullmatch(wanted["noun"]):
         return None
@@ -315,9 +315,9 @@ def _with_subject(asked: _Asked, before: EarlierTurn) -> RewrittenQuestion:
 
 
 def _in_place(thing: str, before: EarlierTurn) -> str:
-    """Complete a follow-up question that only names an object, such as "And the deposit?".
+    """Complete a follow-up question that consists only of a noun phrase, such as "And the deposit?".
 
-    `thing` is that object. The missing words come from the previous question.
+    `thing` is that noun phrase. The missing words come from the previous question.
     """
     previous = _plain(before.question)
     place = _last_case(previous)
@@ -423,8 +423,8 @@ def _place(before: EarlierTurn, _pronoun: str) -> str:
 def _person(before: EarlierTurn, _pronoun: str) -> str:
     """Return the name to use in place of "he" or "she".
 
-    If the previous question asked who, returns the name in its answer. Otherwise, returns the last name in that
-    question.
+    If the previous question asked "who" or "whom" and its answer is a name, returns that name. Otherwise, returns the
+    name that comes last in the previous question.
     """
     asks_person = re.match(r"(?:by |with |for )?(?:who|whom)\b", before.question, re.IGNORECASE)
     if asks_person and re.fullmatch(_NAME, before.answer.strip()):

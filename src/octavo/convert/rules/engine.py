@@ -291,7 +291,7 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value without labels or patterns: next to another field's value, or with the mapping's fallback.
+        """Find a value if labels and patterns found none: next to another field's value, or by the mapping's fallback.
 
         Returns None if there is no such value.
         """
@@ -347,7 +347,7 @@ class _Document:
         return found.most_common(1)[0][0] if found else None
 
     def _top(self) -> Candidate | None:
-        """Guess the sender's name: the largest text at the top of the first page that is not a label."""
+        """Guess the sender's name: the largest text, other than labels, at the top of the first page."""
         if not self._lines:
             return None
         border = self._sheets[0].height * _TOP_SHARE

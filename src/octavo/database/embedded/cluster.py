@@ -169,7 +169,7 @@ class Binaries:
 
 
 def find_binaries(major: int) -> Binaries:
-    """Find the installed programs of this major version of PostgreSQL."""
+    """Find the bundled PostgreSQL programs for the given major version."""
     if major not in TREES:
         brought = " and ".join(str(known) for known in sorted(TREES))
         raise WrongDatabase(
@@ -184,7 +184,7 @@ def find_binaries(major: int) -> Binaries:
 
 
 def readable_binaries(major: int, account: Account, copies: Path) -> Binaries:
-    """Return the PostgreSQL programs, in a folder from which this account can run programs.
+    """Return the PostgreSQL programs in a folder from which this account can run them.
 
     If the account cannot run the installed programs, they are copied to the data folder.
     """

@@ -126,7 +126,7 @@ class EmbeddedPostgres:
             self._users = None
 
     def stop(self) -> None:
-        """Stop the server for all processes and wait until it has ended."""
+        """Stop the server for all processes and wait until it has stopped."""
         self.release()
         if is_locked(self._keeper_lock):
             with contextlib.suppress(ProcessLookupError):
@@ -239,7 +239,7 @@ class EmbeddedPostgres:
             time.sleep(POLL_SECONDS)
 
     def _wait_until_ready(self) -> bool:
-        """Wait until the server accepts connections. Returns False if the server ended instead."""
+        """Wait until the server accepts connections. Returns False if the server exits first."""
         deadline = time.monotonic() + START_SECONDS
         while not self.is_running():
             if not self._has_keeper():

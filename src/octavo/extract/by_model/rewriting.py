@@ -121,8 +121,9 @@ def _kept_note(kept: Sequence[int], sections: Sequence[Section]) -> dict[str, st
 def _quality(plain: Extracted, sections: Sequence[Section], texts: Mapping[int, str]) -> Quality:
     """Return the quality of the new document.
 
-    Only `PARTIAL` and `EMPTY` can change, and only if the model answered for every section: it has then also read the
-    pages that are only images. `PARTIAL` becomes `FULL`. `EMPTY` becomes `OCR` if any answer contains text.
+    Only `PARTIAL` and `EMPTY` can change, and only if the model returned an answer for every section. It has then also
+    read the pages that contain only images. `PARTIAL` becomes `FULL`. `EMPTY` becomes `OCR` if any answer contains
+    text.
     """
     if plain.quality not in {Quality.EMPTY, Quality.PARTIAL} or not all(
         place in texts for place in range(len(sections))
@@ -225,7 +226,7 @@ def _find_moments(moments: Sequence[Moment], places: Sequence[tuple[int, int]]) 
     """Find the position of each recording time in the new text.
 
     `places` contains the offsets of shared words in the old and in the new text. A time moves to the first shared word
-    at or after its old position. If there is no such word before the next time, it is dropped.
+    at or after its old position. A time is dropped if there is no such word before the next recording time.
     """
     lefts = [left for left, _ in places]
     last = -1

@@ -141,7 +141,7 @@ class Section:
 
 
 def sections_of(plain: Extracted) -> list[Section]:
-    """Split the document into sections. Only white space is outside all sections."""
+    """Split the document into sections. Together they contain all of the text except white space."""
     if plain.pages:
         return [Section(page.start, page.end, page.number) for page in plain.pages]
     return [_trimmed(plain.markdown, section) for section in _split_at_blocks(plain)]

@@ -179,7 +179,7 @@ class _MomentFinder:
         self._seconds = [moment.seconds for moment in in_order]
 
     def seconds_at(self, position: int) -> float | None:
-        """Return the time in the recording at `position` in the text. Returns None before the first known time."""
+        """Return the recording time of the text at `position`. Returns None before the first known time."""
         place = bisect_right(self._starts, position)
         return self._seconds[place - 1] if place else None
 

@@ -530,8 +530,9 @@ class _LatexReader:
     def _row(self, parts: Sequence[str], down: dict[int, tuple[int, str]]) -> list[str]:
         """Return the cells of a table row.
 
-        If a cell covers several columns or rows and its text is short, it is repeated in all of them. `down` contains
-        the cells that extend down from earlier rows: for each column, the number of remaining rows and the text.
+        If a cell covers several columns or rows and its text is short, the text is repeated in all of them. `down`
+        contains the cells that extend down from earlier rows: for each column, the number of remaining rows and the
+        text.
         """
         cells: list[str] = []
         for part in parts:

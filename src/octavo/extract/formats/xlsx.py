@@ -389,7 +389,7 @@ def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """If the text of a merged cell is short, repeat it in every cell that it covers.
+    """Repeat short text in a merged cell in every cell that the merged cell covers.
 
     Each row can then be understood without the rows above it.
     """

@@ -2,7 +2,7 @@
 
 Also detects which kind of block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables. Every
 pattern is matched at the start of a line and takes linear time. To ensure this, possessive quantifiers (`*+`) are used
-where one repeat follows another.
+where one quantifier follows another.
 """
 
 from __future__ import annotations
@@ -169,5 +169,5 @@ def escape_places(line: str) -> list[int]:
 
 
 def escape_inline(text: str, mark: str) -> str:
-    """Escape text like `escape_inside`, but insert `mark` in place of each backslash."""
+    """Escape text in the same way as `escape_inside`, but insert `mark` instead of each backslash."""
     return _SPECIAL.sub(rf"{mark}\g<0>", text)

@@ -29,9 +29,9 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 class GreySheet(NamedTuple):
     """A picture that is prepared for OCR.
 
-    `scale` is the factor by which the original was enlarged or reduced. `picture` has its grain smoothed out. `sharp`
-    is the same picture before smoothing, which shows the shapes of letters better. If the grain is heavy, `sharp` is
-    the smoothed picture, too.
+    `scale` is the factor by which the original was enlarged or reduced. In `picture`, the grain is smoothed out.
+    `sharp` is the same picture before smoothing, which shows the shapes of letters better. If the grain is heavy,
+    `sharp` is the smoothed picture, too.
     """
 
     picture: Image.Image
@@ -42,7 +42,7 @@ class GreySheet(NamedTuple):
 def grey_sheet(picture: Image.Image) -> GreySheet:
     """Prepare a picture for OCR.
 
-    In a picture that is not prepared, Tesseract reads grain as thousands of dots, and misses the text or takes minutes.
+    Without this step, Tesseract recognises grain as thousands of dots, and misses the text or takes minutes.
     """
     sharp = _on_white(picture)
     scale = reading_scale(*sharp.size)
@@ -238,7 +238,7 @@ def _most_of_channels(picture: Image.Image) -> Image.Image:
 
 
 def unread_letters(ink: InkSheet, read: Iterable[Box]) -> int:
-    """Count the shapes that look like letters in a row, but are outside the boxes of recognised text."""
+    """Count the shapes that look like letters and form rows, but are outside the boxes of recognised text."""
     mask = ink.picture.point([255 if level < 255 - _STROKE else 0 for level in range(256)])
     for box in read:
         left, top, right, bottom = (round(side * ink.scale) for side in box)

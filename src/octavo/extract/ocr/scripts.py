@@ -191,7 +191,7 @@ def read_script(upright: Image, candidates: tuple[str, ...], language: str = ANY
 def _with_accents(upright: Image, first: Reading) -> Reading:
     """If the text seems to be Vietnamese, read the picture again with the Vietnamese model.
 
-    The Latin model reads Vietnamese accents wrong, but with high confidence.
+    The Latin model misreads Vietnamese accents and still reports a high confidence.
     """
     letters = [letter for line in first.lines for letter in line.text if letter.isalpha()]
     accents = sum(not letter.isascii() for letter in letters)

@@ -133,7 +133,7 @@ def assign_pages(blocks: Iterable[Block], pages: Sequence[Page]) -> Iterator[Blo
 
 
 def join_pages(contents: Sequence[str]) -> tuple[str, list[Page]]:
-    """Join the texts of pages with empty lines. Pages are numbered from 1."""
+    """Join the texts of pages, separated by blank lines. Pages are numbered from 1."""
     pages: list[Page] = []
     end = 0
     for number, content in enumerate(contents, 1):

@@ -128,7 +128,7 @@ def _matrix(rows: Iterable[Sequence[str]]) -> str:
 
 
 def from_office(element: Element | None) -> str:
-    """Write a formula from Word or PowerPoint on one line."""
+    """Convert a formula from Word or PowerPoint to one line of plain text."""
     if element is None:
         return ""
     return _join(_office_part(one) for one in element if not name_of(one).endswith("Pr"))
@@ -191,7 +191,7 @@ def _office_brackets(element: Element) -> str:
 
 
 def from_mathml(element: Element) -> str:
-    """Write a MathML formula on one line."""
+    """Convert a MathML formula to one line of plain text."""
     parts = [_mathml_part(one) for one in element] if len(element) else [_tokens(element.text or "")]
     return _join(parts)
 

@@ -103,7 +103,7 @@ def titled_tables(lines: Sequence[Line], rulings: Rulings) -> Iterator[Table]:
 
 
 def _titled_tables(lines: Sequence[Line], left: float, right: float, ys: Sequence[float]) -> Iterator[Table]:
-    """Find tables between lines with the same ends: a header between two drawn lines, and rows below it.
+    """Find tables by drawn lines with the same left and right ends: a header between two lines, and rows below it.
 
     Wide spaces between the words of a sentence look like gaps between cells. Therefore, white space must divide the
     header and all rows at the same positions, and each column must have a heading.
@@ -177,7 +177,7 @@ def _narrowed(gap: Column, words: Sequence[Word]) -> Column:
 
 
 def _are_labelled(rows: Sequence[Row], columns: int) -> bool:
-    """Whether lines are rows with a label, or continue the sentences of the row above them."""
+    """Whether the lines are rows with a label and sentences. The sentences can continue on the next lines."""
     sides = [_column(rows, place) for place in range(columns)]
     starts = [row for row in rows if 0 in row.parts]
     if columns < _FEW or not all(sides) or len(starts) < _LEAST_LABELS:
@@ -227,7 +227,7 @@ def _runs_on(groups: Sequence[Sequence[Row]]) -> bool:
 
 
 def _grouped_by_label(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group lines into rows. A row begins at a line with a label in the first column, unless the label continues."""
+    """Group lines into rows. Text in the first column begins a new row, unless it continues the label above it."""
     groups: list[list[Row]] = []
     most = max((len(row.parts) for row in rows), default=0)
     gaps = [low.top - high.bottom for high, low in pairwise(rows)]
@@ -258,7 +258,10 @@ def _within(lines: Sequence[Line], left: float, right: float) -> list[Line]:
 
 
 def _without_break(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return the lines above the first wide vertical space, if the table continues on the next page."""
+    """Return the lines above the first wide vertical gap, or all lines if there is none.
+
+    Used if no line is drawn below the table, for example because it continues on the next page.
+    """
     wide = (place for place, (high, low) in enumerate(pairwise(lines), 1) if _is_far(high, low))
     return lines[: next(wide, len(lines))]
 
@@ -276,7 +279,7 @@ def _longest(lines: Sequence[Line]) -> int:
 
 
 def _divided(lines: Sequence[Line]) -> list[Column]:
-    """Return the columns between which there is white space in all lines."""
+    """Return the columns that are separated by white space in every line."""
     words = sorted((word.left, word.right) for line in lines for part in line for word in part.words)
     least = _COLUMN_GAP * median([part.height for line in lines for part in line])
     columns = [words[0]]
@@ -289,7 +292,7 @@ def _divided(lines: Sequence[Line]) -> list[Column]:
 
 
 def _by_column(lines: Sequence[Line], columns: Sequence[Column]) -> Iterator[tuple[int, int, Segment]]:
-    """Yield the words of each column, as pieces of text with their column."""
+    """Yield a segment of text for each column, with the column's index as its first and last column."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in (word for line in lines for part in line for word in part.words):
         inside[bisect_right(columns, (word.left + word.right) / 2, key=itemgetter(0)) - 1].append(word)

@@ -294,8 +294,8 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    `rows` is the number of strips with text to the left of the gutter, or the number of strips with text to its right:
-    the smaller of the two.
+    Some strips have text to the left of the gutter and some have text to its right. `rows` is the smaller of these two
+    numbers of strips.
     """
 
     rows: int
@@ -438,7 +438,7 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
 
 
 def _are_rows(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two columns are rows of short texts: each line has one beside it, and the lines are far apart."""
+    """Whether two columns form rows of short texts: each line is beside another one, and the lines are far apart."""
     if len(left) != len(right) or len(left) < _FEW_LINES or _has_block(left) or _has_block(right):
         return False
     places = sorted(one.bottom for one in right)
@@ -456,7 +456,7 @@ def _lowest(side: Sequence[Segment]) -> float:
 
 
 def _are_amounts(side: Sequence[Segment], main: Sequence[Segment]) -> bool:
-    """Whether a column contains only amounts that belong to the lines beside them, with or without a heading."""
+    """Whether a column contains only amounts for the lines beside them, apart from an optional heading at the top."""
     lines = sorted(side, key=lambda one: one.bottom)
     amounts = [one for one in lines if _AMOUNT.fullmatch(one.text)]
     if not amounts or len(amounts) < len(lines) - 1 or (len(amounts) < len(lines) and lines[0] in amounts):

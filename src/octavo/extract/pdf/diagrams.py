@@ -84,14 +84,14 @@ def _ticked(page: PageContent) -> Iterator[Box]:
 
 
 def _are_ticks(places: set[float]) -> bool:
-    """Whether lines are far enough apart to be tick marks."""
+    """Whether there are enough lines, far enough apart, to be tick marks."""
     ordered = sorted(places)
     steps = [low - high for high, low in pairwise(ordered)]
     return len(steps) >= _FEWEST_TICKS - 1 and min(steps) > _LEAST_STEP
 
 
 def _short_texts(page: PageContent) -> Iterator[Box]:
-    """Yield the boxes of texts that can be numbers or titles of an axis, because their line has only a few words."""
+    """Yield the boxes of texts that are short enough for an axis label: their line has only a few words."""
     rows: defaultdict[int, list[TextRun]] = defaultdict(list)
     for run in page.runs:
         rows[round((run.box.top + run.box.bottom) / 4)].append(run)

@@ -349,14 +349,14 @@ class OpenPage:
                 return lambda x0, y0, x1, y1: Box(x0 - left, top - y1, x1 - left, top - y0)
 
     def _visible_area(self) -> tuple[float, float, float, float]:
-        """Return the left, bottom, right and top of the visible page, even if the page inherits its size."""
+        """Return the left, bottom, right and top of the visible page. Its size can be inherited from the page tree."""
         area = _raw.FS_RECTF()
         if not _raw.FPDF_GetPageBoundingBox(self._page, area):
             return self._page.get_cropbox()
         return area.left, area.bottom, area.right, area.top
 
     def hides(self, boxes: Sequence[Box]) -> list[bool]:
-        """Return whether each box is completely white on the rendered page, so that text in the box is invisible."""
+        """Return for each box whether it is completely white on the rendered page, so that its text is invisible."""
         scale = fitting_scale(*self.size, _LOOK_SCALE)
         bitmap = self._page.render(scale=scale, grayscale=True)
         try:
@@ -522,7 +522,7 @@ MOST_SIDE = 8000
 
 
 def render(document: Document, number: int, scale: float) -> Image:
-    """Draw a page on a white background with `scale` pixels per point, or fewer if the image would be too large.
+    """Draw a page at `scale` pixels per point, or fewer if the image would be too large. The background is white.
 
     Raises `PageError` if the page cannot be drawn.
     """

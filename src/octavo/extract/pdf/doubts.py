@@ -87,7 +87,7 @@ def has_moved_words(blocks: Sequence[PageBlock], own: str) -> bool:
     """Whether neighbouring words of a paragraph or cell are not neighbours in PDFium's text (`own`).
 
     PDFium keeps the order in which the words were written by the program that made the file. Such a program rarely
-    interrupts a sentence. So words from different columns, cells or labels were probably joined.
+    interrupts a sentence. If the order differs, words from different columns, cells or labels were probably joined.
     """
     written = "".join(_WORD.findall(own.casefold()))
     texts = (text for block in blocks if _is_ordered(block) for text in _cells_of(block))
@@ -152,7 +152,7 @@ def _has_stray_labels(blocks: Sequence[PageBlock]) -> bool:
 def _has_labels_apart(blocks: Sequence[PageBlock]) -> bool:
     """Whether most short labels are at the same height as a paragraph to their right, but were not read before it.
 
-    They are then rows of a table that was read column by column.
+    The labels and paragraphs are then probably the rows of a table that was read column by column.
     """
     texts = [(place, block) for place, block in enumerate(blocks) if block.region in _TEXT and block.box]
     labels = [one for one in texts if len(one[1].text) <= _LONGEST_LABEL]
@@ -172,7 +172,7 @@ def _is_left_of(one: PageBlock, other: PageBlock) -> bool:
 
 
 def _has_code_beside_labels(blocks: Sequence[PageBlock]) -> bool:
-    """Whether short texts that are printed beside code were read before or after the whole code.
+    """Whether short texts that are printed beside a block of code were read before or after the whole block.
 
     This happens in tables with examples.
     """
@@ -346,7 +346,7 @@ def _has_scattered_formula(page: PageContent, blocks: Sequence[PageBlock]) -> bo
 
 
 def _has_fraction(page: PageContent, blocks: Sequence[PageBlock]) -> bool:
-    """Whether a fraction is outside the pictures and tables: small text above and below a short line.
+    """Whether the page has a fraction outside the pictures and tables: small text above and below a short line.
 
     The numerator and the denominator were then read as parts of different text lines.
     """
@@ -370,9 +370,9 @@ def _is_fraction_bar(shape: Shape) -> bool:
 
 
 def _is_next_to(box: Box, rule: Box, overlap: float) -> bool:
-    """Whether a part of a fraction is centred directly above or below the line of the fraction.
+    """Whether a part of a fraction is centred directly above or below the fraction bar.
 
-    `overlap` is how far the part extends over the line. It is negative if there is a gap between the part and the line.
+    `overlap` is how far the part extends over the bar. It is negative if there is a gap between the part and the bar.
     """
     is_centred = abs(box.left + box.right - rule.left - rule.right) < 2 * _THIN
     return is_centred and box.right - box.left <= rule.right - rule.left + _THIN and -_THIN < overlap < 2 * _THIN
@@ -389,7 +389,7 @@ def _is_symbol(text: str) -> bool:
 def _is_divided(tables: Sequence[Table]) -> bool:
     """Whether one table was probably read as two tables, one directly below the other.
 
-    The lower table begins with a row of numbers and has another number of columns.
+    The lower table begins with a row of numbers and has a different number of columns.
     """
     return any(
         0 <= below.box.top - above.box.bottom < _NEXT_TABLE

@@ -406,7 +406,7 @@ def _are_rows(group: Sequence[Box], curved: set[Box]) -> bool:
 
 
 def _are_tiles(group: Sequence[Box], curved: set[Box], segments: Sequence[Segment]) -> bool:
-    """Whether most boxes contain text and have a whole side in common with another one, like the cells of a table."""
+    """Whether most boxes contain text and share a whole side with another box, like the cells of a table."""
     cells = [
         box for box in group[:_MOST_CELLS] if box not in curved and any(_centre_in(one.box, box) for one in segments)
     ]
@@ -522,7 +522,7 @@ def _drawing(
 
 
 def _are_sides(group: Sequence[Box], box: Box) -> bool:
-    """Whether shapes are only the thick sides of equally wide frames around text."""
+    """Whether all shapes are thick sides of text frames that are as wide as `box`."""
     return _width(box) > _LEAST_FRAME and all(_is_side(one, box) for one in group)
 
 
@@ -614,7 +614,7 @@ def _are_labels_of_rows(rise: Sequence[Box], row: Sequence[Box], segments: Seque
 
 
 def _with_turned_labels(area: FigureArea, turned: Sequence[Box], page: PageContent) -> FigureArea:
-    """Extend the area of a drawing to rotated text beside it, such as the title of its vertical axis."""
+    """Extend the area of a drawing to include rotated text beside it, such as the title of its vertical axis."""
     near = [
         box for box in turned if _overlap(box, _grown(area.box, 2 * _LABEL_GAP)) and _length(box) <= _length(area.box)
     ]

@@ -143,7 +143,7 @@ def _is_prose(block: PageBlock) -> bool:
 
 
 def _is_short_prose(block: PageBlock) -> bool:
-    """Whether a block is a paragraph or list of more than one line that ends with a full stop."""
+    """Whether a block is a paragraph or list that has more than one line and ends with a full stop."""
     is_long = block.lines > 1 and len(block.text) > _SHORT
     return is_long and block.kind in _BODY and "\n" not in block.text and block.text.endswith(".")
 
@@ -181,7 +181,7 @@ def heading_levels(
 
 
 def _are_flat(likely: Headings, marked: Mapping[Place, int]) -> bool:
-    """Whether bookmarks do not show levels: they all have the same level, but point to headings in many sizes."""
+    """Whether the bookmark levels are meaningless: they are all equal, but the headings have many different sizes."""
     if len(set(marked.values())) > 1:
         return False
     sizes = sorted({likely[place].size for place in marked})
@@ -335,7 +335,7 @@ def _is_italic_heading(body: float, blocks: Sequence[PageBlock], index: int) -> 
 def _is_small_heading(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
     """Whether a bold line in smaller letters than the body text is a heading.
 
-    The gap above it must be larger than the gap below it, and a paragraph of full size must follow.
+    The gap above it must be larger than the gap below it, and a paragraph in the size of the body text must follow.
     """
     block, before = blocks[index], blocks[index - 1] if index else None
     after = blocks[index + 1] if index + 1 < len(blocks) else block
@@ -352,14 +352,14 @@ def _is_small_heading(body: float, blocks: Sequence[PageBlock], index: int) -> b
 
 
 def _is_prose_line(block: PageBlock) -> bool:
-    """Whether a block is a paragraph or a list that ends a sentence."""
+    """Whether a block is a paragraph or a list and ends with `.`, `!`, `?` or `:`."""
     return block.kind in _BODY and block.text.endswith((".", "!", "?", ":"))
 
 
 def _is_title_of_form(body: float, blocks: Sequence[PageBlock], index: int) -> bool:
     """Whether a line is a heading in a form.
 
-    It is a usual title such as "Invoice", or a line that is clearly separate from other lines.
+    It is a common title such as "Invoice", or a line that is clearly separate from other lines.
     """
     block = blocks[index]
     text, ratio = block.text, block.size / body if body else 0.0
@@ -608,7 +608,7 @@ def _words(text: str) -> str:
 
 
 def _score(title: str, words: str, block: PageBlock) -> float:
-    """Return how well a block matches a bookmark's title. Returns 0 if they differ.
+    """Return how well a block matches a bookmark's title. Returns 0 if it does not match.
 
     Headings and large text score higher.
     """

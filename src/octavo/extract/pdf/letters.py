@@ -103,7 +103,7 @@ class Vocabulary:
         self._first_parts = {word.split("-", 1)[0] for word in self._words if "-" in word}
 
     def undivided(self, text: str) -> str:
-        """Rejoin the words of a text that were divided at line ends."""
+        """Rejoin the words that were divided by a hyphen at the end of a line."""
         return _DIVIDED.sub(self._whole, text).replace(HYPHEN, "-") if HYPHEN in text else text
 
     def _whole(self, found: re.Match[str]) -> str:
@@ -278,7 +278,7 @@ _ICON_FONT = re.compile(r"icons?(?![a-z])|icons|fontawesome|glyphicon|lcircle|di
 def signs_of(font: str) -> dict[int, str] | None:
     """Return the symbols of a symbol font by character code.
 
-    The result is empty for an icon font, and None for a font of letters.
+    Returns an empty dictionary for an icon font, and None for any other font.
     """
     lowered = font.lower().replace(" ", "")
     found = next((signs for name, signs in _SIGN_FONTS if name.search(lowered)), None)

@@ -151,7 +151,7 @@ def _with_braces(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _is_numbered(run: TextRun) -> bool:
-    """Whether a text run may be a line of code with a line number, which can be in another font than the code.
+    """Whether a text run may be a line of code with a line number, which can be in a different font from the code.
 
     It must begin with a number. The next word must not consist only of letters, because text such as "3 Results" is
     probably not code.
@@ -537,7 +537,7 @@ def line_numbers(runs: Sequence[TextRun]) -> list[TextRun]:
 
 
 def _is_prose(runs: Sequence[TextRun]) -> bool:
-    """Whether a text is prose: several lines are full, and no line has wide gaps between words, like a table row."""
+    """Whether a text is prose: several lines are full, and no line has the wide gaps of a table row."""
     lines: defaultdict[int, list[Box]] = defaultdict(list)
     for run in runs:
         lines[round(run.box.bottom / 4)].append(run.box)

@@ -230,7 +230,8 @@ def _with_joined_words(run: TextRun, known: frozenset[str]) -> TextRun:
 def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int:
     """Return how many words, starting at index `at`, are really a single word.
 
-    Words are joined if PDFium's text contains them as one word, or if their letters touch. Only letters are joined.
+    Words are joined if PDFium's text contains them as one word, or if their letters touch. Words without
+    letters are never joined.
     """
     if not words[at].text.isalpha():
         return 1
@@ -248,7 +249,7 @@ def _parts_of_word(words: Sequence[Word], at: int, known: frozenset[str]) -> int
 
 
 def _are_close(words: Sequence[Word], most: float) -> bool:
-    """Whether the gaps between words are smaller than `most`, a share of their height. Also works for vertical text."""
+    """Whether the gaps between words are less than `most` times the height of a word. Also works for vertical text."""
     return all(
         _gap(one, other) < most * min(one.bottom - one.top, one.right - one.left) for one, other in pairwise(words)
     )

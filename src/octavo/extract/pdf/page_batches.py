@@ -248,7 +248,7 @@ def batch_ranges(page_count: int, start: int = 1, size: int = BATCH_PAGES) -> It
 
 
 def unreadable(first: int, last: int, reason: str) -> Batch:
-    """Make a batch of pages without text for pages that cannot be read. `reason` says why."""
+    """Make a batch for pages that cannot be read. Its pages have no text. `reason` says why they cannot be read."""
     return Batch(tuple(PageText(number, str(number), None, None, failed=reason) for number in range(first, last + 1)))
 
 

@@ -95,8 +95,9 @@ def _read_pages(
 
 
 def _pages_per_copy(path: Path, document: Document) -> int:
-    """Return the number of pages to copy at a time, which is limited because a book of large images could fill the
-    memory.
+    """Return the number of pages to copy at a time.
+
+    The number is limited, because a book of large images could fill the memory.
     """
     return max(1, _COPY_BYTES * document.page_count // max(path.stat().st_size, 1))
 
@@ -216,7 +217,7 @@ def _without_hidden(page: OpenPage, content: PageContent) -> PageContent:
 def _without_first(run: TextRun) -> TextRun:
     """Remove the first word of a text run, because the word is white on white. The other words have another colour.
 
-    If the second word begins with a label number, the number is also removed.
+    If the second word begins with a short number and a dash, as in "1.-", these are also removed.
     """
     second = _LABEL_NUMBER.sub("", run.words[1].text)
     words = (run.words[1]._replace(text=second or run.words[1].text), *run.words[2:])

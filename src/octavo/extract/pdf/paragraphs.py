@@ -347,8 +347,8 @@ def _continues_in_code(column: _Column, group: Sequence[int], index: int) -> boo
 def _ends_in_code(column: _Column, group: Sequence[int], index: int) -> bool:
     """Whether a sentence continues in only one monospaced line.
 
-    This line must start at the same position as the line above it. Its indent can differ only below the first line of a
-    paragraph or list item.
+    This line must start at the same position as the line above it. A different indent is allowed only if the line above
+    is the first line of a paragraph or list item.
     """
     line = column.lines[index]
     after = index + 1

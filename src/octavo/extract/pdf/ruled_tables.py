@@ -97,8 +97,8 @@ def _positions(values: Iterable[float]) -> tuple[float, ...]:
 def _with_ends(positions: tuple[float, ...], crossing: Sequence[Ruling]) -> tuple[float, ...]:
     """Add the outer edges of a grid on sides where no line is drawn.
 
-    An edge is added if at least two lines cross the outermost drawn line and extend beyond it. If the grid has only one
-    crossing line, this line is enough if it crosses more than three lines.
+    An edge is added if at least two lines cross the outermost drawn line and extend beyond it. A single
+    crossing line is enough if it crosses more than three lines.
     """
     starts = sorted(one.start for one in crossing)
     ends = sorted((one.end for one in crossing), reverse=True)
@@ -344,7 +344,7 @@ def _without_notes_inside(cells: list[Piece], box: Box, width: int) -> tuple[lis
 def _unjoined(span: Span, words: list[Word], xs: Sequence[float]) -> Iterator[Piece]:
     """Split a cell that covers several columns, if its words are aligned with these columns.
 
-    In the top row, a heading above aligned words stays a cell that covers all of these columns.
+    In the top row, a heading above aligned words remains one cell across all of these columns.
     """
     parts = [part for line in text_lines(words) for part in line] if span.right > span.left else []
     used = {_slot(xs, part.left + 1) for part in parts}

@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find the running headers and footers. Most of them are repeated at the edge of many pages, apart from numbers."""
+    """Find the running headers and footers. Most of them recur at the edge of many pages and differ only in numbers."""
     found_at: defaultdict[tuple[str, str], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):
         for edge, block in _at_edges(page):
@@ -80,7 +80,7 @@ def running_blocks(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _inner_texts(pages: Sequence[PageText], edges: Collection[Place]) -> Counter[str]:
-    """Count the texts that are not at the edges of pages. A label that is repeated there is not a running header."""
+    """Count the texts that are not at the edges of pages. A label that recurs inside pages is not a running header."""
     return Counter(
         _pattern(block.text)
         for index, page in enumerate(pages)
@@ -310,7 +310,7 @@ def split_edges(segments: list[Segment], height: float) -> tuple[list[Segment], 
 
 
 def _after_rule(bands: Sequence[Band], height: float) -> int:
-    """Return the number of header lines above and including a row of underscores. Returns 0 if there is no such row."""
+    """Return the number of header lines up to and including a row of underscores. Returns 0 if there is no such row."""
     for at, band in enumerate(bands[:_MOST_EDGE_BANDS]):
         is_rule = TYPED_RULE.fullmatch(" ".join(one.text for one in band.segments)) is not None
         if is_rule and band.bottom < _WIDE_EDGE * height and at < len(bands) - 1:

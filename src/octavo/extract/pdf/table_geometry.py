@@ -186,9 +186,10 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 
 
 def _justified(line: Sequence[Word]) -> frozenset[int]:
-    """Return the indexes of words with a wide gap before them that is only a space in justified text.
+    """Return the indexes of words for which the wide gap before the word is only a space in justified text.
 
-    At least three spaces in a row are then equally wide, although the words differ in length, and no word is a number.
+    At least three spaces in a row, or all spaces of the line, are then equally wide, although the words differ in
+    length, and no word is a number.
     """
     found: set[int] = set()
     gaps = [other.left - one.right for one, other in pairwise(line)]

@@ -208,7 +208,7 @@ def _under_rule(
 
 
 def _over(row: Row, first: int, below: Sequence[Row], columns: Sequence[Column]) -> tuple[int, int] | None:
-    """Return the first and last column that a heading such as "Sales" above "2023" and "2024" covers.
+    """Return the first and last column that a heading covers, such as "Sales" above "2023" and "2024".
 
     The heading must be centred above the columns, and each column must also have its own heading. Returns None if the
     heading covers only one column.

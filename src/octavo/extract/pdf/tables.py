@@ -214,7 +214,10 @@ def _is_whole(item: Table, tables: Sequence[Table]) -> bool:
 
 
 def _has_more(table: Table, item: Table) -> bool:
-    """Whether a table without certain rows still has the rows of a table of items, and many more."""
+    """Whether a table contains the rows of a table of items, and many more.
+
+    Always true for a grid whose rows could not be separated with certainty.
+    """
     if table.confidence == UNSURE_GRID:
         return True
     is_near = abs(item.box.top - table.box.top) < _ABOVE_ITEMS and table.box.bottom > item.box.bottom
@@ -312,7 +315,7 @@ def _tables(page: PageContent, drawn: Sequence[tuple[Rulings, list[Grid]]], gaps
 
 
 def _is_of_areas(table: Table) -> bool:
-    """Whether a table between the edges of filled areas is really the areas of a slide: one cell contains a list."""
+    """Whether a table made from the edges of filled areas is really the layout of a slide: one cell contains a list."""
     cells = [cell.text for row in table.rows for cell in row]
     return len(table.rows) <= _FEW_AREAS and any(len(_BULLETS.findall(text)) > 1 for text in cells)
 

@@ -1,5 +1,5 @@
 """Corrects characters that were read wrongly from a PDF: symbols of TeX fonts that were read as letters, accents that
-are drawn as separate characters, and the letters of listings that are printed one by one.
+are drawn as separate characters, and program listings whose letters are printed one by one.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _pitch(letters: Sequence[tuple[Box, str]]) -> float:
 def _whole_line(first: TextRun, letters: Sequence[tuple[Box, str]], pitch: float) -> TextRun | None:
     """Return the line of a listing. Returns None if its letters are not printed in columns of the given width.
 
-    Between two letters of a word there is less than the width of a column.
+    The gap between two letters of a word is narrower than a column.
     """
     if len(letters) < _FEWEST_SINGLE:
         return None

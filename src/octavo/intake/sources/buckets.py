@@ -144,9 +144,9 @@ def read_page(body: bytes, prefix: str) -> ObjectPage:
     try:
         root = parse(body)
     except BadInput:
-        raise BadSource("The server's response is not S3.") from None
+        raise BadSource("The server did not return a valid S3 response.") from None
     if local_name(root) != "ListBucketResult":
-        raise BadSource("The server's response is not S3.")
+        raise BadSource("The server did not return a valid S3 response.")
     values = {local_name(child): child.text or "" for child in root}
     is_encoded = values.get("EncodingType") == "url"
     objects = [_object(one, prefix, is_encoded=is_encoded) for one in root if local_name(one) == "Contents"]

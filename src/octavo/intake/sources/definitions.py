@@ -69,7 +69,7 @@ async def edit_source(
     password: str | None = None,
     client_secret: str | None = None,
 ) -> SourceView:
-    """Change a source. If it is renamed, it is also renamed in rules.
+    """Change a source. If it is renamed, rules that refer to it are updated.
 
     Its address and its user cannot be changed, so that its password is never sent to another server.
     """
@@ -160,7 +160,9 @@ async def take_consent(
     values = {"state_hash": hash_token(state), "browser_hash": hash_token(browser), "owner": owner}
     rows = await fetch_rows(connection, QUERIES.take_consent, values)
     if not rows:
-        raise ConsentRefused("It was not started in this browser, is already complete or took too long. Start again.")
+        raise ConsentRefused(
+            "The sign-in was not started in this browser, is already complete or took too long. Start again."
+        )
     opened = open_secret(settings, rows[0]["content"])
     return ReturnedConsent(opened.password, opened.client_secret or "", rows[0]["source_id"])
 

@@ -1,7 +1,7 @@
 """Watched folders on the server. Files are never deleted, and symbolic links are never followed.
 
-Linux reports changes of folders immediately (inotify). Network drives do not report what other machines change, so
-every folder is also checked at regular times.
+Linux reports changes to folders immediately (inotify). Network drives do not report changes that other machines make,
+so every folder is also checked at regular intervals.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class FolderEvents:
-    """Reports which sources have folders that changed. Works only on Linux; on other systems, nothing is reported."""
+    """Reports the sources whose folders have changed. Works only on Linux; on other systems, nothing is reported."""
 
     def __init__(self) -> None:
         self._file: int | None = None
@@ -93,7 +93,7 @@ class FolderEvents:
             return self._read(file) if file is not None else set()
 
     def forget(self, sources: Iterable[UUID]) -> None:
-        """Stop reporting changes of these sources."""
+        """Stop reporting changes to these sources."""
         gone = set(sources)
         with self._lock:
             for watch, known in list(self._sources.items()):

@@ -120,12 +120,12 @@ class _Connection(imaplib.IMAP4):
         """
         self._received += len(block)
         if self._received > MOST_ANSWER or time.monotonic() > self._until:
-            raise self.abort("The answer is too long.")
+            raise self.abort("The response is too long or took too long.")
         return block
 
 
 class Mailbox:
-    """One mailbox of a server, selected by its name."""
+    """One mailbox on a server, selected by its name."""
 
     def __init__(self, place: ServerAddress, credentials: Credentials, name: str, *, writable: bool) -> None:
         self._connection = _opened(place)
@@ -145,7 +145,7 @@ class Mailbox:
             self._connection.shutdown()
 
     def search(self, after: int, most: int) -> tuple[list[int], int]:
-        """Return at most `most` UIDs of emails after the UID `after`, and the last UID that was searched."""
+        """Return up to `most` UIDs of emails that follow the UID `after`, and the last UID that was searched."""
         found: list[int] = []
         end = after
         while end < self.next_uid - 1 and len(found) < most:
@@ -260,7 +260,7 @@ def _select(connection: _Connection, name: str, *, writable: bool) -> tuple[int,
         numbers = [connection.response(code)[1] for code in ("UIDVALIDITY", "UIDNEXT")]
     validity, next_uid = (int(one[-1]) if one and one[-1] and one[-1].isdigit() else None for one in numbers)
     if validity is None or next_uid is None:
-        raise BadSource("This mail server does not number its emails (UIDVALIDITY and UIDNEXT).")
+        raise BadSource("This mail server does not assign unique numbers to emails (UIDVALIDITY and UIDNEXT).")
     return validity, next_uid
 
 

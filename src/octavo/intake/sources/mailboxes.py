@@ -130,7 +130,7 @@ async def exchange_code(
     answer = await _post(fetch, access.token_url or "", values, client_secret, refusal)
     token = answer.get("refresh_token")
     if not isinstance(token, str) or not token or not token.isprintable():
-        raise ConsentRefused("The provider returned no refresh token. Allow offline access for the application there.")
+        raise ConsentRefused("The provider returned no refresh token. Allow offline access in the provider's settings.")
     return token
 
 
@@ -210,7 +210,7 @@ class MailboxReader:
 
         def read(mailbox: Mailbox) -> bytes:
             if mailbox.validity != validity:
-                raise MailGone("The server has numbered its emails again. This email is added under its new number.")
+                raise MailGone("The server has renumbered its emails. This email will be added under its new number.")
             return mailbox.read_part(uid, offset)
 
         return await self._call(read)

@@ -40,7 +40,7 @@ OpenReader = Callable[[Source], Reader]
 
 @dataclass(frozen=True, slots=True)
 class SourceWatch:
-    """A background task of a worker: checks the sources of some kinds when they are due."""
+    """A background task of a worker: checks the sources of the given kinds when they are due."""
 
     kinds: Sequence[SourceKind]
     open_reader: OpenReader
@@ -101,7 +101,7 @@ def explain(source: Source, error: Exception) -> str:
 async def record_look(database: Database, source: Source, look: Look, settle: float) -> None:
     """Record the files that a check found, and queue a job that adds the new ones.
 
-    A file is added only after it has not changed for `settle` seconds, because it may still be incomplete.
+    A file is added only once it has been unchanged for `settle` seconds, because until then it may be incomplete.
     """
     files = Jsonb([asdict(one) for one in _recordable(look.files)])
     async with database.transaction() as connection:

@@ -139,7 +139,7 @@ def read_entries(body: bytes, base: str) -> Iterator[DavEntry]:
     try:
         root = parse(body)
     except BadInput:
-        raise BadSource("The server's response is not WebDAV.") from None
+        raise BadSource("The server did not return a valid WebDAV response.") from None
     for response in root.iter(f"{_DAV}response"):
         path = _relative(_text(response, "href"), base)
         if path and all(map(is_wanted, PurePosixPath(path).parts)):
@@ -159,7 +159,7 @@ def _text(response: Element, name: str) -> str:
 
 
 def _relative(href: str, base: str) -> str:
-    """Return the path of an entry relative to the folder of the source. Returns an empty string if it is outside."""
+    """Return the path of an entry relative to the folder of the source. Returns "" if the entry is outside it."""
     try:
         here, there = urlsplit(base), urlsplit(urljoin(base, href))
     except ValueError:

@@ -156,8 +156,8 @@ CHANGEABLE = ("document", "highlight", "upload", "change")
 async def edit(request: Request, services: ServicesOf, caller: ReadCaller) -> Caller:
     """Return the caller of a route that changes documents.
 
-    A limited member must be allowed to change everything that the path names, such as a document or a highlight.
-    Document ids in the body are checked by a database trigger when the documents are changed.
+    A limited member is refused unless they can change everything that the path names, such as a document or a
+    highlight. Document ids in the body are checked by a database trigger when the documents are changed.
     """
     if not caller.limited:
         return await write(caller)

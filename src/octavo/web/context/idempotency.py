@@ -4,7 +4,7 @@ The response is stored in the transaction that creates the new data. If the proc
 the data nor the response exists, and the repeated request runs as if it were the first. If the process is killed after
 the commit, the repeated request gets the stored response. So nothing is created twice.
 
-Only successful responses are stored. After an error nothing was created, and the client can use the key again.
+Only successful responses are stored. If a request fails, nothing is created, and the client can use the key again.
 
 A repeated request must have the same body as the first. Request bodies are compared by a checksum that is computed
 while the body is read, so large files are never held in memory.
@@ -198,7 +198,7 @@ class Idempotency:
     async def repeat(self, stored: Row) -> NoReturn:
         """Raise `Repeated` with the stored response, or `KeyReused` if this request differs from the earlier one.
 
-        If the body is longer than the earlier one, the rest of it is not read.
+        As soon as the body is longer than that of the earlier request, `KeyReused` is raised without reading the rest.
         """
         body = self._body or Fingerprint([])
         async for _ in self.stream():

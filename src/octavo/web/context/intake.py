@@ -69,7 +69,7 @@ async def as_member(services: Services, caller: Caller, upload: NewUpload) -> Ne
 
 
 def as_seen(caller: Caller, outcome: Outcome) -> Outcome:
-    """Remove the id of the document with the same content if the caller is a limited member.
+    """Remove `duplicate_of`, the id of a document with the same content, if the caller is a limited member.
 
     Limited members cannot see all documents, so the id could reveal a document that is hidden from them.
     """

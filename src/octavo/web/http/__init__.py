@@ -1,1 +1,1 @@
-"""HTTP code for all pages and API routes: errors, limits, security, forms, downloads, compression and assets."""
+"""The HTTP layer of all pages and API routes: errors, limits, security, forms, downloads, compression and assets."""

@@ -155,7 +155,7 @@ def asset(name: str) -> str:
 class Assets:
     """Serves scripts, styles and fonts.
 
-    Any hash in the URL returns the current file, so that pages opened before an update still work.
+    A URL with any hash returns the current file, so that pages opened before an update still work.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

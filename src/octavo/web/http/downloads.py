@@ -80,7 +80,8 @@ def is_still(if_range: str | None, etag: str, modified: datetime | None) -> bool
 def read_range(header: str | None, size: int) -> tuple[int, int]:
     """Read a Range header and return the requested byte range as start and end (exclusive).
 
-    If the header is not a single valid range, the whole file is returned.
+    If the header is missing or is not a single valid range, returns the range of the whole file.
+    Raises `RangeNotSatisfiable` if the range contains no bytes of the file.
     """
     found = _RANGE.fullmatch(header.strip()) if header else None
     if not found or found.groups() == ("", ""):

@@ -126,7 +126,7 @@ class Allowances:
         lease.calls -= 1
 
     def quota(self, name: str, key: str, allowance: Allowance) -> Quota:
-        """Return the remaining calls of a rate limit, without querying the database."""
+        """Return how many calls a rate limit still allows, without querying the database."""
         lease, now = self._lease_of(key), self._clock()
         filled = lease.left + (now - lease.seen_at) * allowance.size / allowance.seconds
         left = 0 if lease.empty_until > now else min(allowance.size, int(lease.calls + filled))
@@ -292,7 +292,7 @@ class Limits:
             await self.allowances.take(key, allowance)
 
     def quotas(self, caller: Caller | None, address: str) -> list[Quota]:
-        """Return the remaining calls of the rate limits that apply to this caller."""
+        """Return how many calls each rate limit of this caller still allows."""
         return [self.allowances.quota(*one) for one in self._applied(caller, address)]
 
     def _applied(self, caller: Caller | None, address: str) -> list[tuple[str, str, Allowance]]:

@@ -235,7 +235,7 @@ def _declare_etags(methods: Schema) -> None:
         return
     for operation in (methods[name] for name in ("get", "patch") if name in methods):
         operation["responses"]["200"].setdefault("headers", {})["ETag"] = {
-            "description": "The version of the values that can be edited, for If-Match.",
+            "description": "The version of the editable values. Send it in If-Match when you edit them.",
             "schema": {"type": "string"},
         }
 
@@ -244,7 +244,7 @@ def _declare_etags(methods: Schema) -> None:
 
 
 class WebhookData(BaseModel):
-    """The event. `facts` are only in `document.completed` and `document.matched`."""
+    """The event. `facts` is present only for `document.completed` and `document.matched`."""
 
     id: int | None
     at: str
@@ -294,7 +294,7 @@ def _webhook(event: str) -> Schema:
     return {
         "operationId": f"receive_{event.replace('.', '_')}",
         "summary": event.replace(".", " ").replace("_", " ").capitalize(),
-        "description": "Sent to recipients of the channel `webhook` that have chosen this event type.",
+        "description": "Sent to recipients with the channel `webhook` for which this event type is selected.",
         "tags": ["webhooks"],
         "parameters": [
             {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}

@@ -38,7 +38,7 @@ Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` 
 Limit = Annotated[int, Query(ge=1, le=MOST_LIMIT)]
 ID_PART = Query(
     pattern=r"^[0-9a-fA-F-]{4,36}$",
-    description="The beginning or the end of an id, or the beginning of its last eight characters.",
+    description="Part of an id: its beginning, its end, or the beginning of its last eight characters.",
 )
 IdPart = Annotated[str | None, ID_PART]
 Email = Annotated[str, Field(max_length=254, pattern=r"^[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+$")]
@@ -68,12 +68,13 @@ class Problem(BaseModel):
 
     type: str = Field(description="Always `about:blank`.", examples=["about:blank"])
     title: str = Field(
-        description="What happened, for people.", examples=["Not found, or you do not have access to it."]
+        description="Human-readable summary of the error.", examples=["Not found, or you do not have access to it."]
     )
     status: int = Field(description="The HTTP status.", examples=[404])
     code: str = Field(description="A stable code for programs.", examples=["NOT_FOUND"])
     detail: str = Field(
-        description="Details for people, or the title again.", examples=["Not found, or you do not have access to it."]
+        description="Human-readable details. The same as `title` if there are none.",
+        examples=["Not found, or you do not have access to it."],
     )
 
 
@@ -139,7 +140,7 @@ REFUSALS = {
     401: "Not signed in.",
     402: "The budget is used up.",
     403: "Not allowed with this role, API key or request.",
-    404: "Not found, or not yours.",
+    404: "Not found, or you do not have access to it.",
     409: "Not possible in the current state.",
     410: "No longer available.",
     412: "Somebody changed this in the meantime.",

@@ -60,7 +60,7 @@ def problem(
 class Failure:
     """An error before it is converted to a response.
 
-    `is_plain` is true if a library raised the error, so that there is only a generic message. `fields` are additional
+    `is_plain` is true if the error comes from the web framework and has only a generic message. `fields` are additional
     fields of the response, such as `duplicate_of`.
     """
 

@@ -110,7 +110,7 @@ def public_names(settings: Settings) -> Collection[str]:
 
 @cache
 def own_names() -> Collection[str]:
-    """Return the names of this machine in its network.
+    """Return the names of this machine on its local network.
 
     A request for one of these names cannot be a DNS rebinding attack, because an attacker outside the network cannot
     make the names point to another machine.
@@ -123,7 +123,7 @@ def bearer_key(headers: Headers) -> str | None:
     """Return the API key in the Authorization header, or in X-Api-Key, which clients of docling-serve send.
 
     The key may be empty. Returns None if there is no header with a key. An Authorization header with another scheme, or
-    an X-Api-Key that does not look like a key of Octavo, is ignored, because it is meant for a proxy.
+    an X-Api-Key that does not look like an Octavo key, is ignored, because it is meant for a proxy.
     """
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":

@@ -1,7 +1,7 @@
 // Written by `make catalogues` from the catalogue.
 Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => Number((n != 1)), texts: {
   "Another worker has taken over this job. This attempt makes no more calls.": "Ein anderer Worker hat diesen Auftrag übernommen. Dieser Versuch macht keine Aufrufe mehr.",
-  "A value is missing.": "Ein Wert fehlt.",
+  "The provider's settings are incomplete.": "Die Einstellungen des Anbieters sind unvollständig.",
   "Enter the API key again, because the URL has changed.": "Geben Sie den API-Schlüssel erneut ein, weil sich die URL geändert hat.",
   "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "Schlüssel und Passwörter können nicht verschlüsselt werden. Setzen Sie auf allen Rechnern mit dieser Datenbank denselben OCTAVO_SECRET_KEY.",
   "This value is defined by a setting and cannot be changed here.": "Dieser Wert ist durch eine Einstellung festgelegt und kann hier nicht geändert werden.",
@@ -43,7 +43,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Invalid input.": "Ungültige Eingabe.",
   "Invalid setting.": "Ungültige Einstellung.",
   "Larger than the limit.": "Größer als erlaubt.",
-  "No model for this task is set up. An administrator can add one under Settings, Models.": "Für diese Aufgabe ist kein Modell eingerichtet. Ein Administrator kann unter Einstellungen, Modelle eines hinzufügen.",
+  "No model is set up for this task. An administrator can add one under Settings, Models.": "Für diese Aufgabe ist kein Modell eingerichtet. Ein Administrator kann unter Einstellungen, Modelle eines hinzufügen.",
   "Not found, or you do not have access to it.": "Nicht gefunden, oder Sie haben keinen Zugriff darauf.",
   "Not possible on this machine.": "Auf diesem Rechner nicht möglich.",
   "Octavo is already running.": "Octavo läuft bereits.",
@@ -125,7 +125,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "The server refused the sign-in. Check the user name and the password.": "Der Server hat die Anmeldung abgelehnt. Prüfen Sie Benutzername und Passwort.",
   "The site did not return the page.": "Die Website hat die Seite nicht geliefert.",
   "The site does not allow automated access to this page.": "Die Website erlaubt keinen automatisierten Zugriff auf diese Seite.",
-  "The site limits requests from this server.": "Die Website begrenzt Anfragen von diesem Server.",
+  "The site is limiting requests from this server.": "Die Website begrenzt derzeit Anfragen von diesem Server.",
   "The site reported an internal error.": "Die Website meldete einen internen Fehler.",
   "The site returned an empty page. Try again later, or paste the text.": "Die Website lieferte eine leere Seite. Versuchen Sie es später erneut, oder fügen Sie den Text ein.",
   "The upload is incomplete. Send the bytes, then finalize it.": "Der Upload ist unvollständig. Senden Sie die Bytes und schließen Sie ihn dann ab.",
@@ -140,7 +140,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Too many open uploads. Finish some first.": "Zu viele offene Uploads. Beenden Sie zuerst einige.",
   "You already have this file.": "Sie haben diese Datei schon.",
   "YouTube blocked this server as a suspected bot.": "YouTube hat diesen Server als vermuteten Bot gesperrt.",
-  "YouTube limits requests from this server.": "YouTube begrenzt Anfragen von diesem Server.",
+  "YouTube is limiting requests from this server.": "YouTube begrenzt derzeit Anfragen von diesem Server.",
   "YouTube requires consent that Octavo cannot give.": "YouTube verlangt eine Zustimmung, die Octavo nicht geben kann.",
   "Another worker has taken over this job. This attempt can no longer write.": "Ein anderer Worker hat diesen Auftrag übernommen. Dieser Versuch kann nichts mehr schreiben.",
   "Invalid schedule. Use the five fields of cron: minute, hour, day, month, weekday.": "Ungültiger Zeitplan. Verwenden Sie die fünf Felder von cron: Minute, Stunde, Tag, Monat, Wochentag.",
@@ -216,8 +216,8 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Stopped. Ask again.": "Angehalten. Fragen Sie noch einmal.",
   "The answer was interrupted. Ask again.": "Die Antwort wurde unterbrochen. Fragen Sie noch einmal.",
   "Understood as:": "Verstanden als:",
-  "Writing. Quotes are checked at the end.": "Wird geschrieben. Zitate werden am Ende geprüft.",
-  "“%(title)s” and all its answers are deleted. This cannot be undone.": "„%(title)s“ und alle zugehörigen Antworten werden gelöscht. Das lässt sich nicht rückgängig machen.",
+  "Writing the answer. Quotes are checked at the end.": "Die Antwort wird geschrieben. Zitate werden am Ende geprüft.",
+  "“%(title)s” and all its answers will be deleted. This cannot be undone.": "„%(title)s“ und alle zugehörigen Antworten werden gelöscht. Das lässt sich nicht rückgängig machen.",
   "p. %(page)s": "S. %(page)s",
   "Undo": "Rückgängig",
   "Added": "Hinzugefügt",
@@ -286,7 +286,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
     "%(number)s fehlgeschlagenen Auftrag verwerfen?",
     "%(number)s fehlgeschlagene Aufträge verwerfen?"
   ],
-  "The jobs are removed from this list. Their documents and events are kept.": "Die Aufträge werden aus dieser Liste entfernt. Ihre Dokumente und Ereignisse bleiben erhalten.",
+  "The jobs will be removed from this list. Their documents and events are kept.": "Die Aufträge werden aus dieser Liste entfernt. Ihre Dokumente und Ereignisse bleiben erhalten.",
   "Done": "Fertig",
   "Earlier text": "Früherer Text",
   "Later text": "Späterer Text",
@@ -347,7 +347,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "%(name)s was analysed": "%(name)s wurde analysiert",
   "%(name)s was converted": "%(name)s wurde konvertiert",
   "%(name)s was converted and needs review": "%(name)s wurde konvertiert und ist zu prüfen",
-  "%(name)s was not analysed in two days": "%(name)s wurde in zwei Tagen nicht analysiert",
+  "%(name)s: the analysis was abandoned after two days without progress": "%(name)s: Die Analyse wurde nach zwei Tagen ohne Fortschritt aufgegeben",
   "Browser notifications are on": "Browser-Benachrichtigungen sind eingeschaltet",
   "Notifications are blocked in this browser": "Benachrichtigungen sind in diesem Browser blockiert",
   "Add a link or text": "Link oder Text hinzufügen",
@@ -370,5 +370,5 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "%(title)s moved to the trash.": "%(title)s in den Papierkorb verschoben.",
   "Requested…": "Angefordert…",
   "The document": "Das Dokument",
-  "“%(title)s” is deleted permanently. This cannot be undone.": "„%(title)s“ wird endgültig gelöscht. Das lässt sich nicht rückgängig machen."
+  "“%(title)s” will be deleted permanently. This cannot be undone.": "„%(title)s“ wird endgültig gelöscht. Das lässt sich nicht rückgängig machen."
 } } });

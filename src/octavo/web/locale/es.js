@@ -1,7 +1,7 @@
 // Written by `make catalogues` from the catalogue.
 Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => Number((n != 1)), texts: {
   "Another worker has taken over this job. This attempt makes no more calls.": "Otro worker se ha hecho cargo de esta tarea. Este intento no hace más llamadas.",
-  "A value is missing.": "Falta un valor.",
+  "The provider's settings are incomplete.": "Los ajustes del proveedor están incompletos.",
   "Enter the API key again, because the URL has changed.": "Introduzca de nuevo la clave de API, porque la URL ha cambiado.",
   "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "Las claves y contraseñas no se pueden cifrar. Ponga el mismo OCTAVO_SECRET_KEY en todos los equipos que usan esta base de datos.",
   "This value is defined by a setting and cannot be changed here.": "Este valor está definido por un ajuste y no se puede cambiar aquí.",
@@ -43,7 +43,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Invalid input.": "Entrada no válida.",
   "Invalid setting.": "Ajuste no válido.",
   "Larger than the limit.": "Supera el límite.",
-  "No model for this task is set up. An administrator can add one under Settings, Models.": "No hay ningún modelo configurado para esta tarea. Un administrador puede añadir uno en Ajustes, Modelos.",
+  "No model is set up for this task. An administrator can add one under Settings, Models.": "No hay ningún modelo configurado para esta tarea. Un administrador puede añadir uno en Ajustes, Modelos.",
   "Not found, or you do not have access to it.": "No encontrado, o no tiene acceso.",
   "Not possible on this machine.": "No es posible en este equipo.",
   "Octavo is already running.": "Octavo ya está en marcha.",
@@ -125,7 +125,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "The server refused the sign-in. Check the user name and the password.": "El servidor rechazó el inicio de sesión. Compruebe el usuario y la contraseña.",
   "The site did not return the page.": "El sitio no devolvió la página.",
   "The site does not allow automated access to this page.": "El sitio no permite el acceso automatizado a esta página.",
-  "The site limits requests from this server.": "El sitio limita las solicitudes de este servidor.",
+  "The site is limiting requests from this server.": "El sitio está limitando las solicitudes de este servidor.",
   "The site reported an internal error.": "El sitio informó de un error interno.",
   "The site returned an empty page. Try again later, or paste the text.": "El sitio devolvió una página vacía. Inténtelo más tarde, o pegue el texto.",
   "The upload is incomplete. Send the bytes, then finalize it.": "La subida está incompleta. Envíe los bytes y finalícela.",
@@ -140,7 +140,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Too many open uploads. Finish some first.": "Demasiadas subidas abiertas. Termine algunas primero.",
   "You already have this file.": "Ya tiene este archivo.",
   "YouTube blocked this server as a suspected bot.": "YouTube bloqueó este servidor como posible bot.",
-  "YouTube limits requests from this server.": "YouTube limita las solicitudes de este servidor.",
+  "YouTube is limiting requests from this server.": "YouTube está limitando las solicitudes de este servidor.",
   "YouTube requires consent that Octavo cannot give.": "YouTube exige un consentimiento que Octavo no puede dar.",
   "Another worker has taken over this job. This attempt can no longer write.": "Otro worker se ha hecho cargo de esta tarea. Este intento ya no puede escribir.",
   "Invalid schedule. Use the five fields of cron: minute, hour, day, month, weekday.": "Programación no válida. Use los cinco campos de cron: minuto, hora, día, mes, día de la semana.",
@@ -216,8 +216,8 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Stopped. Ask again.": "Detenido. Pregunte de nuevo.",
   "The answer was interrupted. Ask again.": "La respuesta se interrumpió. Pregunte de nuevo.",
   "Understood as:": "Entendido como:",
-  "Writing. Quotes are checked at the end.": "Escribiendo. Las citas se comprueban al final.",
-  "“%(title)s” and all its answers are deleted. This cannot be undone.": "«%(title)s» y todas sus respuestas se eliminan. Esto no se puede deshacer.",
+  "Writing the answer. Quotes are checked at the end.": "Escribiendo la respuesta. Las citas se comprueban al final.",
+  "“%(title)s” and all its answers will be deleted. This cannot be undone.": "«%(title)s» y todas sus respuestas se eliminarán. Esto no se puede deshacer.",
   "p. %(page)s": "p. %(page)s",
   "Undo": "Deshacer",
   "Added": "Añadido",
@@ -286,7 +286,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
     "¿Descartar %(number)s tarea con error?",
     "¿Descartar %(number)s tareas con error?"
   ],
-  "The jobs are removed from this list. Their documents and events are kept.": "Las tareas se quitan de esta lista. Sus documentos y eventos se conservan.",
+  "The jobs will be removed from this list. Their documents and events are kept.": "Las tareas se quitarán de esta lista. Sus documentos y eventos se conservan.",
   "Done": "Hecho",
   "Earlier text": "Texto anterior",
   "Later text": "Texto siguiente",
@@ -347,7 +347,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "%(name)s was analysed": "%(name)s se analizó",
   "%(name)s was converted": "%(name)s se convirtió",
   "%(name)s was converted and needs review": "%(name)s se convirtió y hay que revisarlo",
-  "%(name)s was not analysed in two days": "%(name)s no se analizó en dos días",
+  "%(name)s: the analysis was abandoned after two days without progress": "%(name)s: el análisis se abandonó tras dos días sin avances",
   "Browser notifications are on": "Las notificaciones del navegador están activadas",
   "Notifications are blocked in this browser": "Las notificaciones están bloqueadas en este navegador",
   "Add a link or text": "Añadir un enlace o texto",
@@ -370,5 +370,5 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "%(title)s moved to the trash.": "%(title)s movido a la papelera.",
   "Requested…": "Solicitado…",
   "The document": "El documento",
-  "“%(title)s” is deleted permanently. This cannot be undone.": "«%(title)s» se elimina definitivamente. Esto no se puede deshacer."
+  "“%(title)s” will be deleted permanently. This cannot be undone.": "«%(title)s» se eliminará definitivamente. Esto no se puede deshacer."
 } } });

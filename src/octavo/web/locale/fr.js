@@ -1,7 +1,7 @@
 // Written by `make catalogues` from the catalogue.
 Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => Number((n > 1)), texts: {
   "Another worker has taken over this job. This attempt makes no more calls.": "Un autre worker a repris cette tâche. Cette tentative ne fait plus d’appels.",
-  "A value is missing.": "Une valeur manque.",
+  "The provider's settings are incomplete.": "Les réglages du fournisseur sont incomplets.",
   "Enter the API key again, because the URL has changed.": "Saisissez de nouveau la clé API, car l’URL a changé.",
   "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "Les clés et les mots de passe ne peuvent pas être chiffrés. Définissez le même OCTAVO_SECRET_KEY sur toutes les machines qui utilisent cette base de données.",
   "This value is defined by a setting and cannot be changed here.": "Cette valeur est définie par un réglage et ne peut pas être modifiée ici.",
@@ -43,7 +43,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Invalid input.": "Saisie non valide.",
   "Invalid setting.": "Réglage non valide.",
   "Larger than the limit.": "Dépasse la limite.",
-  "No model for this task is set up. An administrator can add one under Settings, Models.": "Aucun modèle n’est configuré pour cette tâche. Un administrateur peut en ajouter un sous Réglages, Modèles.",
+  "No model is set up for this task. An administrator can add one under Settings, Models.": "Aucun modèle n’est configuré pour cette tâche. Un administrateur peut en ajouter un sous Réglages, Modèles.",
   "Not found, or you do not have access to it.": "Introuvable, ou vous n’y avez pas accès.",
   "Not possible on this machine.": "Impossible sur cette machine.",
   "Octavo is already running.": "Octavo est déjà en marche.",
@@ -125,7 +125,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "The server refused the sign-in. Check the user name and the password.": "Le serveur a refusé la connexion. Vérifiez le nom d’utilisateur et le mot de passe.",
   "The site did not return the page.": "Le site n’a pas renvoyé la page.",
   "The site does not allow automated access to this page.": "Le site n’autorise pas l’accès automatisé à cette page.",
-  "The site limits requests from this server.": "Le site limite les requêtes de ce serveur.",
+  "The site is limiting requests from this server.": "Le site limite actuellement les requêtes de ce serveur.",
   "The site reported an internal error.": "Le site a signalé une erreur interne.",
   "The site returned an empty page. Try again later, or paste the text.": "Le site a renvoyé une page vide. Réessayez plus tard, ou collez le texte.",
   "The upload is incomplete. Send the bytes, then finalize it.": "L’envoi est incomplet. Envoyez les octets, puis finalisez-le.",
@@ -140,7 +140,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Too many open uploads. Finish some first.": "Trop d’envois ouverts. Terminez-en d’abord quelques-uns.",
   "You already have this file.": "Vous avez déjà ce fichier.",
   "YouTube blocked this server as a suspected bot.": "YouTube a bloqué ce serveur comme robot présumé.",
-  "YouTube limits requests from this server.": "YouTube limite les requêtes de ce serveur.",
+  "YouTube is limiting requests from this server.": "YouTube limite actuellement les requêtes de ce serveur.",
   "YouTube requires consent that Octavo cannot give.": "YouTube demande un consentement qu’Octavo ne peut pas donner.",
   "Another worker has taken over this job. This attempt can no longer write.": "Un autre worker a repris cette tâche. Cette tentative ne peut plus rien écrire.",
   "Invalid schedule. Use the five fields of cron: minute, hour, day, month, weekday.": "Planification non valide. Utilisez les cinq champs de cron : minute, heure, jour, mois, jour de la semaine.",
@@ -216,8 +216,8 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Stopped. Ask again.": "Arrêté. Posez de nouveau la question.",
   "The answer was interrupted. Ask again.": "La réponse a été interrompue. Posez de nouveau la question.",
   "Understood as:": "Compris comme :",
-  "Writing. Quotes are checked at the end.": "Rédaction en cours. Les citations sont vérifiées à la fin.",
-  "“%(title)s” and all its answers are deleted. This cannot be undone.": "« %(title)s » et toutes ses réponses sont supprimées. Cette action est irréversible.",
+  "Writing the answer. Quotes are checked at the end.": "Rédaction de la réponse en cours. Les citations sont vérifiées à la fin.",
+  "“%(title)s” and all its answers will be deleted. This cannot be undone.": "« %(title)s » et toutes ses réponses seront supprimées. Cette action est irréversible.",
   "p. %(page)s": "p. %(page)s",
   "Undo": "Annuler",
   "Added": "Ajouté",
@@ -286,7 +286,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
     "Abandonner %(number)s tâche en échec ?",
     "Abandonner %(number)s tâches en échec ?"
   ],
-  "The jobs are removed from this list. Their documents and events are kept.": "Les tâches sont retirées de cette liste. Leurs documents et événements sont conservés.",
+  "The jobs will be removed from this list. Their documents and events are kept.": "Les tâches seront retirées de cette liste. Leurs documents et événements sont conservés.",
   "Done": "Fini",
   "Earlier text": "Texte précédent",
   "Later text": "Texte suivant",
@@ -347,7 +347,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "%(name)s was analysed": "%(name)s a été analysé",
   "%(name)s was converted": "%(name)s a été converti",
   "%(name)s was converted and needs review": "%(name)s a été converti et doit être vérifié",
-  "%(name)s was not analysed in two days": "%(name)s n’a pas été analysé en deux jours",
+  "%(name)s: the analysis was abandoned after two days without progress": "%(name)s : l’analyse a été abandonnée après deux jours sans progrès",
   "Browser notifications are on": "Les notifications du navigateur sont activées",
   "Notifications are blocked in this browser": "Les notifications sont bloquées dans ce navigateur",
   "Add a link or text": "Ajouter un lien ou du texte",
@@ -370,5 +370,5 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "%(title)s moved to the trash.": "%(title)s mis à la corbeille.",
   "Requested…": "Demandé…",
   "The document": "Le document",
-  "“%(title)s” is deleted permanently. This cannot be undone.": "« %(title)s » est supprimé définitivement. Cette action est irréversible."
+  "“%(title)s” will be deleted permanently. This cannot be undone.": "« %(title)s » sera supprimé définitivement. Cette action est irréversible."
 } } });

@@ -1,7 +1,7 @@
 // Written by `make catalogues` from the catalogue.
 Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Another worker has taken over this job. This attempt makes no more calls.": "另一个工作进程已接管此任务。此次尝试不再发起调用。",
-  "A value is missing.": "缺少一个值。",
+  "The provider's settings are incomplete.": "提供商的设置不完整。",
   "Enter the API key again, because the URL has changed.": "请重新输入 API 密钥，因为 URL 已更改。",
   "Keys and passwords cannot be encrypted. Set the same OCTAVO_SECRET_KEY on all machines that use this database.": "密钥和密码无法加密。请在使用此数据库的所有机器上设置相同的 OCTAVO_SECRET_KEY。",
   "This value is defined by a setting and cannot be changed here.": "此值由设置定义，无法在此更改。",
@@ -43,7 +43,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Invalid input.": "输入无效。",
   "Invalid setting.": "设置无效。",
   "Larger than the limit.": "超出上限。",
-  "No model for this task is set up. An administrator can add one under Settings, Models.": "未为此任务设置模型。管理员可以在“设置”的“模型”中添加。",
+  "No model is set up for this task. An administrator can add one under Settings, Models.": "未为此任务设置模型。管理员可以在“设置”的“模型”中添加。",
   "Not found, or you do not have access to it.": "未找到，或您无权访问。",
   "Not possible on this machine.": "在本机上无法进行。",
   "Octavo is already running.": "Octavo 已在运行。",
@@ -125,7 +125,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "The server refused the sign-in. Check the user name and the password.": "服务器拒绝了登录。请检查用户名和密码。",
   "The site did not return the page.": "网站未返回该页面。",
   "The site does not allow automated access to this page.": "网站不允许自动访问此页面。",
-  "The site limits requests from this server.": "网站限制来自此服务器的请求。",
+  "The site is limiting requests from this server.": "网站目前限制来自此服务器的请求。",
   "The site reported an internal error.": "网站报告了内部错误。",
   "The site returned an empty page. Try again later, or paste the text.": "网站返回了空页面。请稍后重试，或粘贴文本。",
   "The upload is incomplete. Send the bytes, then finalize it.": "上传不完整。请发送字节，然后完成上传。",
@@ -140,7 +140,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Too many open uploads. Finish some first.": "打开的上传太多。请先完成一些。",
   "You already have this file.": "您已有此文件。",
   "YouTube blocked this server as a suspected bot.": "YouTube 将此服务器视为疑似机器人而屏蔽。",
-  "YouTube limits requests from this server.": "YouTube 限制来自此服务器的请求。",
+  "YouTube is limiting requests from this server.": "YouTube 目前限制来自此服务器的请求。",
   "YouTube requires consent that Octavo cannot give.": "YouTube 要求先征得用户同意，而 Octavo 无法代为同意。",
   "Another worker has taken over this job. This attempt can no longer write.": "另一个工作进程已接管此任务。此次尝试无法再写入。",
   "Invalid schedule. Use the five fields of cron: minute, hour, day, month, weekday.": "计划无效。请使用 cron 的五个字段：分钟、小时、日、月、星期。",
@@ -215,8 +215,8 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Stopped. Ask again.": "已停止。请重新提问。",
   "The answer was interrupted. Ask again.": "回答被中断。请重新提问。",
   "Understood as:": "理解为：",
-  "Writing. Quotes are checked at the end.": "正在撰写。引文将在最后核对。",
-  "“%(title)s” and all its answers are deleted. This cannot be undone.": "“%(title)s”及其所有答案都将被删除。此操作无法撤销。",
+  "Writing the answer. Quotes are checked at the end.": "正在撰写答案。引文将在最后核对。",
+  "“%(title)s” and all its answers will be deleted. This cannot be undone.": "“%(title)s”及其所有答案都将被删除。此操作无法撤销。",
   "p. %(page)s": "第 %(page)s 页",
   "Undo": "撤销",
   "Added": "已添加",
@@ -276,7 +276,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Discard %(number)s failed job?": [
     "放弃 %(number)s 个失败的任务？"
   ],
-  "The jobs are removed from this list. Their documents and events are kept.": "任务会从此列表中移除。其文档和事件会保留。",
+  "The jobs will be removed from this list. Their documents and events are kept.": "任务将从此列表中移除。其文档和事件会保留。",
   "Done": "完成",
   "Earlier text": "前面的文本",
   "Later text": "后面的文本",
@@ -336,7 +336,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "%(name)s was analysed": "%(name)s 已分析",
   "%(name)s was converted": "%(name)s 已转换",
   "%(name)s was converted and needs review": "%(name)s 已转换，需要复核",
-  "%(name)s was not analysed in two days": "%(name)s 两天内未完成分析",
+  "%(name)s: the analysis was abandoned after two days without progress": "%(name)s：分析因两天没有进展而被放弃",
   "Browser notifications are on": "浏览器通知已开启",
   "Notifications are blocked in this browser": "此浏览器已屏蔽通知",
   "Add a link or text": "添加链接或文本",
@@ -359,5 +359,5 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "%(title)s moved to the trash.": "%(title)s 已移到回收站。",
   "Requested…": "已请求…",
   "The document": "该文档",
-  "“%(title)s” is deleted permanently. This cannot be undone.": "“%(title)s”将被永久删除。此操作无法撤销。"
+  "“%(title)s” will be deleted permanently. This cannot be undone.": "“%(title)s”将被永久删除。此操作无法撤销。"
 } } });

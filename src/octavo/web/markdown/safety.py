@@ -85,7 +85,7 @@ def clean(html: str) -> str:
 
 
 class Picture(Protocol):
-    """A picture of the document: its path on this server, and its caption."""
+    """A picture in the document: its path on this server, and its caption."""
 
     @property
     def path(self) -> str: ...

@@ -349,7 +349,7 @@ def _columns(definition: bytes) -> tuple[list[int], set[int]]:
 def _grid(rows: list[_Row]) -> list[list[str]]:
     """Return the texts of all cells as rows of equal length.
 
-    If a cell covers several columns or rows, a short text is repeated in all of them.
+    If a cell covers several columns or rows and its text is short, the text is repeated in all of them.
     """
     edges: list[int] = []
     for edge in sorted({edge for row in rows for edge in row.edges}):

@@ -80,7 +80,7 @@ def convert(package: Package, figures: Figures) -> str:
 
 
 def shift_headings(blocks: list[DocumentBlock]) -> list[DocumentBlock]:
-    """If the document has a title, lower the level of all headings by one, so that only the title has level 1."""
+    """If the document has a title, add one to the level of each heading, so that only the title has level 1."""
     has_title = any(isinstance(block, Heading) and block.level == 0 for block in blocks)
     if not has_title:
         return blocks
@@ -254,7 +254,7 @@ def _separate_formulas(text: str) -> str:
 
 
 def read_table(element: Element, read: Callable[[Element], Cell]) -> list[list[Cell]]:
-    """Read the rows of a table. If the text of a merged cell is short, it is repeated in every cell that it covers."""
+    """Read the rows of a table. Short text in a merged cell is repeated in every cell that the merged cell covers."""
     table = _TableReader(read)
     return [row for one in _inside(element, "w:tr") if (row := table.row(one))]
 

@@ -238,7 +238,7 @@ class Numbering:
         return next((depth for depth, level in levels.items() if level.style and level.style == style), None)
 
     def next_label(self, number: str, depth: int) -> str | None:
-        """Count the next item of a list and return its label, such as "2.".
+        """Advance the counter of a list to its next item, and return the item's label, such as "2.".
 
         Returns "" for a bullet, and None if the list is unknown.
         """

@@ -63,7 +63,7 @@ ACTION_NAMES = Texts(
         "account.sign_out": "Signed out",
         "account.sign_up": "Created an account",
         "account.password": "Changed the password",
-        "account.reset_link": "Created a link for a new password",
+        "account.reset_link": "Created a password reset link",
         "account.second_factor": "Changed the second factor",
         "account.identity": "Connected or disconnected a sign-in provider",
         "session.revoke": "Signed out another session",
@@ -81,8 +81,8 @@ ACTION_NAMES = Texts(
         "group.delete": "Deleted a group",
         "group.join": "Added a person to a group",
         "group.leave": "Removed a person from a group",
-        "grant.add": "Granted a collection",
-        "grant.withdraw": "Withdrew a granted collection",
+        "grant.add": "Granted access to a collection",
+        "grant.withdraw": "Withdrew access to a collection",
         "source.add": "Added a source",
         "source.edit": "Changed a source",
         "source.pause": "Paused a source",
@@ -109,7 +109,7 @@ ACTION_NAMES = Texts(
         "rejected": "Tried to add a file that was refused",
         "queued": "Queued a job",
         "cancelled": "Cancelled a job",
-        "prioritised": "Moved a job forward",
+        "prioritised": "Moved a job up in the queue",
         "analysis.queued": "Started an analysis",
         "conversion.deleted": "Deleted a conversion",
         "collection": "Changed a collection",
@@ -181,7 +181,7 @@ def _cells(one: AuditEntry) -> tuple[str, ...]:
 
 
 def _line(cells: tuple[str, ...]) -> str:
-    """Write a row of the CSV file. Text that a spreadsheet would run as a formula is preceded by an apostrophe."""
+    """Return a row of the CSV file. Text that a spreadsheet would run as a formula is preceded by an apostrophe."""
     written = io.StringIO()
     csv.writer(written).writerow([f"'{one}" if one[:1] in {"=", "+", "-", "@", "\t", "\r"} else one for one in cells])
     return written.getvalue()

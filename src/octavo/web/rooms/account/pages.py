@@ -158,7 +158,7 @@ async def change_role(
     role: Field = "",
     sees: Annotated[Literal["all", "granted"] | None, Form()] = None,
 ) -> Response:
-    """Change the role of a member, and what the member sees. An owner always sees everything."""
+    """Change the role of a member, and which documents the member sees. An owner always sees all of them."""
     wanted, wrong = read_form(MemberEdit, {"role": role}, WRONG)
     status = 422
     if wanted and wanted.role:
@@ -352,7 +352,7 @@ async def choose_language(
 async def _keep_language(
     request: Request, services: Services, caller: Caller | None, answer: Response, language: str
 ) -> None:
-    """Save the language in the person's account, and in a cookie for the pages before sign-in."""
+    """Save the language in the person's account, and in a cookie for the pages shown before sign-in."""
     known = language if language in LANGUAGES else None
     _keep(request, answer, LANGUAGE_COOKIE, known)
     if caller and caller.language != known:

@@ -121,7 +121,7 @@ class Provider:
         return _with_query(end_session, query) if end_session else None
 
     async def read_claims(self, code: str, returned: ReturnedSignIn, redirect: str) -> Claims:
-        """Exchange the authorization code for verified claims about the person."""
+        """Exchange the authorisation code for verified claims about the person."""
         tokens = await self._exchange(code, returned.verifier, redirect)
         configuration = await self.configuration()
         expected = Expected(
@@ -317,7 +317,7 @@ async def _read_identity(
         raise ProviderRefused(_("The response is from another issuer."))
     if error or not code:
         raise ProviderRefused(
-            _("You cancelled it, or the provider does not allow it.") if error == "access_denied" else None
+            _("You cancelled the sign-in, or the provider does not allow it.") if error == "access_denied" else None
         )
     claims = await provider.read_claims(code, returned, public_address(request, services, CALLBACK))
     return read_identity(claims, settings)

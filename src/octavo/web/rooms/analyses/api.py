@@ -203,7 +203,7 @@ async def rerun(
 
 @router.post("/{analysis}/stop", responses=problems(401, 403, 404, 422))
 async def stop_analysis(services: ServicesOf, caller: WriteCaller, analysis: UUID) -> Analysis:
-    """Stop an analysis immediately. Existing answers are kept, and `retry` runs the rest.
+    """Stop an analysis immediately. Existing answers are kept, and `retry` requests the missing ones.
 
     A stopped analysis is not reported as failed.
     """

@@ -120,7 +120,7 @@ class TurnView {
   /** Shows the answer so far, before its quotes are checked. @param {{ text: string }} data */
   write({ text }) {
     const lines = text.split("\n").map((line) => make("p", { dir: "auto" }, line));
-    this.said.replaceChildren(make("p", { class: "quiet small" }, t("Writing. Quotes are checked at the end.")), ...lines);
+    this.said.replaceChildren(make("p", { class: "quiet small" }, t("Writing the answer. Quotes are checked at the end.")), ...lines);
   }
 
   /** Shows the stored turn, even if it was stopped or failed. @param {string} otherwise the message if it is not stored */
@@ -167,7 +167,7 @@ async function remove(event) {
   event.preventDefault();
   const removal = event.currentTarget;
   const title = removal.dataset.delete;
-  if (!(await confirm({ title: t("Delete thread?"), text: t("“%(title)s” and all its answers are deleted. This cannot be undone.", { title }), verb: t("Delete") }))) return;
+  if (!(await confirm({ title: t("Delete thread?"), text: t("“%(title)s” and all its answers will be deleted. This cannot be undone.", { title }), verb: t("Delete") }))) return;
   const answer = await fetch(removal.action, { method: "POST", body: new URLSearchParams({ confirmed: "true" }) });
   if (!answer.ok) return;
   const row = removal.closest("[data-thread-row]");

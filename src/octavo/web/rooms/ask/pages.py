@@ -174,7 +174,7 @@ async def delete(
         if confirmed:
             await delete_thread(connection, caller.owner_id, found.id)
             return back_to("/ask")
-    text = _("“%(title)s” and all its answers are deleted. This cannot be undone.", title=found.title)
+    text = _("“%(title)s” and all its answers will be deleted. This cannot be undone.", title=found.title)
     return ask_first(
         request, Question(_("Delete thread?"), text, f"/ask/{found.id}/delete", _("Delete"), f"/ask/{found.id}"), frame
     )

@@ -27,7 +27,7 @@ PARALLEL_ANSWERS, ANSWERS_WAIT, ANSWERS_BUSY_SECONDS = 8, 40, 5.0
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """A stored question that has no answer yet, and the documents to ask."""
+    """A stored question that has no answer yet, and the filters for the documents to search."""
 
     owner: UUID
     turn: StartedTurn
@@ -65,7 +65,7 @@ class UnderstoodTurn:
 
 
 async def find_for_turn(services: Services, asked: FollowUp) -> UnderstoodTurn:
-    """Rewrite a follow-up question so that it makes sense alone, and find the chunks that may contain its answer."""
+    """Make a follow-up question self-contained, and find the chunks that may contain its answer."""
     gateway = services.models.gateway
     meant = await understand(gateway, asked.owner, asked.question, asked.earlier, asked.sources)
     filters = replace(asked.filters, documents=[meant.only]) if meant.only else asked.filters

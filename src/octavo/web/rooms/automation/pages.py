@@ -47,7 +47,7 @@ FIELD_WRONG = Texts(
 RULE_WRONG = Texts(
     {
         "name": "Enter a name of at most 200 characters.",
-        "then": "Check the actions. A retention period is a number of days.",
+        "then": "Check the actions. Enter the retention period as a number of days.",
     }
 )
 # The labels of the values that a rule changes. All other names are names of custom fields.
@@ -56,7 +56,7 @@ VALUE_NAMES = Texts(
         "tags": "Tags",
         "collection": "Collection",
         "title": "Title",
-        "expires_on": "To the trash on",
+        "expires_on": "Moves to the trash on",
         "deliver": "Send to",
     }
 )
@@ -263,8 +263,8 @@ def _describe_retention(kept: RuleRetention) -> str:
 class RuleForm:
     """The submitted or stored values of the form for a rule.
 
-    `values` are the inputs that are not empty. The custom fields of the conditions and of the actions are pairs of a
-    name and a value, in rows of the form.
+    `values` are the inputs that are not empty. `when_fields` and `then_fields` are the custom fields of the conditions
+    and of the actions: the name and the value from each row of the form.
     """
 
     values: Mapping[str, str]
@@ -350,7 +350,7 @@ async def edit_rule_page(
 async def edit_rule(
     request: Request, services: ServicesOf, caller: WriteCaller, frame: SettingsFrame, rule: UUID
 ) -> Response:
-    """Replace the name, the conditions and the actions of a rule by those of the form."""
+    """Replace the name, the conditions and the actions of a rule with those from the form."""
     async with services.database.connection() as connection:
         found = await rules.show_rule(connection, caller.owner_id, rule)
     return await _save_rule(request, services, caller.owner_id, frame, found)

@@ -384,7 +384,7 @@ async def change_source(
 
 
 def read_edit(source: SourceView, chosen: dict[str, str]) -> dict[str, Any]:
-    """Convert the form to the format of the API. All options of the kind are set: an empty one is cleared."""
+    """Convert the form to the format of the API. If the field of an option is empty, the option is cleared."""
     cleared = SourceOptions()
     options: dict[str, Any] = {name: chosen.get(name, getattr(cleared, name)) for name in OPTIONS[source.kind]}
     if "attachments" in options:
@@ -523,7 +523,7 @@ async def come_back(
             browser = request.cookies.get(COOKIE, "")
             returned = await sources.take_consent(connection, services.settings, caller.owner_id, state, browser)
         if error or not code:
-            raise ConsentRefused(_("You cancelled it, or the provider does not allow it."))
+            raise ConsentRefused(_("You cancelled the sign-in, or the provider does not allow it."))
         await _connect(request, services, caller.owner_id, returned, code)
     except OctavoError as refusal:
         log.warning("an account was not connected", code=refusal.code, reason=refusal.detail)

@@ -54,7 +54,7 @@ def _amount() -> str:
 
 
 def _amounts() -> dict[str, str]:
-    """Return the messages for wrong values in the form."""
+    """Return the error message for each field of the form."""
     return dict.fromkeys(("document", "owner", "month", "usd"), _amount())
 
 
@@ -135,7 +135,7 @@ def as_written(found: BudgetsInForce) -> dict[str, str]:
 def suggest(budget: DocumentBudget) -> str:
     """Suggest a budget for the form: enough for all paused jobs, rounded up to whole dollars.
 
-    If no jobs are paused, the current budget is returned, or an empty text if no budget was set for the document.
+    If no jobs are paused, the current budget is returned, or an empty string if no budget was set for the document.
     """
     if budget.paused:
         enough = ceil(max(budget.spent_usd + budget.needed_usd, budget.usd))
@@ -194,7 +194,7 @@ GROUPS = Texts(
 
 
 def _model_values() -> dict[str, str]:
-    """Return the messages for wrong values in the form of a provider."""
+    """Return the error message for each field of a provider's form."""
     least, most = format_number(LEAST_CONTEXT), format_number(MOST_CONTEXT)
     return {
         "key": _("Enter the API key without spaces."),

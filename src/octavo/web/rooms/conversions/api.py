@@ -138,8 +138,8 @@ class OneRow(BaseModel):
 class CorrectionRequest(BaseModel):
     """Corrections of extracted values. Only the values that are sent are changed; null clears a value.
 
-    `rows` changes tables, after the values have been corrected. `accept` lists failed checks to ignore, because their
-    values are correct. `restore` lists corrected fields to reset to their extracted value.
+    `rows` adds, removes or moves table rows after the values have been corrected. `accept` lists failed checks to
+    ignore, because their values are correct. `restore` lists corrected fields to reset to their extracted value.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -613,10 +613,11 @@ async def restore_one_conversion(
     intake: IntakeOf,
     limits: LimitsOf,
     upload: Annotated[
-        UUID | None, Query(description="Upload with the converted file, if the conversion has no document.")
+        UUID | None,
+        Query(description="Id of the upload that contains the converted file, if the conversion has no document."),
     ] = None,
 ) -> Restored:
-    """Restore one conversion of an export, with all revisions of its values. Its XML file is written again.
+    """Restore one conversion from an export, with all revisions of its values. Its XML file is written again.
 
     The upload is removed if it is not needed, for example because you already have the conversion.
     """

@@ -151,7 +151,7 @@ async def delete(
 ) -> Response:
     """Delete a mapping. Requires confirmation."""
     if not sure:
-        text = _("The mapping will no longer be available. Existing conversions keep its text.")
+        text = _("The mapping will no longer be available. Existing conversions keep a copy of it.")
         back = f"/settings/mappings/{name}"
         question = Question(
             _("Delete the mapping %(name)s?", name=name), text, request.url.path, _("Delete"), back, (("sure", "true"),)

@@ -108,7 +108,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCorrection:
-    """A correction that was rejected, and the reason. Both are shown in the form again."""
+    """A correction that was rejected, and the reason. The form is shown again with both."""
 
     value: str
     error: OctavoError
@@ -142,7 +142,7 @@ async def correct(  # noqa: PLR0917 - fields of the form
     page: Annotated[str, Form(max_length=20)] = "",
     box: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
-    """Correct a value; an empty text clears it. A rejected correction is shown again with the reason.
+    """Correct a value, or clear it if `value` is empty. A rejected correction is shown again with the reason.
 
     `page` is the page that contains the value. Scripts also send the `box` that the person selected.
     """

@@ -166,7 +166,7 @@ class Source(BaseModel):
 
 
 class SourceRequest(BaseModel):
-    """A request to convert one source, with the options."""
+    """A request to convert one source, with the options for the conversion."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -185,7 +185,7 @@ class SourceRequest(BaseModel):
 async def convert_file(
     request: Request, services: ServicesOf, caller: KeyCaller, content_type: Annotated[str, Header()] = ""
 ) -> dict[str, Any]:
-    """Return the text of a file in a multipart form."""
+    """Return the text of a file that was uploaded in a multipart form."""
     begun = time.monotonic()
     async with take_slot(services, caller):
         form = await FormReader(content_type, request.stream()).read()

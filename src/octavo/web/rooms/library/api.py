@@ -422,7 +422,7 @@ async def picture(services: ServicesOf, caller: ReadCaller, document: UUID, aske
 async def link(
     services: ServicesOf, caller: ReadCaller, document: UUID, kind: Literal["source", "markdown"] = "source"
 ) -> SignedLink:
-    """Create a link that downloads the file without signing in. It expires after five minutes."""
+    """Create a link for downloading the file without signing in. It expires after five minutes."""
     async with services.database.transaction() as connection:
         file = await find_file(connection, caller.owner_id, document, kind)
         await count_download(connection, document)

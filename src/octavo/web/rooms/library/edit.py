@@ -31,7 +31,7 @@ Field = Annotated[str, Form(max_length=20_000)]
 
 
 def _sentences() -> dict[str, str]:
-    """Return the messages for wrong values in the form."""
+    """Return the error message for each field of the form."""
     line = _("Use a single line of at most 500 characters.")
     return {
         "title": line,

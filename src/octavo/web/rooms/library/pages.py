@@ -139,7 +139,7 @@ class LibraryQuery(BaseModel):
         return [*one_import, *facts]
 
     def shown_size(self, name: Literal["size_min", "size_max"]) -> str:
-        """Format a size with a unit, such as 5 MB, if the result is exact."""
+        """Format a size with a unit, such as 5 MB. If that would not be exact, return the size as it was entered."""
         text: str = getattr(self, name)
         size = read_size(text)
         written = format_bytes(size) if size is not None else text

@@ -263,9 +263,11 @@ async def restore_document(
     caller: WriteCaller,
     intake: IntakeOf,
     limits: LimitsOf,
-    import_id: Annotated[UUID, Query(description="The same id for all documents that are imported together.")],
+    import_id: Annotated[
+        UUID, Query(description="Id of the import. Send the same id with all documents that are imported together.")
+    ],
 ) -> RestoredDocument:
-    """Restore one document of an export, in one transaction. If you already have it, nothing changes.
+    """Restore one document from an export, in one transaction. If you already have it, nothing changes.
 
     The body contains `record` (a line of `documents/*.jsonl`), `layout` (its `layout.json`), `texts` (by kind and
     revision, such as `markdown-1`), and `uploads` with the ids of uploads that contain the other files. The document's
@@ -367,7 +369,7 @@ def _limit_size(files: Sequence[StoredFile], texts: Mapping[tuple[str, int], byt
     source = sum(one.stored.bytes for one in files if one.kind == "source")
     rest = sum(one.stored.bytes for one in files if one.kind != "source") + sum(map(len, texts.values()))
     if rest > MOST_BESIDE + RESULT_RATIO * source:
-        raise TooLarge("The results of this document are too large for its source.")
+        raise TooLarge("The results of this document are too large compared with its source file.")
 
 
 MARKDOWN = "text/markdown; charset=utf-8"
@@ -377,7 +379,7 @@ UNDETECTED = frozenset({SourceType.WEB, SourceType.YOUTUBE, SourceType.PASTE})
 
 @router.post("/import/records", responses=problems(400, 401, 403, 413, 422), openapi_extra={"requestBody": JSON_BODY})
 async def restore_other_records(request: Request, services: ServicesOf, caller: WriteCaller) -> Restored:
-    """Restore records of an export, such as threads and analyses, in one transaction. Existing records are not changed.
+    """Restore records such as threads and analyses from an export, in one transaction. Existing records do not change.
 
     The body contains lists of records by kind: `collections`, `fields`, `rules`, `parts`, `connections`, `verdicts`,
     `weights`, `views`, `prompts`, `threads` and `analyses`.
@@ -394,7 +396,7 @@ def _received(wanted: DocumentImport, uploads: Mapping[str, Upload]) -> list[Sto
     needed = {one.kind: one for one in wanted.record.files if one.kind in BINARY_FILES}
     different = len({one.id for one in uploads.values()}) == len(uploads)
     if "source" not in needed or needed["source"].sha256 != wanted.record.sha256 or uploads.keys() != needed.keys():
-        raise NotRestorable("Send exactly the files of the record.")
+        raise NotRestorable("Send exactly the files that the record lists.")
     if not different:
         raise NotRestorable("Send each file as a separate upload.")
     found: list[StoredFile] = []

@@ -95,8 +95,8 @@ class Announcement(BaseModel):
 ImportId = Annotated[
     UUID | None,
     Field(
-        description="The same id for all files that are added together. They are processed after documents that are "
-        "added by hand, and share one notification."
+        description="Id of the import. Send the same id with all files that are added together. They are processed "
+        "after documents that are added by hand, and share one notification."
     ),
 ]
 
@@ -283,7 +283,7 @@ async def share(
 ) -> Response:
     """Show a form with the content that another app or the bookmarklet has sent.
 
-    Nothing is added before the form is submitted. If nothing was sent, the page explains how to set up the bookmarklet
+    Nothing is added until the form is submitted. If nothing was sent, the page explains how to set up the bookmarklet
     and the share menu.
     """
     base = (services.settings.public_url or str(request.base_url)).rstrip("/")

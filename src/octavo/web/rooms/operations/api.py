@@ -1,4 +1,4 @@
-"""The API for jobs. Administrators also see failed jobs, workers and health of the whole installation."""
+"""The API for jobs. Administrators also see the failed jobs, workers and health of the whole installation."""
 
 from __future__ import annotations
 

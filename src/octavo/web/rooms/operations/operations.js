@@ -75,7 +75,7 @@ async function submit(event) {
   const number = picked().length;
   const question = {
     title: plural("Discard %(number)s failed job?", "Discard %(number)s failed jobs?", number),
-    text: t("The jobs are removed from this list. Their documents and events are kept."),
+    text: t("The jobs will be removed from this list. Their documents and events are kept."),
     verb: t("Discard %(number)s", { number }),
   };
   if (!(await confirm(question))) return;

@@ -35,7 +35,7 @@ router = APIRouter(include_in_schema=False, prefix="/operations")
 QUERIES = load_queries("operations")
 MOST_LETTERS = 50
 CHART_HOURS = 24
-STAYS = mark("The jobs are removed from this list. Their documents and events are kept.")
+STAYS = mark("The jobs will be removed from this list. Their documents and events are kept.")
 # The follow-up action of each way to discard a job, and the text of its confirmation.
 DISCARDS: dict[str, tuple[AfterDiscard, str]] = {
     "discard": ("nothing", STAYS),

@@ -165,7 +165,7 @@ async def find(
     services: ServicesOf,
     caller: ReadCaller,
     document: UUID,
-    q: Annotated[str, Query(min_length=1, max_length=MOST_WORDS, description="Words, in this order.")],
+    q: Annotated[str, Query(min_length=1, max_length=MOST_WORDS, description="Words to find, in this order.")],
     cursor: Annotated[
         str | None,
         Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page.", examples=["1200"]),

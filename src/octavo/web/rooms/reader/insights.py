@@ -51,7 +51,7 @@ class Neighbours:
 
 
 async def find_skipped_analysis(connection: Connection, owner: UUID, document: UUID) -> float | None:
-    """Return the estimated cost in US dollars of an automatic analysis that was skipped because of its budget.
+    """Return the estimated cost (US dollars) of an automatic analysis that was skipped because it exceeded the budget.
 
     Returns None if no analysis was skipped.
     """

@@ -118,7 +118,7 @@ class HitPlace:
 
     @property
     def key(self) -> str:
-        """The value of `beside` that chooses this passage."""
+        """The value of the query parameter `beside` that selects this passage."""
         return f"{self.document_id}:{self.chunk_id}"
 
 

@@ -125,7 +125,7 @@ def _page(app: FastAPI, theme: str | None) -> bytes:
 
 
 def prose(text: str) -> Markup:
-    """Convert a description to HTML: paragraphs, and `code` in back quotes."""
+    """Convert a description to HTML: paragraphs, and inline code for text in backticks."""
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
     return Markup("").join(
         Markup("<p>") + Markup(_CODE.sub(r"<code>\1</code>", str(escape(part)))) + Markup("</p>")  # noqa: S704

@@ -11,7 +11,7 @@ const OWN_ENDS = {
   "analysis.completed": t("%(name)s was analysed"),
   "analysis.failed": t("%(name)s could not be analysed"),
   "analysis.stalled": t("%(name)s has an analysis that is stuck"),
-  "analysis.abandoned": t("%(name)s was not analysed in two days"),
+  "analysis.abandoned": t("%(name)s: the analysis was abandoned after two days without progress"),
   "conversion.completed": t("%(name)s was converted"),
   "conversion.needs_review": t("%(name)s was converted and needs review"),
   "conversion.failed": t("%(name)s could not be converted"),

@@ -52,7 +52,7 @@ async function press(form) {
 /** @param {string} verb @param {string} thing @param {string} label */
 function question(verb, thing, label) {
   if (verb === "discard") return { title: t("Discard “%(title)s”?", { title: thing }), text: t("This document will not be retried automatically. Its file is kept, so you can process it again later."), verb: label };
-  return { title: `${label}?`, text: t("“%(title)s” is deleted permanently. This cannot be undone.", { title: thing }), verb: label };
+  return { title: `${label}?`, text: t("“%(title)s” will be deleted permanently. This cannot be undone.", { title: thing }), verb: label };
 }
 
 /** @param {HTMLButtonElement} button @returns {() => void} restores the button */
