@@ -131,7 +131,12 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
 
 
 async def count_documents(connection: Connection, owner: UUID, filters: Filters) -> int:
-    """Count the documents that match the filters."""
+    """Count the documents that match the filters. The numbers of one kind or language are kept in the database."""
+    for name in ("kind", "language"):
+        value = getattr(filters, name)
+        if value and filters == Filters(**{name: value}):
+            values = {"owner": owner, "name": name, "value": value}
+            return (await fetch_rows(connection, QUERIES.count_kept, values))[0]["number"]
     query = _unordered(b"count(*) AS number")
     return (await _read(connection, owner, _values(filters, "newest", None), None, query))[0]["number"]
 

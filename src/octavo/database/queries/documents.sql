@@ -85,6 +85,11 @@ ORDER BY CASE WHEN :sort = 'title' THEN lower(coalesce(nullif(d.title, ''), d.fi
          d.id DESC
 LIMIT :most;
 
+-- name: count_kept(owner, name, value)
+-- The number of documents of a kind or a language, as `documents` filters them.
+SELECT coalesce(sum(documents), 0)::integer AS number FROM document_counts
+WHERE owner_id = :owner AND name = :name AND (value = :value OR :name = 'language' AND starts_with(value, :value || '-'));
+
 -- name: parts(owner, document, after, most)
 -- The documents that are parts of this one, in the order of the file. A copy has the parts of the document with the same content.
 SELECT p.number, p.document_id

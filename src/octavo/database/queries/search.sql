@@ -235,10 +235,11 @@ SELECT m.name FROM embedding_models m WHERE EXISTS (
     SELECT FROM documents d WHERE d.owner_id = :owner AND d.embedding_model_id = m.id AND d.deleted_at IS NULL) ORDER BY m.id;
 
 -- name: by_vector(owner, chosen, model, vector, required, excluded, by_index, most)
+-- Each document is looked up by its key: the planner would read the documents of all owners.
 SELECT n.chunk_id, n.document_id, n.score, d.language FROM nearest_chunks(
     :owner, :chosen, (SELECT id FROM embedding_models WHERE name = :model), :vector::vector, :required::tsquery,
     :excluded::tsquery, :by_index, :most) AS n
-JOIN documents d ON d.id = n.document_id ORDER BY n.score DESC, n.chunk_id;
+CROSS JOIN LATERAL (SELECT language FROM documents WHERE id = n.document_id OFFSET 0) AS d ORDER BY n.score DESC, n.chunk_id;
 
 -- name: count_chunks(owner)
 SELECT coalesce(sum(chunks), 0)::integer AS chunks FROM owner_texts(:owner);
