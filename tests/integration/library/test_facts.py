@@ -12,7 +12,7 @@ from octavo.facts.finding import CHECKED, FOUND, Fact
 from octavo.facts.words import Box, Place
 from octavo.library.bulk import undo_change
 from octavo.library.changes import Edit, edit_documents
-from octavo.library.documents import Filters, list_documents, show_document
+from octavo.library.documents import Filters, count_documents, list_documents, show_document
 from octavo.library.facts import DESCRIPTION, list_facts, save_facts
 from octavo.records.documents import Document, FactView
 from tests.support.library import Desk
@@ -131,13 +131,18 @@ async def test_a_value_of_another_type_is_refused(
 async def test_documents_are_filtered_by_facts(desk: Desk, owner: UUID, document: UUID) -> None:
     await desk.add(owner, b"Another document")
     await correct(desk, owner, document, kind="Invoice", sender="Coolblue B.V.", date="19 April 2014", amount="717.97")
+    await correct(desk, owner, document, language="fr-CH")
     fitting = [
         Filters(kind="invoice"),
+        Filters(kind="invoice", sender="coolblue"),
         Filters(sender="coolblue"),
+        Filters(language="fr"),
         Filters(after=date(2014, 4, 19), before=date(2014, 4, 20)),
         Filters(amount_min=700, amount_max=717.97),  # pyright: ignore[reportArgumentType]
     ]
-    for filters in [*fitting, Filters(kind="letter"), Filters(before=date(2014, 4, 19))]:
+    for filters in [*fitting, Filters(kind="letter"), Filters(language="f"), Filters(before=date(2014, 4, 19))]:
         async with desk.database.connection() as connection:
             found = [one.id for one in (await list_documents(connection, owner, filters)).items]
+            count = await count_documents(connection, owner, filters)
         assert found == ([document] if filters in fitting else []), filters
+        assert count == len(found), filters
