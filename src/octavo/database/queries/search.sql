@@ -289,7 +289,8 @@ WHERE used.documents > 0 ORDER BY score DESC, t.name LIMIT :most;
 
 -- name: kinds(owner)
 -- Source types and languages of the owner's documents.
-SELECT DISTINCT source_type, primary_language(language) AS language FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND revision > 0;
+SELECT CASE name WHEN 'source_type' THEN value END AS source_type, CASE name WHEN 'language' THEN primary_language(value) END AS language
+FROM document_counts WHERE owner_id = :owner AND name IN ('source_type', 'language') GROUP BY name, value HAVING sum(documents) > 0;
 
 -- name: source_chunks(owner, chunks)
 -- The chunks that a question is answered from, of current revisions, and where their pages begin.

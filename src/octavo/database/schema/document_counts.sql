@@ -1,16 +1,16 @@
--- How many documents of an owner have each kind, language, collection and tag. The library shows these numbers on every page.
+-- How many documents of an owner have each kind, language, source type, collection and tag. The library shows these numbers on every page.
 
 -- Changes of the numbers: a number is the sum of its rows, as in `text_totals`. Kinds and languages are counted without older
 -- versions. There is no foreign key, because it would lock the owner.
 CREATE TABLE document_counts (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner_id  uuid NOT NULL,
-    name      text NOT NULL CHECK (name IN ('kind', 'language', 'collection', 'tag')),
+    name      text NOT NULL CHECK (name IN ('kind', 'language', 'source_type', 'collection', 'tag')),
     value     text NOT NULL,
     documents bigint NOT NULL
 );
 
-COMMENT ON COLUMN document_counts.value IS 'The kind or language, or the id of the collection or tag.';
+COMMENT ON COLUMN document_counts.value IS 'The kind, language or source type, or the id of the collection or tag.';
 
 CREATE INDEX document_counts_value ON document_counts (owner_id, name, value);
 
@@ -19,6 +19,7 @@ CREATE FUNCTION counted_values(given documents) RETURNS TABLE (owner_id uuid, na
     SELECT given.owner_id, v.name, v.value
     FROM (VALUES ('kind', CASE WHEN NOT given.superseded THEN given.kind END),
                  ('language', CASE WHEN NOT given.superseded THEN given.language END),
+                 ('source_type', given.source_type),
                  ('collection', given.collection_id::text)) AS v (name, value)
     WHERE given.deleted_at IS NULL AND v.value IS NOT NULL
 $$;
@@ -68,9 +69,10 @@ BEGIN
     RETURN coalesce(NEW, OLD);
 END $$;
 CREATE TRIGGER counts_follow_insert AFTER INSERT ON documents FOR EACH ROW EXECUTE FUNCTION counts_follow_document();
-CREATE TRIGGER counts_follow AFTER UPDATE OF kind, language, collection_id, deleted_at, superseded, owner_id ON documents FOR EACH ROW
-    WHEN ((OLD.kind, OLD.language, OLD.collection_id, OLD.deleted_at IS NULL, OLD.superseded, OLD.owner_id)
-          IS DISTINCT FROM (NEW.kind, NEW.language, NEW.collection_id, NEW.deleted_at IS NULL, NEW.superseded, NEW.owner_id))
+CREATE TRIGGER counts_follow AFTER UPDATE OF kind, language, source_type, collection_id, deleted_at, superseded, owner_id
+ON documents FOR EACH ROW
+    WHEN ((OLD.kind, OLD.language, OLD.source_type, OLD.collection_id, OLD.deleted_at IS NULL, OLD.superseded, OLD.owner_id)
+          IS DISTINCT FROM (NEW.kind, NEW.language, NEW.source_type, NEW.collection_id, NEW.deleted_at IS NULL, NEW.superseded, NEW.owner_id))
     EXECUTE FUNCTION counts_follow_document();
 -- Before, because the tags of the document are deleted with it.
 CREATE TRIGGER counts_follow_delete BEFORE DELETE ON documents FOR EACH ROW EXECUTE FUNCTION counts_follow_document();

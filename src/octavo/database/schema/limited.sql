@@ -92,6 +92,7 @@ BEGIN
         SELECT 0::bigint AS id, d.owner_id, v.name, v.value, 1::bigint AS documents FROM limited.documents d
         CROSS JOIN LATERAL (VALUES ('kind', CASE WHEN NOT d.superseded THEN d.kind END),
                                    ('language', CASE WHEN NOT d.superseded THEN d.language END),
+                                   ('source_type', d.source_type),
                                    ('collection', d.collection_id::text)) AS v (name, value)
         WHERE d.deleted_at IS NULL AND v.value IS NOT NULL
         UNION ALL

@@ -212,7 +212,7 @@ async def _choices(connection: Connection, owner: UUID) -> dict[str, object]:
         "collections": await list_collections(connection, owner),
         "has_fields": bool(await list_fields(connection, owner)),
         "all_tags": (await list_tags(connection, owner))[:MOST_TAGS],
-        "kinds": sorted({row["source_type"] for row in kinds}),
+        "kinds": sorted({row["source_type"] for row in kinds if row["source_type"]}),
         "languages": sorted({row["language"] for row in kinds if row["language"]}),
     }
 
