@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID, uuid4
 
+import psutil
 import psycopg
 from psycopg.rows import TupleRow, class_row, dict_row
 from psycopg.types.json import Jsonb
@@ -22,8 +23,16 @@ from octavo.database import load_queries, newest_known
 from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
 from octavo.pipeline.demo import executions_file
+from tests.support import preloaded
 from tests.support.postgres import as_url
-from tests.support.processes import PATIENCE_SECONDS, Running, octavo_environment, start_octavo, wait_until
+from tests.support.processes import (
+    PATIENCE_SECONDS,
+    Running,
+    describe,
+    octavo_environment,
+    start_octavo,
+    wait_until,
+)
 
 QUERIES = load_queries("jobs")
 FROM_THE_BEGINNING = {
@@ -285,6 +294,8 @@ def engine_on(connection_info: str) -> Generator[Engine]:
         engine.connection.close()
 
 
+UNFINISHED = b"SELECT * FROM jobs WHERE status IN ('queued', 'processing') LIMIT 10"
+STACKS_SECONDS = 5
 # Every five minutes there would be a job that the test did not make.
 NO_SCHEDULES = b"ALTER TABLE schedules ALTER COLUMN enabled SET DEFAULT false"
 
@@ -298,6 +309,7 @@ class Workers:
         self.log = folder / "workers.log"
         self.settings: dict[str, object] = {"lease_seconds": 2, "database_url": as_url(connection_info), **settings}
         self.started: list[Running] = []
+        self._connection_info = connection_info
         with psycopg.connect(connection_info) as connection:
             connection.execute(NO_SCHEDULES)
 
@@ -323,12 +335,29 @@ class Workers:
                     os.kill(process.pid, signal.SIGKILL)
             process.wait()
 
+    def report(self) -> str:
+        """What the workers did and wait for: unfinished jobs, processes, and their log with the stacks of forks."""
+        running = [psutil.Process(one.pid) for one in self.started if one.poll() is None]
+        processes = [each for one in running for each in (one, *one.children(recursive=True))]
+        before, asked = self._stacks(), sum(preloaded.request_stacks(one.pid) for one in processes)
+        with contextlib.suppress(AssertionError):  # one that is stopped does not write
+            wait_until(lambda: self._stacks() >= before + asked, "stacks are written", STACKS_SECONDS)
+        with psycopg.connect(self._connection_info) as connection, connection.cursor(row_factory=dict_row) as cursor:
+            jobs = cursor.execute(UNFINISHED).fetchall()
+        return "\n".join([*map(str, jobs), *map(describe, processes), f"Log of the workers: {self.log.read_text()}"])
+
+    def _stacks(self) -> int:
+        return self.log.read_text().count("Current thread")
+
 
 @contextmanager
 def workers_in(folder: Path, connection_info: str, **settings: object) -> Generator[Workers]:
     workers = Workers(folder, connection_info, **settings)
     try:
         yield workers
+    except AssertionError as error:
+        error.add_note(workers.report())
+        raise
     finally:
         workers.end()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,6 +14,7 @@ from octavo.convert.rules.result_xml import PROVENANCE, SchemaMismatch, read_xml
 from octavo.convert.values import conversion_from_json, conversion_to_json
 from octavo.core.errors import Defect
 from tests.support.sheets import INVOICE, sheet
+from tests.support.tree import ROOT
 
 MAPPING = load_shipped("invoice_v1")
 FOUND = convert([sheet(INVOICE)], MAPPING)
@@ -21,6 +24,40 @@ NAMES = {"i": MAPPING.namespace}
 def test_both_forms_fit_the_schema() -> None:
     for plain in (False, True):
         validate(render(FOUND, MAPPING, plain=plain), MAPPING)
+
+
+# Each fork is a process that has validated nothing yet. Without the lock, about one in six fails, crashes or hangs.
+FIRST_VALIDATIONS = """
+import os, signal, threading
+from octavo.convert.mappings.shipped_mappings import load_shipped
+from octavo.convert.rules.engine import convert
+from octavo.convert.rules.result_xml import render, validate
+from tests.support.sheets import INVOICE, sheet
+
+mapping = load_shipped("invoice_v1")
+document, barrier, failed = render(convert([sheet(INVOICE)], mapping), mapping), threading.Barrier(8), []
+
+def validate_with_others():
+    barrier.wait()
+    try:
+        validate(document, mapping)
+    except BaseException as error:
+        failed.append(error)
+
+for _ in range(40):
+    if pid := os.fork():
+        assert os.waitpid(pid, 0)[1] == 0
+    else:
+        signal.alarm(30)
+        threads = [threading.Thread(target=validate_with_others) for _ in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        os._exit(len(failed))
+"""
+
+
+def test_threads_of_a_new_process_validate_their_first_documents_at_the_same_moment() -> None:
+    assert subprocess.run([sys.executable, "-c", FIRST_VALIDATIONS], check=False, cwd=ROOT).returncode == 0
 
 
 def test_every_element_says_where_its_value_stands() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 from math import isfinite
+from threading import Lock
 from typing import Any
 
 from octavo.convert.mappings.mapping import FIELD_TYPES, Column, Field, Mapping
@@ -27,6 +28,8 @@ _SIDES = 4
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _etree: Any = import_module("lxml.etree")  # the library has no types
+# The first schema fills libxml2's table of types. If two threads did that at the same moment, the process crashed.
+_VALIDATING = Lock()
 Element = Any
 
 
@@ -144,9 +147,11 @@ def validate(document: bytes, mapping: Mapping) -> None:
 
     For XML from a remote service, `read_xml` raises `SchemaMismatch` instead.
     """
-    schema = _schema(schema_of(mapping))
-    if not schema.validate(_etree.fromstring(document)):
-        raise Defect(f"The XML of {mapping.name} does not match its schema: {str(schema.error_log.last_error)[:300]}")
+    with _VALIDATING:
+        schema = _schema(schema_of(mapping))
+        is_valid, problem = schema.validate(_etree.fromstring(document)), str(schema.error_log.last_error)
+    if not is_valid:
+        raise Defect(f"The XML of {mapping.name} does not match its schema: {problem[:300]}")
 
 
 @lru_cache(maxsize=32)
