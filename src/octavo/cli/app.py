@@ -294,7 +294,7 @@ def lmtp(
     fd: Annotated[int | None, typer.Option(hidden=True, help="File descriptor of an open socket to serve on.")] = None,
     parent: Parent = None,
 ) -> None:
-    """Receive emails from a mail server by LMTP, and add them as documents. See `octavo sources add lmtp`.
+    """Receive emails from a mail server over LMTP, and add them as documents. See `octavo sources add lmtp`.
 
     `octavo up` does this for you if OCTAVO_LMTP_LISTEN is set.
     """

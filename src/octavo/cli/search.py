@@ -143,7 +143,7 @@ def marked(hit: SearchHit) -> Text:
 
 
 def clean_inside(text: str) -> str:
-    """Put a text on one line and remove control characters, like `clean`, but keep a space at its start and end."""
+    """Replace line breaks and control characters with spaces, like `clean`, but keep leading and trailing spaces."""
     return clean(f"|{text}|")[1:-1]
 
 

@@ -223,7 +223,7 @@ def add_address(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add an email address. Each email that a mail server delivers to this address by LMTP becomes a document.
+    """Add an email address. Each email that a mail server delivers to this address over LMTP becomes a document.
 
     `octavo up` receives emails if OCTAVO_LMTP_LISTEN is set. `octavo lmtp` receives them without `octavo up`.
     """

@@ -29,7 +29,7 @@ Form = Literal["xml", "plain", "json"]
 
 
 class ConversionCalls(Calls):
-    """API calls that convert business documents to XML, and manage mappings, the rules of a conversion."""
+    """API calls that convert business documents to XML and manage mappings (the conversion rules)."""
 
     @Call
     async def convert(self, path: Path, name: str, mapping: str | None = None) -> ConversionView:

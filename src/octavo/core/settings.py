@@ -109,7 +109,7 @@ class Settings(BaseSettings):
     lmtp_listen: Annotated[
         str | None,
         Field(
-            description="Address on which `octavo up` receives emails from your mail server by LMTP, such as "
+            description="Address on which `octavo up` receives emails from your mail server over LMTP, such as "
             "`127.0.0.1:8024`. Anybody who can connect can deliver emails. Unset: no emails are received."
         ),
     ] = None

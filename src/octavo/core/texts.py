@@ -121,8 +121,8 @@ class Texts(Mapping[Key, str]):
 def translate_sentences(text: str) -> str:
     """Translate a stored message, such as an error message.
 
-    If the catalogue does not contain the whole message, only its first sentences are translated: the longest sequence
-    of first sentences that the catalogue contains as one text. The rest stays in English.
+    If the catalogue does not contain the whole message, look it up without its last sentence, then without the last
+    two, and so on. The sentences that were left out stay in English.
     """
     if current_catalogue().is_english:
         return text

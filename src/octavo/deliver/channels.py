@@ -280,7 +280,7 @@ def signed_headers(
 
     `message_id` is the same for every attempt, so that recipients can drop duplicates; `timestamp` is the time of this
     attempt. While an old secret is still valid, the headers contain a signature for each secret, separated by a space,
-    as the specification Standard Webhooks requires.
+    as the Standard Webhooks specification requires.
     """
     signatures = [sign(one, message_id, timestamp, body) for one in (secret, old_secret) if one]
     return {

@@ -48,8 +48,8 @@ async def find_in_sandbox(
 ) -> list[Fact]:
     """Find the facts of a document, such as its date or total.
 
-    `path` is the document's file. It is read only for a PDF that is not a scan. If reading it fails or takes too long,
-    only the extracted text is searched. `language` is the detected language.
+    `path` is the document's file. It is used only if the file is a PDF but not a scan. If reading it fails or takes too
+    long, only the extracted text is searched. `language` is the detected language.
     """
     about = json.dumps(_about(extracted, filename, language), ensure_ascii=False)
     if path and extracted.source_type == SourceType.PDF and extracted.quality is not Quality.OCR:

@@ -1,4 +1,4 @@
-"""Receives emails from a mail server by LMTP (RFC 2033), and adds each as a document.
+"""Receives emails from a mail server over LMTP (RFC 2033), and adds each as a document.
 
 An email is accepted only after its document has been committed. If this process is killed, the mail server delivers the
 email again, and the intake recognises existing emails by their content.

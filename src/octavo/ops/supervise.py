@@ -205,7 +205,7 @@ class Supervisor:
             self._announce(f"Octavo is ready at {address}")
             self._announce(f"Sign in once with {sign_in_url(address, token)}")
             if self._settings.lmtp_listen:
-                self._announce(f"Emails are received by LMTP at {self._settings.lmtp_listen}")
+                self._announce(f"Emails are received over LMTP at {self._settings.lmtp_listen}")
             self._announce("Ctrl-C stops everything.")
 
     async def _wait_until_ready(self) -> bool:

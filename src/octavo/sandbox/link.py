@@ -236,7 +236,7 @@ class ParentLink:
     def is_usable(self) -> bool:
         """Whether the preloaded parent process is alive.
 
-        Reads from the socket, because the event loop may not have noticed the end of the process yet.
+        Reads from the socket, because the event loop may not yet have noticed that the process has exited.
         """
         if not self.is_lost:
             self._receive()

@@ -332,7 +332,7 @@ def test_mails_are_delivered_to_up_also_while_their_process_is_restarted(folder:
     port = free_port()
     with instance_in(folder, lmtp_listen=f"127.0.0.1:{port}") as instance:
         instance.start()
-        assert f"Emails are received by LMTP at 127.0.0.1:{port}" in instance.log.read_text()
+        assert f"Emails are received over LMTP at 127.0.0.1:{port}" in instance.log.read_text()
         assert instance.octavo("sources", "add", "lmtp", "scans").returncode == 0
         assert deliver(port, 1) == {}
         killed = instance.process_ids()["mail"]

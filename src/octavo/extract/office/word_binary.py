@@ -100,7 +100,7 @@ class WordFile:
         return self.table[start : start + size]
 
     def after(self, index: int) -> bytes:
-        """Return the bytes that follow a structure in the table stream, such as the levels of lists."""
+        """Return the bytes that follow a structure in the table stream. For example, list levels follow the lists."""
         return self.table[sum(self._place(index)) :]
 
     def _place(self, index: int) -> tuple[int, int]:

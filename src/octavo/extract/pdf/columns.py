@@ -438,7 +438,7 @@ def _in_order(sides: list[list[Segment]], *, backwards: bool, depth: int) -> Lay
 
 
 def _are_rows(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
-    """Whether two columns form rows of short texts: each line is beside another one, and the lines are far apart."""
+    """Whether two columns form widely spaced rows of short texts, each line level with one in the other column."""
     if len(left) != len(right) or len(left) < _FEW_LINES or _has_block(left) or _has_block(right):
         return False
     places = sorted(one.bottom for one in right)

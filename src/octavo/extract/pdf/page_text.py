@@ -103,7 +103,7 @@ def _pages_per_copy(path: Path, document: Document) -> int:
 
 
 def _contents(document: Document, first: int, last: int, pages_per_copy: int) -> Iterator[tuple[int, PageContent]]:
-    """Yield the number and the contents of each page, read with the library liteparse.
+    """Yield the number and the contents of each page, read with the liteparse library.
 
     PDFium first copies the pages to a new file, because liteparse cannot read every file directly. liteparse rejects
     files without the right extension, keeps the whole file in memory, crashes on bookmarks that form a cycle, and

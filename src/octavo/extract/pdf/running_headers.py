@@ -116,10 +116,10 @@ def _at_same_height(pages: Sequence[PageText], body_size: float) -> set[Place]:
 
 
 def _with_page_numbers(pages: Sequence[PageText], body_size: float) -> set[Place]:
-    """Find lines that contain the number of their page.
+    """Find running headers and footers that contain the page number.
 
-    Such lines are the first or last lines of several pages, at the same height, and their numbers increase with the
-    pages. Their other words, such as section titles, can differ.
+    They are the first or last lines of several pages, at the same height, with numbers that increase from page to page.
+    Their other words, such as section titles, can differ.
     """
     found: defaultdict[tuple[int, int], list[Place]] = defaultdict(list)
     for index, page in enumerate(pages):

@@ -93,7 +93,7 @@ def share(test: Callable[[str], object], parts: Sequence[Segment]) -> float:
 class Row(NamedTuple):
     """One text line of a table, divided into segments.
 
-    A key of `parts` is the first column that a segment covers, and the value is the last column and the segment.
+    `parts` maps the first column that a segment covers to the last column and the segment itself.
     `numbers` contains the indexes of columns with numbers.
     """
 

@@ -133,7 +133,7 @@ async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
     """Check the address of a mailbox, such as `imaps://mail.example.org/INBOX`."""
     access = plan.access
     if not access.user or not (plan.password or plan.awaits_consent):
-        raise BadSource("Enter the user and the password of the mailbox.")
+        raise BadSource("Enter the user name and password of the mailbox.")
     if bool(access.token_url) != bool(access.client_id):
         raise BadSource("OAuth needs both token_url and client_id.")
     if (plan.awaits_consent or access.scope) and not (access.authorize_url and access.token_url):

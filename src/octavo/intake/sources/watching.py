@@ -1,4 +1,4 @@
-"""Checks sources with the reader for their kind, records their files, and queues the jobs that add them."""
+"""Checks sources for files with the matching reader, records the files, and queues the jobs that add them."""
 
 from __future__ import annotations
 

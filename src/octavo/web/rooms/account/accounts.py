@@ -104,7 +104,7 @@ async def needs_code(services: Services, user_id: UUID) -> bool:
 
 
 async def use_code(request: Request, services: Services, user_id: UUID, email: str, code: str) -> None:
-    """Check a code of the second factor. Wrong codes are limited in the same way as wrong passwords."""
+    """Check a second-factor code. Wrong codes are limited in the same way as wrong passwords."""
     address, name = address_of(request), f"second factor of {email}"
     await services.limits.sign_ins.begin(name, address)
     async with services.database.transaction() as connection:
