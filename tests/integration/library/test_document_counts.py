@@ -18,7 +18,8 @@ GROUP BY 1, 2 HAVING sum(documents) <> 0 ORDER BY 1, 2"""
 COUNTED = """SELECT name, value, count(*) FROM (
     SELECT d.owner_id, v.name, v.value FROM documents d CROSS JOIN LATERAL (VALUES
         ('kind', CASE WHEN NOT superseded THEN kind END), ('language', CASE WHEN NOT superseded THEN language END),
-        ('source_type', source_type), ('collection', collection_id::text)) AS v (name, value) WHERE d.deleted_at IS NULL AND v.value IS NOT NULL
+        ('source_type', source_type), ('collection', collection_id::text)) AS v (name, value)
+        WHERE d.deleted_at IS NULL AND v.value IS NOT NULL
     UNION ALL SELECT d.owner_id, 'tag', t.tag_id::text FROM documents d JOIN document_tags t ON t.document_id = d.id
     WHERE d.deleted_at IS NULL) AS c WHERE owner_id = %s GROUP BY 1, 2 ORDER BY 1, 2"""
 # What happens to a document, one after another.
