@@ -228,7 +228,13 @@ class Supervisor:
         backoff = Backoff()
         while True:
             started, oom_kills = time.monotonic(), count_oom_kills()
-            child.process = child.process or await spawn(child)
+            try:
+                child.process = child.process or await spawn(child)
+            except OSError as error:  # for example, too little memory to start a process
+                pause = backoff.after_run(0)
+                log.warning("process cannot be started", process=child.name, reason=str(error), pause_seconds=pause)
+                await asyncio.sleep(pause)
+                continue
             self._write_record()
             try:
                 code = await child.process.wait()
@@ -275,8 +281,12 @@ class Supervisor:
         task.add_done_callback(self._releases.discard)
 
     def _write_record(self) -> None:
+        """Record all processes. If that fails, for example because the disk is full, they are still restarted."""
         children = [child.record() for child in self._children]
-        self._record.write(UpRecord(os.getpid(), self._address, children, count_oom_kills()))
+        try:
+            self._record.write(UpRecord(os.getpid(), self._address, children, count_oom_kills()))
+        except OSError as error:
+            log.warning("cannot record the processes", reason=str(error))
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()

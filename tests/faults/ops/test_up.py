@@ -109,6 +109,16 @@ def test_a_web_process_that_is_killed_is_started_again_and_no_caller_is_refused(
         wait_until(lambda: web_restarts(instance) == restarts, "the restart is counted")  # noqa: B023
 
 
+def test_a_web_process_is_started_again_while_the_record_of_processes_cannot_be_written(instance: Instance) -> None:
+    """For example, while the disk is full."""
+    instance.start()
+    in_the_way = DataFolder(instance.data).run / "up.new"
+    in_the_way.mkdir()
+    kill([instance.process_ids()["web"]])
+    assert fetch(f"{instance.address}/healthz")[0] == 200
+    in_the_way.rmdir()
+
+
 def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(folder: Path) -> None:
     with instance_in(folder, web=2, workers=0) as instance:
         instance.start()
@@ -123,8 +133,12 @@ def test_several_web_processes_serve_one_port_and_nobody_misses_one_that_dies(fo
                 os.kill(stopped, signal.SIGCONT)
         kill([named["web"]])
         assert [fetch(f"{instance.address}/healthz")[0] for _ in range(20)] == [200] * 20
-        wait_until(lambda: web_restarts(instance) > 0, "the restart is counted")
-        assert web_restarts(instance) == 1, instance.report()
+        try:
+            wait_until(lambda: web_restarts(instance) > 0, "the restart is counted")
+            assert web_restarts(instance) == 1
+        except AssertionError as error:
+            error.add_note(instance.report())
+            raise
         assert instance.process_ids()["web 2"] == named["web 2"]
         assert instance.stop() == 0
         assert instance.everything() == []
