@@ -189,7 +189,7 @@ CHOREOGRAPHY: Mapping[Cause, Consequence] = {
     Cause.ITEM_DUE: Consequence(
         "answer_segment",
         ("analyse_document", "answer_segment", "recover_analyses", PERSON),
-        "A segment is ready for a prompt. In sequential mode, the previous segment must be answered first.",
+        "A segment is ready for a prompt. In sequential mode, the previous segment must have an answer first.",
     ),
     Cause.PROMPT_ANSWERED: Consequence(
         "consolidate_answers",

@@ -1,4 +1,4 @@
 """Calls AI models and returns typed answers, within budgets and rate limits.
 
-The provider `local` runs on this machine, sends no data and costs nothing.
+The `local` provider runs on this machine, sends no data and costs nothing.
 """

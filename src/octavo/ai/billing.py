@@ -40,7 +40,7 @@ OutputT = TypeVar("OutputT")
 
 
 class LocalOnly(Exception):
-    """The caller may use only the provider `local`."""
+    """The caller may use only the `local` provider."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ cannot contain its own closing tag. The instructions explain the tags. A model t
 Each type of answer has a complete JSON Schema for validation and a simplified one for providers. An answer that is only
 too long is shortened instead of rejected, because a second call would cost money.
 
-This module also lists the circuit breakers of the model providers and the conversion service, and can let the next call
-through an open one as a test.
+This module also lists the circuit breakers of the model providers and the conversion service. If one is open, the
+module can still let the next call through as a test.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class DocumentSize:
 
 
 class Estimator:
-    """Estimates costs with the configured models. Work done by the provider `local` costs nothing."""
+    """Estimates costs with the configured models. Work done by the `local` provider costs nothing."""
 
     def __init__(self, settings: Settings, *, is_offline: bool = False) -> None:
         local = Model(LOCAL)

@@ -59,7 +59,7 @@ class RemoteModels:
 
 
 class Gateway:
-    """Runs tasks with models. If `remote` is None, the provider `local` runs all tasks."""
+    """Runs tasks with models. If `remote` is None, the `local` provider runs all tasks."""
 
     def __init__(
         self, chain: ModelChain, remote: RemoteModels | None = None, *, compatible_context: int | None = None

@@ -45,7 +45,7 @@ WAIT_SECONDS = 5.0
 
 
 def open_local_gateway() -> Gateway:
-    """Return a gateway that uses only the provider `local`: no data leaves this machine, and nothing costs money."""
+    """Return a gateway that uses only the `local` provider: no data leaves this machine, and nothing costs money."""
     local = Model(LOCAL)
     return Gateway(ModelChain((local,), {}, local))
 

@@ -103,7 +103,7 @@ class KeySeal:
         return SealedKey(Fernet(self._secret(create=True) or b"").encrypt(key.encode()).decode(), end)
 
     def open(self, sealed: SealedKey) -> str | None:
-        """Decrypt an API key. Returns None if it was encrypted with another secret."""
+        """Decrypt an API key. Returns None if it was encrypted with a different secret."""
         from cryptography.fernet import Fernet, InvalidToken
 
         secret = self._secret(create=False)

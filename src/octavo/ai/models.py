@@ -1,7 +1,7 @@
 """The configured models in the order in which they are tried, their prices, and each provider's limits for one call.
 
-`tools/make_prices.py` writes the price table. The settings, and a file with newer prices, can add to it. A model
-without a known price is never called, because budgets could not be enforced.
+`tools/make_prices.py` writes the price table. The settings and a file with newer prices can add prices to this table. A
+model without a known price is never called, because budgets could not be enforced.
 """
 
 from __future__ import annotations
@@ -165,9 +165,9 @@ FREE = Price(Decimal(0), Decimal(0), Decimal(0))
 class Prices:
     """The price table.
 
-    `extra` contains prices from the settings, e.g. `gpt-9=1.25/10`. `file` contains newer prices than the built-in
-    table, and is read again when it changes. `free` contains the providers whose models cost nothing, unless `extra`
-    has a price for the model.
+    `extra` contains prices from the settings, e.g. `gpt-9=1.25/10`. `file` is a file with newer prices. It is read
+    again when it changes. `free` contains the providers whose models cost nothing, unless `extra` has a price for the
+    model.
     """
 
     def __init__(

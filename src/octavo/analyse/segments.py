@@ -60,9 +60,9 @@ class SegmentLimits:
 
 
 def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentLimits:
-    """Return the maximum size of segments for a file with `count` pages and `size` bytes.
+    """Return the maximum size of a segment of a file with `count` pages and `size` bytes.
 
-    Such a segment is a range of pages that is sent in one model call.
+    The segment is a range of pages that is sent in one model call.
     """
     page_bytes = max(1.0, size / count)
     own = min(MOST_OWN, max(LEAST_OWN, int(OWN_BYTES / page_bytes)))
@@ -71,9 +71,9 @@ def limits_for_pages(count: int, size: int, call_limits: CallLimits) -> SegmentL
 
 
 def limits_for_chunks(tokens: Sequence[int], call_limits: CallLimits) -> SegmentLimits:
-    """Return the maximum size of segments for a document without pages, whose segments consist of chunks.
+    """Return the maximum size of a segment that consists of chunks, for a document without pages.
 
-    Such a segment contains about as much text as a segment of pages.
+    The segment contains about as much text as one that consists of pages.
     """
     chunk_tokens = max(1.0, sum(tokens) / max(1, len(tokens)))
     own = max(1, int(MOST_OWN * PAGE_OF_TEXT_TOKENS / chunk_tokens))

@@ -1,6 +1,6 @@
 """Produces the text, chunks, facts, title, summary, tags and vectors of one file in a bulk run, without a database.
 
-It calls the same functions as the pipeline, but only with the provider `local`. If a file cannot be read, its row
+It calls the same functions as the pipeline, but only with the `local` provider. If a file cannot be read, its row
 contains the error, and the other files of the shard are still read. If the storage is not available, the whole shard
 stops and is read again later, so that no file is lost.
 """
@@ -155,7 +155,7 @@ async def read_file(tools: BulkTools, file: PlannedFile) -> FileRow:
 
 
 def _stop_if_not_copied(error: Exception, row: FileRow) -> None:
-    """Raise the error again if it is temporary and the file has not been copied yet.
+    """Re-raise the error if it is temporary and the file has not been copied yet.
 
     The shard is then read again, so that no file is lost.
     """
@@ -337,7 +337,7 @@ async def _insight(
 def _best(facts: Sequence[dict[str, Any]], name: str, field_name: str) -> str | None:
     """Return one field of the best fact with this name. Returns None if there is no such fact.
 
-    Facts are ranked in the same way as by the database function `fact_rank`.
+    Facts are ranked in the same way as in the `fact_rank` database function.
     """
     named = [one for one in facts if one["name"] == name]
     best = min(named, key=lambda one: (_rank(one), -one["confidence"], one["number"]), default=None)

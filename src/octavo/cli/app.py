@@ -146,7 +146,7 @@ def up(
         bool,
         typer.Option(
             "--replace",
-            help="For upgrades: stop the running Octavo, and take over its port. Requests wait in the meantime.",
+            help="For upgrades: stop the running instance, and take over its port. Requests wait in the meantime.",
         ),
     ] = False,
 ) -> None:
@@ -400,9 +400,10 @@ def archives(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the lines of this archive.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the files with old events and jobs that were moved out of the database, or print one of them.
+    """List the archives of old events and jobs, or print one of them.
 
-    The files contain one JSON object per line. OCTAVO_HISTORY_DAYS decides when events and jobs are moved.
+    An archive is a file with one JSON object per line. OCTAVO_HISTORY_DAYS decides when events and jobs are moved from
+    the database to an archive.
     """
     from octavo.ops.activity import show_archive, stored_archives
 
@@ -435,7 +436,7 @@ def settings(as_json: AsJson = False) -> None:
 # Completion -----------------------------------------------------------------------------------------------------------
 
 
-completion_app = typer.Typer(help="Set up Tab completion of commands and options.", no_args_is_help=True)
+completion_app = typer.Typer(help="Set up Tab completion for commands and options.", no_args_is_help=True)
 app.add_typer(completion_app, name="completion")
 
 PROGRAM = "octavo"

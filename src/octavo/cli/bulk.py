@@ -134,7 +134,7 @@ def load(
 
 @app.command()
 def status(out: Out, as_json: AsJson = False) -> None:
-    """Show how many files of a run have been read, and the reasons why other files could not be read."""
+    """Show how many files of a run have been read, and why other files could not be read."""
     from octavo.bulk.manifest import open_results, require_packages
 
     require_packages()

@@ -53,7 +53,7 @@ def convert(
         str | None,
         typer.Option(help="Name of the mapping; see `octavo mappings ls`. Default: the default mapping of the server."),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results; created if missing.")] = Path(),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the results, created if necessary.")] = Path(),
     form: Annotated[
         Form, typer.Option(help="xml: XML with the positions of values; plain: XML without positions; json: JSON.")
     ] = Form.XML,
@@ -103,7 +103,7 @@ class NotConverted(BadInput):
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document in the library that is to be converted.
+    """A library document to convert.
 
     `shown` and `name` both contain its file name, so that it can be used like a `LocalFile`.
     """

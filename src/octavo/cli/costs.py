@@ -389,7 +389,7 @@ def rm(provider: Name, server: Server = None, key: Key = None, as_json: AsJson =
 
 @models_app.command()
 def choose(
-    order: Annotated[str | None, typer.Option(help="Providers in order, such as gemini,local.")] = None,
+    order: Annotated[str | None, typer.Option(help="Providers in order of preference, such as gemini,local.")] = None,
     task: Annotated[
         list[str] | None,
         typer.Option(

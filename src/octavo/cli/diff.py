@@ -148,7 +148,7 @@ def add_part(console: Console, line: Text, kind: str, text: str) -> None:
 
 
 def clean_inside(text: str) -> str:
-    """Put a text on one line and remove control characters, like `clean`.
+    """Replace line breaks and control characters with spaces, like `clean`.
 
     White space at the start or end becomes one space instead of being removed.
     """

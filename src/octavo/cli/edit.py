@@ -96,7 +96,9 @@ def edit(  # noqa: PLR0917 - each is an option of the command
     kind: Annotated[str | None, typer.Option(help="New kind, such as invoice.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Add this tag. Can be repeated.")] = None,
     remove_tag: Annotated[list[str] | None, typer.Option(help="Remove this tag. Can be repeated.")] = None,
-    collection: Annotated[str | None, typer.Option(help="Move to this collection; created if it is new.")] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="Move to this collection. It is created if it does not exist.")
+    ] = None,
     expires_on: Annotated[
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="Move the documents to the trash on this day."),
@@ -233,7 +235,7 @@ MOST_DAYS = 36500
 @lists_app.command()
 def tags(
     similar: Annotated[
-        str | None, typer.Option(metavar="TAG", help="Only tags with a similar meaning, most similar first.")
+        str | None, typer.Option(metavar="TAG", help="Only tags similar in meaning to this one, most similar first.")
     ] = None,
     server: Server = None,
     key: Key = None,

@@ -239,7 +239,7 @@ class Output:
             self._report(shown, lack)
 
     async def write_html(self, parts: AsyncIterable[str]) -> None:
-        """Write the HTML of one file. For the first file, the head of the HTML page is written before it."""
+        """Write the HTML of one file. Before the first file, also write the head of the HTML page."""
 
         if self._open():
             self._put(HEAD)
@@ -382,7 +382,7 @@ def print_file(path: Path) -> None:
 
 
 async def save(client: Client, document: Document, content: Content, out: Path) -> Path:
-    """Download to the file `out`, and return its path.
+    """Download the content to `out`, and return the path of the file.
 
     If `out` is a folder, the file is created in it and named after the document.
     """

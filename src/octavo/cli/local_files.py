@@ -99,7 +99,7 @@ def is_hidden(path: Path) -> bool:
 
 
 def add_path(found: FileSelection, path: str, seen: set[str]) -> None:
-    """Add a file, or every file in a folder, to the selection `found`.
+    """Add a file, or every file in a folder, to `found`.
 
     Symbolic links are followed only if the user named them.
     """

@@ -124,7 +124,8 @@ def invitations(
 def reset_link(
     email: UserEmail,
     clear_second_factor: Annotated[
-        bool, typer.Option("--clear-second-factor", help="Also remove the second factor, if the phone was lost.")
+        bool,
+        typer.Option("--clear-second-factor", help="Also remove the second factor, for example if the phone was lost."),
     ] = False,
     server: Server = None,
     key: Key = None,
@@ -384,7 +385,7 @@ def remove_grant(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Withdraw grants. The people who had them lose access with their next request."""
+    """Withdraw grants. Members lose access from their next request on."""
 
     async def run(client: Client) -> int:
         known = {one.id: one.collection for one in await client.list_grants()}

@@ -34,12 +34,10 @@ Server = Annotated[
 Key = Annotated[
     str | None,
     typer.Option(
-        metavar="KEY", help="API key for --server. The variable OCTAVO_KEY is safer, because other users cannot see it."
+        metavar="KEY", help="API key for --server. Setting OCTAVO_KEY is safer, because other users cannot see it."
     ),
 ]
-DOCUMENT_HELP = (
-    "Document ids. At least four characters are enough: the beginning of the full id, or of the short id in lists."
-)
+DOCUMENT_HELP = "Document ids, full or short (as in lists). The first four characters of an id are enough."
 Documents = Annotated[list[str], typer.Argument(metavar="ID", help=DOCUMENT_HELP)]
 HowToRead = Annotated[
     Extraction,

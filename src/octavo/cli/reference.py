@@ -23,7 +23,7 @@ variables take precedence over the file. Unknown names are refused.
 """
 ERRORS_HEAD = """# Error codes
 
-The API returns errors as `application/problem+json`, with one of these codes in the field `code`. Codes do not change,
+The API returns errors as `application/problem+json`, with one of these codes in the `code` field. Codes do not change,
 so programs can rely on them.
 
 | Code | HTTP status | Retried automatically | Message |
@@ -33,7 +33,7 @@ CHOREOGRAPHY_HEAD = """# Which job follows which event
 
 Each event enqueues one job, in the same transaction. In the diagram, an arrow leads from the person or job kind that
 causes the event to the job kind that the event starts. All other jobs are enqueued by schedules (times in UTC) or by
-`octavo jobs add`. This page is generated from the table `CHOREOGRAPHY` in `octavo.choreography`.
+`octavo jobs add`. This page is generated from the `CHOREOGRAPHY` table in `octavo.choreography`.
 
 ```mermaid
 flowchart LR

@@ -141,7 +141,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of this user. Commands without --server use the profile `current`."""
+    """The profiles of this user. `current` is the name of the profile that commands without --server use."""
 
     current: str | None = None
     by_name: dict[str, Profile] = field(default_factory=dict[str, Profile])
@@ -194,7 +194,7 @@ OTHER_SERVER = "Or choose another server with --server and --key."
 def running_address(settings: Settings, hint: str = "") -> str:
     """Return the address of the running installation that uses this data folder.
 
-    Raises `NotRunning` with the text `hint` if it is not running.
+    Raises `NotRunning`, with `hint` as its text, if Octavo is not running.
     """
     from octavo.ops.processes import read_record
 

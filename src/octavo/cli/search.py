@@ -251,7 +251,7 @@ def threads(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """List your threads of questions, the most recent first. Continue one with `octavo ask --thread ID`."""
+    """List your question threads, most recent first. Continue one with `octavo ask --thread ID`."""
 
     async def run(client: Client) -> Page[ThreadSummary]:
         return await client.list_threads(cursor=cursor, limit=limit)

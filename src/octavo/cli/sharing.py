@@ -106,7 +106,10 @@ def rm(
 
 @audit_app.command()
 def audit(
-    action: Annotated[str | None, typer.Option(help="Only this action or group, such as member or key.add.")] = None,
+    action: Annotated[
+        str | None,
+        typer.Option(help="Only this action, such as key.add, or this group of actions, such as member."),
+    ] = None,
     since: Day = None,
     until: Day = None,
     csv: Annotated[bool, typer.Option("--csv", help="Print all actions as CSV.")] = False,

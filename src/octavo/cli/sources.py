@@ -108,8 +108,8 @@ def add_mailbox(  # noqa: PLR0917 - each is an option of the command
         AfterMail, typer.Option(help="Keep added emails as they are, mark them as seen, or move them.")
     ] = AfterMail.KEEP,
     move_to: Annotated[str | None, typer.Option(help="Mailbox to which added emails are moved.")] = None,
-    sender: Annotated[str | None, typer.Option(help="Only emails whose sender contains this.")] = None,
-    subject: Annotated[str | None, typer.Option(help="Only emails whose subject contains this.")] = None,
+    sender: Annotated[str | None, typer.Option(help="Only emails with this text in the sender.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only emails with this text in the subject.")] = None,
     attachments: Annotated[bool, typer.Option("--attachments", help="Only emails with attachments.")] = False,
     token_url: Annotated[str | None, typer.Option(help="OAuth: URL that returns access tokens.")] = None,
     client_id: Annotated[str | None, typer.Option(help="OAuth: client id.")] = None,
@@ -301,8 +301,8 @@ def edit_source(  # noqa: PLR0917 - each is an option of the command
     changed: Annotated[Changed | None, typer.Option(help="How to treat changed files.")] = None,
     after: Annotated[AfterMail | None, typer.Option(help="What happens to added files or emails.")] = None,
     move_to: Annotated[str | None, typer.Option(help="Mailbox to which added emails are moved.")] = None,
-    sender: Annotated[str | None, typer.Option(help="Only emails whose sender contains this. '' for all.")] = None,
-    subject: Annotated[str | None, typer.Option(help="Only emails whose subject contains this. '' for all.")] = None,
+    sender: Annotated[str | None, typer.Option(help="Only emails with this text in the sender. '' for all.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only emails with this text in the subject. '' for all.")] = None,
     attachments: Annotated[
         bool | None, typer.Option("--attachments/--all-emails", help="Only emails with attachments, or all.")
     ] = None,

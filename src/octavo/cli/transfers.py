@@ -278,7 +278,7 @@ def import_(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import an export of Octavo or paperless-ngx, a folder of files, or an mbox file.
+    """Import an export from Octavo or paperless-ngx, a folder of files, or an mbox file.
 
     To continue an interrupted import, run the command again.
     """

@@ -124,7 +124,7 @@ class AddedItem:
 
 
 class Display(Protocol):
-    """Shows the progress of `octavo add`. `sent` is the number of the file's bytes that have been sent so far."""
+    """Shows the progress of `octavo add`. `sent` is how many bytes of the file have been sent so far."""
 
     def begin(self, file: Item) -> None: ...
     def progress(self, file: Item, sent: int) -> None: ...

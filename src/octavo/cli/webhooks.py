@@ -42,7 +42,7 @@ def list_all(server: Server = None, key: Key = None, as_json: AsJson = False) ->
 
 @app.command()
 def add(
-    address: Annotated[str, typer.Argument(metavar="URL", help="URL or, for the channel mail, an email address.")],
+    address: Annotated[str, typer.Argument(metavar="URL", help="URL or, for the mail channel, an email address.")],
     event: Annotated[
         list[str] | None,
         typer.Option(metavar="TYPE", help="Send only this type of event, such as document.completed. Can be repeated."),

@@ -78,7 +78,7 @@ class AccountCalls(Calls):
 
     @Call
     async def sign_in(self, email: str, password: str, code: str | None = None) -> Me:
-        """Sign in. This client then acts for the account. `code` is the second factor, if the account has one."""
+        """Sign in. This client then acts for the account. `code` is the second-factor code, if one is required."""
         body = given(email=email, password=password, code=code)
         return await self._post(Me, "/session", body, repeat=Repeat.NEVER)
 
@@ -191,7 +191,7 @@ class AccountCalls(Calls):
 
     @Call
     async def list_sessions(self) -> list[SessionView]:
-        """List the browsers that you are signed in with."""
+        """List the browsers in which you are signed in."""
         return (await self._list(SessionView, "/sessions")).items
 
     @Call
@@ -302,8 +302,9 @@ class AccountCalls(Calls):
     async def set_budgets(self, changes: Mapping[str, float | None]) -> BudgetsInForce:
         """Set budgets in US dollars (administrators only).
 
-        `document` applies per document, `owner` per account and month, and `month` per month to all accounts together.
-        If a value is None, the default is restored. Budgets that are not passed stay unchanged.
+        `document` limits the cost of each document, `owner` the monthly cost of each account, and `month` the monthly
+        cost of all accounts together. If a value is None, the default is restored. Budgets that are not passed stay
+        unchanged.
         """
         return await self._put(BudgetsInForce, "/settings/budgets", changes)
 
@@ -378,7 +379,7 @@ class DeliveryCalls(Calls):
     async def add_webhook(
         self, address: str, events: Sequence[EventType] | None = None, *, channel: ChannelName = "webhook"
     ) -> NewSubscriber:
-        """Add a recipient: a URL or, for the channel `mail`, an email address. The secret is returned only once.
+        """Add a recipient: a URL or, for the `mail` channel, an email address. The secret is returned only once.
 
         If `events` is None, the recipient gets a default selection of events.
         """

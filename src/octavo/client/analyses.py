@@ -118,7 +118,7 @@ class AnalysisCalls(Calls):
 
     @Call
     async def export(self, analysis: UUID, form: str = "markdown") -> bytes:
-        """Return the answers as a file in the format `form`: markdown, json or csv."""
+        """Return the answers as a file. `form` is its format: `markdown`, `json` or `csv`."""
         return await self._read(f"/analyses/{analysis}/export", format=form)
 
     @Call
@@ -128,7 +128,7 @@ class AnalysisCalls(Calls):
 
     @Call
     async def cancel(self, analysis: UUID) -> Analysis:
-        """Stop an analysis. An alias of `stop`, with the same verb as `cancel_job`."""
+        """Stop an analysis. Does the same as `stop`, but is named like `cancel_job`."""
         return await self._post(Analysis, f"/analyses/{analysis}/cancel", repeat=Repeat.NEVER)
 
     @Call

@@ -61,7 +61,7 @@ class AutomationCalls(Calls):
 
     @Call
     async def edit_field(self, field: UUID, changes: Mapping[str, object]) -> FieldView:
-        """Rename a field, or change the choices of a field of the type `choice`."""
+        """Rename a field, or change the choices of a field of type `choice`."""
         return await self._patch(FieldView, f"/fields/{field}", dict(changes))
 
     @Call

@@ -34,7 +34,7 @@ END: Any = object()
 
 
 class Calls:
-    """The API calls of one topic, over one transport."""
+    """API calls for one topic, which are sent through one transport."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

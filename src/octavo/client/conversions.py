@@ -1,4 +1,4 @@
-"""API calls for conversions of documents to XML, and for mappings, the rules of a conversion."""
+"""API calls for conversions of documents to XML, and for mappings (the conversion rules)."""
 
 from __future__ import annotations
 

@@ -293,7 +293,7 @@ class DocumentCalls(Calls):
     async def list_pages(
         self, document: UUID, *, cursor: str | None = None, limit: int = MOST_LISTED
     ) -> Page[PageView]:
-        """List the pages of a document. A page's `unsure` is the reason why its text may be wrong."""
+        """List the pages of a document. `unsure` says why the text of a page may be wrong."""
         return await self._list(PageView, f"/documents/{document}/pages", cursor=cursor, limit=limit)
 
     @Call

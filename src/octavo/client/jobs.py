@@ -157,8 +157,8 @@ class JobCalls(Calls):
     async def discard_dead_letter(self, job: UUID, then: AfterDiscard = "nothing") -> JobView:
         """Discard a job that failed for good.
 
-        `then` says what happens next: nothing, run the job again from the beginning (`restart`), or mark the analysis
-        that it belongs to as failed (`fail_parent`).
+        `then` says what happens next: `nothing`, `restart` (run the job again from the beginning), or `fail_parent`
+        (mark the analysis that the job belongs to as failed).
         """
         path = f"/admin/dead-letters/{job}/discard"
         return await self._post(JobView, path, {"then": then}, repeat=Repeat.NEVER)

@@ -98,7 +98,7 @@ class SearchCalls(Calls):
 
     @Call
     async def similar_tags(self, name: str, *, limit: int = 10) -> list[SimilarTag]:
-        """List your tags that are similar in meaning to the tag `name`, most similar first."""
+        """List your tags that are similar in meaning to `name`, most similar first."""
         return (await self._list(SimilarTag, "/tags/similar", name=name, limit=limit)).items
 
     # Questions -----------------------------------------------------------------------------------------------------

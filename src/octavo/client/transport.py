@@ -142,7 +142,7 @@ class Request:
         return replace(self, headers={**self.headers, IDEMPOTENCY_KEY: str(uuid4())})
 
     def from_byte(self, start: int, etag: str | None) -> Request:
-        """Return the request for the rest of a partly downloaded file, from the byte `start`.
+        """Return the request for the rest of a partly downloaded file, starting at byte `start`.
 
         Without an ETag, returns the request for the whole file, because the file may have changed.
         """

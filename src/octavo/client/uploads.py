@@ -153,7 +153,7 @@ class UploadCalls(Calls):
 
     @Call
     async def join_import(self, import_id: UUID) -> None:
-        """Make all documents that this client adds from now on part of an import.
+        """Assign all documents that this client adds from now on to an import.
 
         They are processed after documents that people add themselves.
         """
@@ -348,7 +348,7 @@ class UploadCalls(Calls):
 
     @Call
     async def find_known(self, documents: Sequence[Mapping[str, object]]) -> KnownDocuments:
-        """Return the documents of an export that the account already has, including those in the trash."""
+        """Return which documents of an export the account already has, including those in the trash."""
         body = {"documents": [dict(one) for one in documents]}
         return await self._post(KnownDocuments, "/import/known", body, repeat=Repeat.SAFE)
 

@@ -90,8 +90,8 @@ def strength_of(pair: ChunkPair, overlap: float) -> float:
 def concept_overlap(one: ComparableChunk, other: ComparableChunk) -> float:
     """Return how much the concepts of two chunks overlap, from 0 to 1.
 
-    This is the total weight of the shared concepts, divided by the total weight of all concepts of one chunk: the chunk
-    whose total is smaller.
+    This is the total weight of the shared concepts, divided by the total weight of all concepts in the chunk with the
+    smaller total.
     """
     mine, theirs = ({name.lower(): weight for name, weight in chunk.concepts.items()} for chunk in (one, other))
     if not mine or not theirs:

@@ -1,4 +1,4 @@
-"""Finds contradictions: pairs statements about the same thing from two chunks, and lets the model octavo-small judge
+"""Finds contradictions: pairs statements about the same thing from two chunks, and lets the octavo-small model judge
 them. Only English texts are supported.
 
 The model is small, and texts about different subjects can mislead it. A pair is therefore judged only if both sentences
@@ -63,7 +63,7 @@ def _both(mine: str, theirs: str) -> str:
 
 
 def _own_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
-    """Return a number from each statement that the other statement does not contain.
+    """Return one number from each statement. Neither of the two numbers is in the other statement.
 
     Both numbers must measure the same thing. If there are several such pairs, the pair with the most similar
     neighbouring words is chosen. Returns None if there is no such pair.
@@ -185,7 +185,7 @@ class StatementPair:
 
 
 def find_candidates(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[StatementPair]:
-    """Find pairs of statements, one from each chunk of a pair, that may contradict each other."""
+    """For each pair of chunks, find statements that may contradict each other, one from each chunk."""
     return [
         candidate
         for pair in pairs

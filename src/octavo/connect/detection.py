@@ -74,7 +74,7 @@ ConnectionEngine = Callable[[Sequence[ChunkPair]], Iterable[FoundConnection]]
 
 
 def find_by_extensions(pairs: Iterable[ChunkPair], sentences: SentenceCache) -> list[DetectedConnection]:
-    """Find connections with each extension. Invalid connections are left out.
+    """Let each extension find connections. Invalid connections are left out.
 
     If an extension fails, its error is logged, and the other extensions continue.
     """
@@ -141,7 +141,7 @@ class DetectionResult:
     """The connections found for one document.
 
     `bridges` and `opposite_tones` are only candidates until a configured model confirms them. `statement_pairs` are
-    candidates for contradictions, to be judged by the bundled model octavo-small. `from_extensions` are connections
+    candidates for contradictions, to be judged by the bundled octavo-small model. `from_extensions` are connections
     that extensions found. `domains` contains the subject of each document.
     """
 
@@ -232,7 +232,7 @@ async def compare(
 
 
 async def judge_contradictions(result: DetectionResult) -> None:
-    """Let the model octavo-small judge the most promising statement pairs of the whole document.
+    """Let the octavo-small model judge the most promising statement pairs of the whole document.
 
     Chunks that contradict each other are then no longer reported as similar or as having opposite tones.
     """
@@ -397,7 +397,7 @@ def _promise(pair: ChunkPair, concept: str) -> float:
 
 
 def _quote(chunk: ComparableChunk, concept: str, cache: SentenceCache) -> Span:
-    """Quote the sentence about the concept that best shows the chunk's tone, and as many following sentences as fit."""
+    """Quote the sentence that mentions the concept and best shows the tone, and as many following sentences as fit."""
     text = chunk.content
     sentences = [one for one in split_sentences(text) if not text.startswith(_MARKUP, one[0])]
     if not sentences:

@@ -109,7 +109,7 @@ class Revision:
     """A revision of a conversion. `record` is the JSON of its values.
 
     `user_id` and `person` are the id and name of the person who made the correction. `changes` is the JSON of that
-    person's changes. It is None if the rules made the revision.
+    person's changes, or None if the rules made the revision.
     """
 
     number: int

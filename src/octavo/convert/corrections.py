@@ -394,9 +394,9 @@ def _text(value: Value | None) -> str | None:
 def carry_over(conversion: Conversion, mapping: MappingRules, found: Any, corrected: Any) -> Corrected | None:  # noqa: ANN401
     """Apply the corrections of an earlier conversion of the same content.
 
-    `found` and `corrected` are the records of the earlier conversion's first and last revisions. Corrected values keep
-    the name of the person and the time of the correction. Fields that this mapping does not have are skipped. Returns
-    None if nothing changes.
+    `found` and `corrected` are the records of the earlier conversion's first and last revisions. Each corrected
+    value keeps the name of the person who corrected it and the time of the correction. Fields that this mapping does
+    not have are skipped. Returns None if nothing changes.
     """
     old, new = (_values_of(record, mapping) for record in (found, corrected))
     values = {one.path: one for one in conversion.values}

@@ -1,6 +1,6 @@
 """Finds extensions: Python packages that add file formats, connection engines, file sources and channels to Octavo.
 
-A package declares what it adds as entry points. Their names are read from the metadata of the installed packages;
+A package declares its extensions as entry points. Their names are read from the metadata of the installed packages;
 the code of an extension is imported only by the process that uses it.
 """
 

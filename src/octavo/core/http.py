@@ -77,7 +77,7 @@ def read_retry_after(header: str | None, clock: datetime | None, *, longest: flo
 
 
 def requested_wait(headers: Mapping[str, str], *, longest: float = math.inf) -> float | None:
-    """Return how many seconds the client should wait, according to the response header `Retry-After`.
+    """Return how many seconds the client should wait, according to the `Retry-After` response header.
 
     Returns None if the header is missing or invalid. A date in the header is compared with the server's clock.
     """

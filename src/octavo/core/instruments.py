@@ -3,8 +3,8 @@
 `ops/metrics.py` adds up the values of all processes and reports them. The values of a metric's labels are
 names that Octavo defines, never ids or user input. Each label therefore has only a few possible values.
 
-Traces are recorded only after `start_tracing`. Until then, OpenTelemetry is not loaded, and each call here costs one
-comparison.
+Traces are recorded only after `start_tracing`. Until then, OpenTelemetry is not loaded, and a call to this module
+only makes one comparison.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HTTP_REQUESTS = Histogram(
 )
 JOBS = Histogram(
     "octavo_job_duration_seconds",
-    "Duration of an attempt of a job, by its outcome.",
+    "Duration of a job attempt, by its outcome.",
     ("kind", "outcome"),
     buckets=LONG,
     registry=REGISTRY,
@@ -155,7 +155,7 @@ def _open_span(
 
 
 def current_context() -> str | None:
-    """Return the value of the header `traceparent` for the current span. Returns None if no span is being recorded."""
+    """Return the value of the `traceparent` header for the current span. Returns None if no span is being recorded."""
     if _tracer is None:
         return None
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

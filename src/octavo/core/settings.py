@@ -1,6 +1,6 @@
-"""All settings, read from environment variables `OCTAVO_…` and an optional `octavo.toml`.
+"""All settings, read from `OCTAVO_…` environment variables and an optional `octavo.toml`.
 
-The reference page is generated from the class `Settings`. Unknown names are rejected, not ignored.
+The reference page is generated from the `Settings` class. Unknown names are rejected, not ignored.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PROVIDERS: dict[str, tuple[str, ...]] = {
 }
 MODEL_NAME = r"local|[a-z]+:[^|,=\s]+"
 TASK_MODELS = re.compile(rf"[a-z_]+=({MODEL_NAME})(\|({MODEL_NAME}))*")
-OFF_ON_A_NETWORK = "Unset: only if OCTAVO_HOST is an address that other machines cannot reach."
+OFF_ON_A_NETWORK = "Unset: allowed only if OCTAVO_HOST is an address that other machines cannot reach."
 NAMED_PAIR = re.compile(r"[^=,\s]+=\d+(\.\d+)?/\d+(\.\d+)?")
 
 
@@ -123,9 +123,9 @@ class Settings(BaseSettings):
     database_direct_url: Annotated[
         SecretStr | None,
         Field(
-            description="URL of the same database without the connection pooler, if `OCTAVO_DATABASE_URL` names one in "
-            "transaction mode. Used for migrations, backups, index builds, and by workers to receive "
-            "notifications. Unset: all of these use the pooler, and workers poll for jobs."
+            description="URL of the same database without the connection pooler, if `OCTAVO_DATABASE_URL` is the URL "
+            "of a pooler in transaction mode. Used for migrations, backups and index builds, and by workers to "
+            "receive notifications. Unset: all of these use the pooler, and workers poll for jobs."
         ),
     ] = None
     database_connections: Annotated[
@@ -149,7 +149,7 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Storage for files: `s3://bucket/prefix` or `file:///folder`. "
-            "Unset: the folder `objects` in the data folder."
+            "Unset: the `objects` folder in the data folder."
         ),
     ] = None
     s3_endpoint: Annotated[
@@ -234,7 +234,7 @@ class Settings(BaseSettings):
         Field(
             ge=0,
             description="Number of days to keep events and finished background jobs in the database. Older ones are "
-            "moved to compressed files in the storage, events month by month. 0 keeps them forever.",
+            "moved to compressed files in the storage; events are moved a whole month at a time. 0 keeps them forever.",
         ),
     ] = 0
     thread_days: Annotated[
@@ -332,7 +332,7 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Claim with the groups or roles of a person, such as `groups` or `realm_access.roles`. At each "
-            "sign-in, it determines the role of the person in the account of this installation. Unset: claims do not "
+            "sign-in, it determines the person's role in the account of this installation. Unset: claims do not "
             "determine roles."
         ),
     ] = None
@@ -346,15 +346,15 @@ class Settings(BaseSettings):
     oidc_member_values: Annotated[
         Texts,
         Field(
-            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that give the role `member`, separated by "
-            "commas."
+            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that give a person the `member` role, "
+            "separated by commas."
         ),
     ] = ()
     oidc_reader_values: Annotated[
         Texts,
         Field(
-            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that give the role `reader`, separated by "
-            "commas."
+            description="Values of the claim in OCTAVO_OIDC_ROLES_CLAIM that give a person the `reader` role, "
+            "separated by commas."
         ),
     ] = ()
     oidc_sign_up: Annotated[
@@ -381,7 +381,7 @@ class Settings(BaseSettings):
         ),
     ] = 24
     mcp: Annotated[
-        bool, Field(description="Serve AI agents at `/mcp`, with the Model Context Protocol. Agents need an API key.")
+        bool, Field(description="Serve AI agents at `/mcp`, over the Model Context Protocol. Agents need an API key.")
     ] = True
     hosts: Annotated[
         Texts,
@@ -542,7 +542,7 @@ class Settings(BaseSettings):
         Field(
             pattern=r"^https?://",
             description="URL of an OpenTelemetry collector for traces (OTLP over HTTP), such as "
-            "`http://collector:4318/v1/traces`. Needs the extra `octavo[tracing]`.",
+            "`http://collector:4318/v1/traces`. Needs the `octavo[tracing]` extra.",
         ),
     ] = None
     public_url: Annotated[
@@ -630,7 +630,7 @@ class Settings(BaseSettings):
         str | None,
         Field(
             description="Base URL of an OpenAI-compatible server, such as Ollama (`http://localhost:11434/v1`) or "
-            "vLLM, for the provider `compatible`."
+            "vLLM, for the `compatible` provider."
         ),
     ] = None
     compatible_model: Annotated[str | None, Field(description="Model to use on the OpenAI-compatible server.")] = None

@@ -3,7 +3,7 @@
 The transitions between the states of a job are defined here, in SQL and in a diagram in the documentation. A test
 checks that they agree.
 
-Ids are UUIDs of version 7, so that rows created at about the same time are close together in an index. Tokens are shown
+Ids are version 7 UUIDs, so that rows created at about the same time are close together in an index. Tokens are shown
 once and stored only as hashes, so that a leaked database dump does not contain them.
 """
 
@@ -81,7 +81,7 @@ RESTING = frozenset(
 
 
 def first_day(text: str | None) -> date | None:
-    """Return the first day of a date, month or year in ISO 8601 format, such as 2017-05-01 for 2017-05.
+    """Convert a date, month or year in ISO 8601 format to its first day, for example 2017-05 to 2017-05-01.
 
     Returns None if the text is not in this format.
     """

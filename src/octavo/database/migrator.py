@@ -1,4 +1,4 @@
-"""Migrates a database to the schema of this version with numbered SQL files.
+"""Uses numbered SQL files to migrate a database to the schema of this version.
 
 Each file is applied once, in a transaction. A migration with a line such as `-- compatible-from: 40` does not break
 processes that know only the migrations up to 40. Such processes keep running, and can also be started.

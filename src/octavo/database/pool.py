@@ -325,7 +325,7 @@ async def _is_direct(connection: Connection) -> bool:
 async def lasting_transaction(connection: Connection) -> AsyncGenerator[None]:
     """Open a transaction that holds advisory locks while other connections do long-running work.
 
-    Behind a connection pooler in transaction mode, an advisory lock can be held only as long as a transaction.
+    Behind a connection pooler in transaction mode, an advisory lock can be held only as long as a transaction lasts.
     """
     async with connection.transaction():
         await connection.execute(ANY_IDLE_TIME)
@@ -378,7 +378,7 @@ def describe(connection_info: str) -> str:
 def explain(error: BaseException) -> str:
     """Describe an error in one line: PostgreSQL's message and SQLSTATE, without any data.
 
-    PostgreSQL's full error quotes rejected rows and invalid values. These can contain names and text of documents,
+    PostgreSQL's full error quotes rejected rows and invalid values. These can contain names and the text of documents,
     which must not appear in logs or in a job's error message.
     """
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:

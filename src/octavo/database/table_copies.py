@@ -108,7 +108,7 @@ def read_blocks(file: Path) -> Generator[bytes]:
 
 
 def read_rows(table: TableCopy, folder: Path, *columns: str) -> Generator[list[str]]:
-    """Yield the values of some columns from the file with the rows of a table.
+    """Yield the values of the given columns from the file that contains a table's rows.
 
     Values are not unescaped, so use this only for keys, numbers and similar values.
     """

@@ -147,8 +147,8 @@ class EventRecord:
 class Delivery:
     """One event for one recipient. `message` is for people, `event` for programs.
 
-    `message_id` is the same for every attempt. `sent_at` is the time of this attempt, by the clock of the database.
-    `old_secret` is the secret before the last rotation, while it is still valid.
+    `message_id` is the same for every attempt. `sent_at` is the time of this attempt, according to the database's
+    clock. `old_secret` is the secret before the last rotation, while it is still valid.
     """
 
     message_id: str

@@ -1,9 +1,9 @@
 """Turns events into deliveries, and sends each delivery through its channel, such as mail.
 
 The relay turns each new event into deliveries to recipients and notifications inside the application, exactly once.
-Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. Deliveries about the
-same process are sent one after another. Therefore, a call that found work is soon followed by the next one, which
-starts the next deliveries.
+Every worker calls it regularly, and a row lock ensures that only one worker runs it at a time. A recipient gets the
+events of a process one after another. A call that found work is therefore soon followed by another call, which starts
+the next deliveries.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Sender:
 
 
 async def record_success(connection: Connection, delivery: Delivery, job: ClaimedJob, made: JSON) -> None:
-    """Record a successful attempt, in the transaction that completes the job of the delivery."""
+    """Record a successful attempt, in the transaction that completes the delivery's job."""
     if not isinstance(made, dict):
         raise TypeError("sending returns the status of the recipient")
     await write_attempt(connection, delivery, job, {**made, "error_code": None, "status": "delivered"})

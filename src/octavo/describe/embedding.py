@@ -101,7 +101,7 @@ class EmbeddingTools(Protocol):
 
 
 class UnknownModel(BadInput):
-    """Unknown model. Use provider:model with a provider from OCTAVO_PROVIDERS, or local."""
+    """Unknown model. Use local, or provider:model with a provider from OCTAVO_PROVIDERS."""
 
     code = "UNKNOWN_MODEL"
     status = 404

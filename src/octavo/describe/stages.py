@@ -140,10 +140,10 @@ class DocumentDescriber:
             await self._improve_later(self._follow_ups.offline)
 
     async def _describe_together(self) -> bool:
-        """Describe a short text offline, and store everything in one transaction. Returns whether this was done.
+        """Describe a short text offline, and store everything in one transaction. Returns whether it succeeded.
 
-        This is done only in a first attempt without remote models, because answers that cost time or money must be
-        stored immediately.
+        Works only in a first attempt without remote models, because answers that cost time or money must be stored
+        immediately.
         """
         is_first = not await self._run.finished_outputs(STAGES)
         is_short = 0 < len(self._chunks) <= min(CHUNKS_PER_DESCRIPTION, CHUNKS_PER_EMBEDDING)
@@ -323,9 +323,9 @@ class DocumentDescriber:
         return (await self._tools.gateway.embed([chunk.content for chunk in chunks], caller, model)).output
 
     async def _compare_if_late(self, connection: Connection, missing: str) -> None:
-        """Queue a new comparison with other documents if the stage `missing` has finished, too.
+        """Queue a new comparison with other documents if the stage named by `missing` has also finished.
 
-        The comparison needs the results of both this stage and the stage `missing`.
+        The comparison needs the results of both that stage and this one.
         """
         if self._follow_ups.offline and await self._run.finished_parts(missing):
             await compare_documents(connection, Cause.DESCRIBED_LATE, [self._document], "described")

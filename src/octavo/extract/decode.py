@@ -60,7 +60,7 @@ _SYMBOLS = re.compile("[\uf020-\uf0ff]")
 
 
 def decode(data: bytes) -> str:
-    """Decode the text of a file. Line ends become "\\n".
+    """Decode the text of a file. Line endings become "\\n".
 
     Other control characters are removed, except tab and form feed.
     """
@@ -68,7 +68,7 @@ def decode(data: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Normalise line ends, and remove invisible characters and characters that the database rejects."""
+    """Normalise line endings, and remove invisible characters and characters that the database rejects."""
     text = _NEWLINES.sub("\n", text)
     return _ERASED.sub("", text) if _SUSPECT.search(text) else text
 
@@ -81,7 +81,7 @@ def symbols_of(text: str, font: str = "") -> str:
 def _symbol(place: int, font: str) -> str:
     """Convert a character code of a symbol font to Unicode.
 
-    If the font name is unknown, the code is read as Symbol. Codes that are rare in Symbol are read as Wingdings.
+    If the font name is unknown, the font is assumed to be Symbol, or Wingdings if the code is rare in Symbol.
     """
     wingdings = WINGDINGS.get(place, "\ufffd")
     if "dings" in font.lower():

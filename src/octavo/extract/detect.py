@@ -277,7 +277,7 @@ def _by_names(names: AbstractSet[bytes], suffix: str) -> SourceType | None:
 
 
 def list_entries(head: bytes) -> Iterator[Entry]:
-    """Yield the files in a zip archive whose headers are in `head`, the first bytes of the archive.
+    """Yield the files whose headers are in `head`, the first bytes of a zip archive.
 
     Nothing is unpacked.
     """

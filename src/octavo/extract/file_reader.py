@@ -53,7 +53,7 @@ PRELOAD_BY_TYPE: dict[SourceType, tuple[str, ...]] = {
 class FileReader:
     """Reads files of any type.
 
-    OCR runs in the sandbox of `recognition`, if it is set, and otherwise in `sandbox`.
+    If `recognition` is set, OCR runs in its sandbox. Otherwise, OCR runs in `sandbox`.
     """
 
     sandbox: Sandbox

@@ -197,7 +197,7 @@ _WORD = re.compile(r"\w+")
 
 
 def bookmarks_by_page(extracted: Extracted) -> dict[int, list[tuple[int, str]]]:
-    """Return the outline entries that have no matching heading in the text, by page number.
+    """Map page numbers to the outline entries that have no matching heading in the text.
 
     Each entry consists of its level and its title.
     """
@@ -247,7 +247,7 @@ class PictureInSandbox(PagesInSandbox):
 def unread_sheets(facts: PdfFacts) -> bytes:
     """Make a batch with all sheets (pages) of an image file, before OCR.
 
-    Each of them is a page without text that still needs OCR.
+    Each sheet becomes a page that has no text yet and needs OCR.
     """
     sheets = (PageText(number, str(number), None, None, pictures=True) for number in range(1, facts.page_count + 1))
     return batch_to_json(Batch(tuple(sheets))) + b"\n"

@@ -1,4 +1,4 @@
-"""Detects the type of a text file: by features that only one type has, by file name and media type, or by structure."""
+"""Detects the type of a text file from features that only one type has, its name and media type, or its structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads untrusted zip archives without trusting their headers: bytes are counted while they are inflated.
+"""Reads untrusted zip archives without trusting their headers: bytes are counted as they are inflated.
 
 Nothing is written to disk, and names in the archive are never used as paths.
 

@@ -68,7 +68,7 @@ class PrintedLine:
 
 @dataclass(frozen=True)
 class FactSource:
-    """A document's content and metadata, in which its facts are found.
+    """A document's content and metadata: the input for finding its facts.
 
     `sheets` contains the words on the first pages with their boxes. It is empty if the document has no pages.
     `markdown` is the text. For a long text, `markdown` is only the beginning, and `tail` is the end. `word_count`

@@ -289,7 +289,7 @@ def _months(sheets: Sequence[Sheet], *, has_places: bool) -> Iterator[Fact]:
 
 
 def sheets_of_text(text: str) -> list[Sheet]:
-    """Put a text without pages on one page with the number 0, so that it can be searched like a printed page.
+    """Put a text without pages on a single page, numbered 0, so that it can be searched like a printed page.
 
     The positions on this page are never shown.
     """

@@ -210,7 +210,7 @@ def _form_score(text: _Text, kind: Kind) -> float:
 
 
 def _chat_score(raw: str) -> float:
-    """Score how likely a text is a chat: it has lines with a time and a name, or lines of at least two speakers."""
+    """Score how likely a text is to be a chat. Its lines have a time and a name, or there are several speakers."""
     rows = [row.strip() for row in raw.splitlines() if row.strip()]
     stamps = sum(bool(_STAMP.match(row)) for row in rows)
     speakers: dict[str, int] = {}

@@ -50,7 +50,7 @@ def make_run(page: int, line: int, words: Sequence[Word]) -> TextRun:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page. `number` counts the lines of all pages, starting at 0."""
+    """A line of a page. Lines are numbered across all pages, starting at 0."""
 
     page: int
     number: int

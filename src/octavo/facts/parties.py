@@ -1,5 +1,5 @@
-"""Finds the sender and the recipient of a document: by labels, return address, letterhead, footer, and the position of
-the recipient's address.
+"""Finds the sender and the recipient of a document from labels, the return address, the letterhead, the footer, and
+the position of the recipient's address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fills caches for finding facts, by finding the facts of two short documents.
+"""Fills the caches that are used to find facts, by running `find_facts` on two short documents.
 
 The parent process of a sandbox imports this module, and its child processes inherit the vocabulary, the compiled
 patterns and the filled caches. Otherwise, every child process would load them from files, which takes longer than

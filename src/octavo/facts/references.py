@@ -35,7 +35,7 @@ _TOP_SHARE = 0.35
 class Labelled:
     """A value and its role, such as invoice number or due date.
 
-    `form` names how the role was found, such as `label`, `heading` or `top` (near the top of the page).
+    `form` says how the role was found, such as `label`, `heading` or `top` (near the top of the page).
     """
 
     mention: Mention
@@ -276,6 +276,8 @@ def _weak_date_role(page: PageRuns, folded: str, hits: Sequence[RoleHit]) -> tup
 def _unlabelled(page: PageRuns, mention: Mention, near: Sequence[NearText], in_items: set[int]) -> Labelled | None:
     """Choose the role of a date without a label. Returns None for dates in the item table or after the first page.
 
+    The role of any other date is:
+
     - `date`, if the date is next to the name of the kind of document
     - `date`, if it is near the top of the page and not inside a sentence
     - `unknown` in all other cases
@@ -317,5 +319,5 @@ def _best_date(page: PageRuns, found: Sequence[Labelled]) -> Choice | None:
 
 
 def _is_settled(page: PageRuns) -> bool:
-    """Whether the document has a date that shows if the day or the month comes first, such as 31/12/2024."""
+    """Whether a date such as 31/12/2024 shows the order of day and month in this document."""
     return writes_month_first(page.texts) is not None

@@ -220,7 +220,7 @@ def find_facts(source: FactSource) -> tuple[Fact, ...]:
 def _belongs(fact: Fact, kind: KindChoice) -> bool:
     """Whether to keep a fact that was found by the rules for invoices.
 
-    The kind of a document is always determined by other rules. Its date is, too, unless the document is an invoice.
+    Other rules always determine the kind of a document. They also determine its date, unless it is an invoice.
     """
     return fact.name != "kind" and (fact.name != "date" or kind.kind is Kind.INVOICE)
 

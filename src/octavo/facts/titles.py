@@ -171,7 +171,7 @@ def can_be_title(text: str, most: int = MOST_LETTERS) -> bool:
 
 
 def title_from_filename(name: str) -> str | None:
-    """Make a title from a file name, without extension and separators.
+    """Make a title from a file name. Removes the extension. If there are no spaces, separators become spaces.
 
     Returns None for names made by a scanner or camera.
     """

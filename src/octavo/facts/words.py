@@ -1,4 +1,4 @@
-"""Defines words with their positions on pages. Facts are found in these words.
+"""Defines words and their positions on pages: the input for finding facts.
 
 This module also loads the labels that identify values, in all languages, from `data/labels.yaml`.
 """

@@ -1,4 +1,4 @@
-"""Sends requests to other servers: only to public addresses, even after redirects, with limits on size and time."""
+"""Sends requests to other servers. Only public addresses are allowed, even after redirects. Limits size and time."""
 
 from octavo.fetch.client import (
     FetchLimits,

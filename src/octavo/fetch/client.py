@@ -1,7 +1,7 @@
 """An HTTP client for URLs that come from users or from other sites. It connects only to public servers.
 
 For each connection, it resolves the host name, checks all IP addresses of the host, and connects to one of these
-addresses. Responses are decompressed while they arrive, up to a size limit.
+addresses. Responses are decompressed as they arrive, up to a size limit.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class GuardedClient:
             return await self._exchange(method, parse_url(url), body, headers, limits)
 
     async def download(self, url: str, headers: Mapping[str, str], limits: FetchLimits) -> AsyncGenerator[bytes]:
-        """Yield the body of a file while it arrives. Redirects are not followed. Any status other than 200 is an
+        """Yield the body of a file as it arrives. Redirects are not followed. Any status other than 200 is an
         error.
         """
         target = parse_url(url)

@@ -49,7 +49,7 @@ def derived_id(owner: UUID, origin: UUID) -> UUID:
 
 
 async def known_documents(connection: Connection, owner: UUID, origins: Sequence[Origin]) -> KnownDocuments:
-    """Find the exported documents that the account already has, including in its trash, by their ids in the export."""
+    """Map the ids of exported documents to the account's own documents, including those in the trash."""
     given = [
         {"origin": str(one.id), "id": str(derived_id(owner, one.id)), "sha256": one.sha256, "copy": bool(one.copy_of)}
         for one in origins
@@ -85,7 +85,7 @@ def has_result(record: DocumentRecord) -> bool:
 
 
 def check_texts(wanted: DocumentImport) -> dict[tuple[str, int], bytes]:
-    """Compare the texts of a document with the checksums in its record, and return them by kind and revision."""
+    """Verify the texts of a document with the checksums in its record. Returns the texts by kind and revision."""
     record, found = wanted.record, dict[tuple[str, int], bytes]()
     for file in record.files:
         if file.kind in TEXT_FILES:
@@ -246,7 +246,7 @@ class Restoring:
 
 
 def named_as(upload: Upload, owner: UUID, record: DocumentRecord, undetected: Collection[str]) -> Upload:
-    """Return the upload with the name, type and source of the exported document, and an id derived from its id."""
+    """Return the upload with the exported document's name, type and source, and an id derived from the exported id."""
     return replace(
         upload,
         document_id=derived_id(owner, record.id),

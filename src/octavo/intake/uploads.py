@@ -64,7 +64,7 @@ async def ignore_created(connection: Connection, created: object) -> None:
 
 
 class HeadRecorder:
-    """Records the first bytes of a body while it is streamed."""
+    """Records the first bytes of a body as it is streamed."""
 
     def __init__(self, body: Body) -> None:
         self._kept = bytearray()

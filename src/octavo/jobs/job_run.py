@@ -163,7 +163,7 @@ class Run(Generic[Tools]):
         self.renew_limit()
 
     async def keep_alive(self) -> None:
-        """Reset the job's time limit without reporting progress, while the job waits for work with its own limit."""
+        """Reset the job's time limit without reporting progress. Used while waiting for work that has its own limit."""
         if not await self._write(QUERIES.renew_deadline, {}):
             raise LeaseLost
         self.renew_limit()

@@ -103,7 +103,7 @@ async def list_workers(connection: Connection) -> list[WorkerView]:
 
 
 async def count_jobs(connection: Connection) -> dict[str, int]:
-    """Count the jobs in each state that may need attention."""
+    """Count the jobs in these states: queued, processing, failed, dead_letter and paused."""
     return {row["status"]: row["count"] for row in await fetch_rows(connection, QUERIES.depths, {})}
 
 

@@ -277,7 +277,7 @@ BEGINNINGS = {Lane.INTERACTIVE: QueuePosition(0, 0), Lane.BULK: QueuePosition(10
 
 
 class ClaimStart:
-    """Decides at which position of a lane the next claim starts. Times are seconds of a monotonic clock.
+    """Decides at which position of a lane the next claim starts. Times are in seconds on a monotonic clock.
 
     While an old snapshot is open, for example during a backup, PostgreSQL cannot remove the index entries of claimed
     jobs, and reading the queue from its beginning becomes slower and slower. A busy worker therefore starts where it

@@ -217,7 +217,7 @@ _BACK_MATTER = re.compile(
 def rate_chunks(parsed_chunks: Sequence[ParsedChunk], topics: Sequence[float]) -> list[float]:
     """Return the importance of each chunk, from 0 to 1.
 
-    `topics` contains the weight of the document's concepts in each chunk.
+    `topics` says, for each chunk, how important its concepts are in the whole document.
     """
     most = max(topics, default=0.0)
     last = len(parsed_chunks) - 1

@@ -146,7 +146,7 @@ class _Normalised(dict[int, str]):
 class Tokenizer:
     """Splits text into the word pieces that the models read (tokens of BERT's uncased WordPiece vocabulary).
 
-    The package `tokenizers` is not used, because it requires a client that downloads models.
+    The `tokenizers` package is not used, because it requires a client that downloads models.
     """
 
     def __init__(self, model: dict[str, Any]) -> None:

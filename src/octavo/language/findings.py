@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def quote(self) -> str:
-        """The statement without markup and line breaks. A long statement is shortened to the words around the value."""
+        """The statement without markup or line breaks. A long statement is shortened to the words around the value."""
         text = self.statement.text
         if len(text) > MAX_QUOTE:
             text = text[_space_before(text, self.start) : _space_after(text, self.end, self.start)]

@@ -192,7 +192,7 @@ def _split_segment(part: Segment, text: str) -> Iterator[tuple[int, int]]:
 def _score_words(question: str, keys: frozenset[str], candidates: Sequence[_Candidate]) -> list[float]:
     """Score each sentence by the share of the question's words that it contains.
 
-    Rare words weigh more. A word that occurs only in the headings above the sentence counts half.
+    Rare words weigh more. A word that occurs only in the headings above the sentence counts for half.
     """
     weights = _weigh(keys, [one.words & keys for one in candidates])
     wanted = _FIGURE if _ASKS_FIGURE.search(question) else _MEANING if _ASKS_MEANING.search(question) else None
@@ -271,7 +271,7 @@ class AnswerQuote:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A few sentences or table rows of a chunk, preceded by their heading, as input for the model octavo-small.
+    """A few sentences or table rows of a chunk, preceded by their heading, as input for the octavo-small model.
 
     Adding `start` to an offset in the passage gives the offset in the chunk. `heading` is the length of the heading.
     `words` contains, for each sentence, the question's words that occur in it.
@@ -316,7 +316,7 @@ class _RatedSentence:
 
 
 def find_answers(question: str, chunks: Sequence[ChunkText], most: int = _MAX_QUOTES) -> list[AnswerQuote]:
-    """Answer an English question from English chunks with the model octavo-small. The best answer comes first.
+    """Answer an English question from English chunks with the octavo-small model. The best answer comes first.
 
     The chunks must be in the order in which the search found them. The result is empty if nothing answers the question.
     """

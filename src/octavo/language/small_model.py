@@ -1,4 +1,4 @@
-"""Compares pairs of sentences, finds answers and ranks passages with the bundled model octavo-small (English only).
+"""Compares pairs of sentences, finds answers and ranks passages with the bundled octavo-small model (English only).
 
 One pass of the model does all three. It estimates whether the first text of a pair entails or contradicts the second,
 how likely a passage is to answer a question, and where in the passage the answer is. The probabilities are calibrated
@@ -108,7 +108,7 @@ class _Window:
 
 
 class SmallModel:
-    """The model octavo-small with its tokenizer.
+    """The octavo-small model with its tokenizer.
 
     The model reads two texts at a time: two sentences, or a question and a passage. `threads` is the number of such
     pairs that are processed in parallel. All methods can be called from any thread.
@@ -129,7 +129,7 @@ class SmallModel:
     def contradiction_strengths(self, pairs: Sequence[tuple[str, str]], least_forward: float = 0.0) -> list[float]:
         """Return the calibrated probability that each pair is a contradiction.
 
-        Each pair is judged in both directions, and the lower probability is used. If the probability of the first
+        Each pair is judged in both directions, and the lower probability is used. If the probability in the first
         direction is below `least_forward`, the result is 0, and the second direction is not judged.
         """
         forward = [one.contradicts for one in self.judge(pairs)]

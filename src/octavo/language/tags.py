@@ -242,7 +242,7 @@ def _is_salient(phrase: Stems, found: _Found, source: TagSource) -> bool:
 
     A single word must also meet one of these conditions:
 
-    - It is in the title, occurs at least twice, and is rare or the whole title.
+    - It is in the title, occurs at least twice, and is either rare or the only word of the title.
     - It is an English word that is frequent and important in the document, very rare elsewhere, and not an
       abbreviation.
 

@@ -55,7 +55,7 @@ async def rename_collection(connection: Connection, owner: UUID, collection: UUI
 
 
 async def keep_collection(connection: Connection, owner: UUID, collection: UUID, days: int | None) -> None:
-    """Set the number of days that documents are kept after their last change. None keeps them forever."""
+    """Set for how many days the collection's documents are kept after their last change. None keeps them forever."""
     values = {"owner": owner, "id": collection, "days": days}
     if await (await connection.execute(QUERIES.keep_collection, values)).fetchone() is None:
         raise NotFound

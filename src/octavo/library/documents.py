@@ -131,7 +131,7 @@ def _values(wanted: Filters, sort: Sort, cursor: str | None) -> Row:
 
 
 async def count_documents(connection: Connection, owner: UUID, filters: Filters) -> int:
-    """Count the documents that match the filters. The numbers of one kind or language are kept in the database."""
+    """Count the documents that match the filters. If the only filter is a kind or language, a stored count is used."""
     for name in ("kind", "language"):
         value = getattr(filters, name)
         if value and filters == Filters(**{name: value}):
@@ -157,13 +157,13 @@ _SAME_NAME = (
 
 
 def _field(wanted: str | None) -> Row:
-    """Return the query values for the filter `field`. Names contain no colon, so the name ends at the first colon."""
+    """Return the query values for the `field` filter. Names contain no colon, so the name ends at the first colon."""
     name, _, value = (wanted or "").partition(":")
     return {"field": name.strip() or None, "field_value": value.strip() or None}
 
 
 def _state(wanted: Filters) -> Row:
-    """Return the query values for the filter `state`, which is the name of a status or of a tab of the library."""
+    """Return the query values for the `state` filter, which is the name of a status or of a tab of the library."""
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
     return {"status": wanted.status, "tab": wanted.state or wanted.tab}

@@ -57,7 +57,7 @@ DrawFigure = Callable[[UUID, int], Awaitable[bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The last complete batch of an export, and the number of complete batches of documents."""
+    """A position in an export: its last complete batch, and the number of complete batches of documents."""
 
     kind: str = KINDS[0]
     number: int = 0

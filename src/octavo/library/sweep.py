@@ -117,7 +117,7 @@ class ObjectSweep:
         self.has_ended = False
 
     async def sweep_part(self, most: int = PART_KEYS) -> int:
-        """Check the next `most` objects. Returns the number of deleted objects."""
+        """Check up to `most` more objects. Returns the number of deleted objects."""
         before, removed, listed = await self._bucket.read_clock() - self._older_than, 0, 0
         batch: list[str] = []
         while listed < most and not self.has_ended:
@@ -189,7 +189,7 @@ ArchivePart: TypeAlias = Callable[[Database, Bucket, int], Awaitable[int]]
 
 
 async def archive_events(database: Database, bucket: Bucket, days: int) -> int:
-    """Archive the next events of the oldest month that ended at least `days` days ago. Returns their number.
+    """Archive the next events of the oldest month that ended at least `days` days ago. Returns how many were archived.
 
     When all events of a month are in files, the partition of the month is dropped, which takes only milliseconds.
     """
@@ -236,7 +236,7 @@ async def archive_jobs(database: Database, bucket: Bucket, days: int) -> int:
 
 
 async def list_archives(connection: Connection) -> list[Archive]:
-    """Return all archives, the oldest first."""
+    """Return all archives, oldest first."""
     async with connection.cursor(row_factory=class_row(Archive)) as cursor:
         await cursor.execute(ARCHIVES.list)
         return await cursor.fetchall()
@@ -292,7 +292,7 @@ async def _drop_month(database: Database, month: str, archived: int) -> None:
     """Drop the partition of a month if all its events are in files.
 
     Dropping the partition needs a lock. While an attempt waits for this lock, other transactions wait, too. So each
-    attempt waits only briefly, and failed attempts are repeated several times.
+    attempt waits only briefly. If it fails, it is repeated several times.
     """
     for _ in range(DROP_TRIES):
         try:

@@ -152,7 +152,7 @@ class ReadArguments(Arguments):
     document_id: DocumentId
     page: Annotated[int | None, Field(ge=1, le=1_000_000, description="Page to read, counted from 1.")] = None
     last_page: Annotated[int | None, Field(ge=1, le=1_000_000, description="Last page of a range.")] = None
-    chunk_id: Annotated[UUID | None, Field(description="Chunk to read, from a hit of `search`.")] = None
+    chunk_id: Annotated[UUID | None, Field(description="Chunk to read, from a `search` hit.")] = None
     first_chunk: Annotated[Position | None, Field(description="First chunk of a range, counted from 0.")] = None
     last_chunk: Annotated[Position | None, Field(description="Last chunk of a range (inclusive).")] = None
     cursor: Cursor = None
@@ -231,7 +231,7 @@ class AskArguments(Arguments):
 
 @tool("Ask documents", AskArguments)
 async def ask(client: Client, wanted: AskArguments) -> str:
-    """Answer a question from documents, with citations.
+    """Answer a question using the user's documents, with citations.
 
     `verified` is true if the quote is in the document word for word. If `found` is false, the documents do not answer
     the question. If the installation uses an external model, each question costs money.
@@ -443,6 +443,6 @@ def _conversion(found: ConversionView) -> dict[str, object]:
 
 
 def _pick(record: object, fields: Sequence[str]) -> dict[str, object]:
-    """Return these fields of a record. Fields that are None or an empty list are left out."""
+    """Return the given fields of a record, without those that are None or an empty list."""
     values = {name: getattr(record, name) for name in fields}
     return {name: value for name, value in values.items() if value is not None and value != []}

@@ -1,4 +1,4 @@
-"""The current activity of the installation, for `octavo top`, the operations page and programs.
+"""Reports the current activity of the installation to `octavo top`, the operations page and programs.
 
 Also discards jobs that failed for good (dead letters), and shows archived events and jobs. Discarded jobs can be
 restarted, or the analyses that they belong to can be marked as failed.

@@ -137,8 +137,8 @@ class Manifest:
 class Transfer:
     """The result of copying files.
 
-    After copying, the target has `files` intact files. `copied` of them are new, and the others already existed there.
-    `damaged` lists files that could not be copied, because they are missing or altered.
+    `files` is the number of intact files that the target has after copying, and `copied` is the number of those that
+    are new. `damaged` lists files that could not be copied, because they are missing or altered.
     """
 
     files: int = 0

@@ -242,8 +242,8 @@ def sandbox_of(
 def _files_at_once(memory_bytes: int) -> int:
     """Return how many files can be read in parallel.
 
-    This is twice the number of CPUs, so that small files do not wait for slow ones, but at most as many as fit into
-    half of the memory.
+    This is twice the number of CPUs, so that small files do not wait for slow ones, but no more than fit into half of
+    the memory.
     """
     return max(1, min(2 * (os.cpu_count() or 1), psutil.virtual_memory().total // 2 // memory_bytes))
 

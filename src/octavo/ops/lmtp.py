@@ -104,7 +104,7 @@ class MailIntake:
         return LATER
 
     async def _find(self, address: str) -> MailAddress | None:
-        """Find the source for an email address. The domain, and everything after a plus sign, are ignored."""
+        """Find the source for an email address. The domain and everything after a plus sign are ignored."""
         local = address.rpartition("@")[0].partition("+")[0].lower()
         async with self._database.connection() as connection:
             rows = await fetch_rows(connection, QUERIES.mail_source, {"address": local})

@@ -197,7 +197,9 @@ async def _read_models(connection: Connection, budgets: Budgets) -> list[Metric]
             [({"from": name}, answers[column]) for name, column in (("model", "new"), ("cache", "reused"))],
         ),
         _gauge(
-            "ai_files_expiring", "Files stored at model providers that expire within an hour.", [({}, files["files"])]
+            "ai_files_expiring",
+            "Files that are stored at model providers and expire within an hour.",
+            [({}, files["files"])],
         ),
     ]
 

@@ -89,7 +89,7 @@ class Child:
 class Supervisor:
     """Runs Octavo on one data folder: opens the port, keeps the child processes running, and records them in a file.
 
-    `listener` is the port, if it is already open. If `replaces` is true, an `octavo up` that is running is stopped.
+    `listener` is the port, if it is already open. If `replaces` is true, a running `octavo up` is stopped first.
     """
 
     def __init__(
@@ -142,8 +142,8 @@ class Supervisor:
         """Start the web processes, then stop the running `octavo up`, and take over its port.
 
         The new web processes load their modules while the old ones still serve requests. While the database is
-        restarted, requests wait in the queue of the port. If the port cannot be shared with the old process, it is
-        opened as soon as it is free, so requests are refused only for the moment between two attempts to open it.
+        restarted, requests wait in the port's connection queue. If the port cannot be shared with the old process, it
+        is opened as soon as it is free, so requests are refused only for the moment between two attempts to open it.
         """
         host, port = self._settings.host, self._settings.port
         before = self._record.read()
@@ -322,7 +322,7 @@ async def describe_sandbox(settings: Settings) -> str:
 
 @contextlib.asynccontextmanager
 async def started_early(children: Sequence[Child]) -> AsyncGenerator[None]:
-    """Start processes that load their modules now, and begin to work when the context ends.
+    """Start processes that load their modules immediately, but begin to work only when the context ends.
 
     Each process closes its end of the first pipe when it has loaded its modules or exits. It then waits until the
     second pipe is closed.

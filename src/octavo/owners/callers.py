@@ -3,7 +3,7 @@
 A caller acts for one account (owner). An API key is shown once and stored only as a hash. A key has at most the
 permissions of the person who created it.
 
-Also defines the errors of sign-in, invitations, links and the second factor.
+Also defines the errors that sign-in, invitations, links and the second factor can raise.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Caller:
 
     @property
     def may_edit(self) -> bool:
-        """Whether the caller can change documents. A limited member also needs a grant to write."""
+        """Whether the caller can change documents. A limited member also needs a grant with write access."""
         return self._reaches("write")
 
     @property

@@ -1,4 +1,4 @@
-"""Job kind that adds files from a source once they have stopped changing, each in one transaction.
+"""Job kind that adds files from a source once they have stopped changing, with one transaction for each file.
 
 The transaction that creates a document also records the file as added, so a killed job continues with the next file and
 adds no file twice. Files go through the same intake as uploads.

@@ -1,4 +1,4 @@
-"""Job kind that combines the answers to one prompt, one for each segment (range of pages), into one answer."""
+"""Job kind that combines the answers to one prompt for all segments (ranges of pages) into one answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds the files in an archive and the attachments of an email as documents, each in one transaction.
+"""Adds the files in an archive and the attachments of an email as documents, with one transaction for each.
 
 Each added file is recorded in the stage `parts_added`, so a killed job resumes after the last file that was added.
 """

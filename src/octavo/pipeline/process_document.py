@@ -1,13 +1,13 @@
 """Job kind that turns a document's source into text that can be read, cited and searched. Its stages produce:
 
 - `fetched`: the downloaded target of a link (only for links)
-- `pictured`: a copy of a picture in screen size (only for pictures)
+- `pictured`: a screen-size copy of a picture (only for pictures)
 - `extracted`: the text with its pages, blocks and outline, extracted in the sandbox
 - `markdown_saved`: the text as Markdown. From this stage on, a new document can be read.
 - `rewritten`: the text rewritten by a model, on request. If this fails, the extracted text is used.
 - `chunked`: the chunks. A new revision replaces the previous one in one transaction. Highlights are found again.
 - `facts_found`: the document's facts, such as kind, title, sender, date and amount
-- `parts_added`: a document for each file in an archive or attachment of an email
+- `parts_added`: a document for each file in an archive, and for each attachment of an email
 - `analysis_asked`: an analysis, if the document is long and the settings request it
 - `classified`, `enriched`, `embedded`: title, summary, tags, chunk summaries and vectors (see octavo.describe). If they
   fail, the document can still be read.
@@ -539,7 +539,7 @@ def _regions_by_page(extracted: Extracted) -> dict[int, list[dict[str, JSON]]]:
 
 
 def without_rewrite_metadata(extracted: Extracted) -> Extracted:
-    """Remove metadata in the file that claims that Octavo rewrote the text.
+    """Remove the part of the file's metadata that claims that Octavo rewrote the text.
 
     Only Octavo may set such metadata.
     """

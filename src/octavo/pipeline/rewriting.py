@@ -52,7 +52,7 @@ Ask = Callable[[], Awaitable[ModelAnswer[MarkdownText]]]
 class Rewriting:
     """Rewrites the text of one revision with a model.
 
-    `_made_by` is the model that gave the last answer, and usually all answers.
+    `_made_by` is the model that gave the last answer. Usually, the same model gave all answers.
     """
 
     run: Run[Tools]

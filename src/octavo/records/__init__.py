@@ -1,5 +1,5 @@
 """The record types of the public API. The server returns them, and the client reads them.
 
-The fields of a record are the fields of the JSON. The package imports only `octavo.core`, so that the client stays
+A record has the same fields as its JSON. The package imports only `octavo.core`, so that the client stays
 small.
 """

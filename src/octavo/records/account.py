@@ -115,7 +115,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A collection that a limited member or a group can read or, with the access `write`, also change."""
+    """A collection that a limited member or a group can read or, with `write` access, also change."""
 
     id: UUID
     collection_id: UUID
@@ -263,7 +263,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class BudgetsInForce:
-    """Budgets: `document` per document, `owner` per account and month, `month` per month for all accounts together.
+    """The budget per document (`document`), per account and month (`owner`), and per month for all accounts (`month`).
 
     `spent_usd` is what your account has spent this month, including reservations for running model calls.
     `everybody_usd` is the corresponding amount for all accounts together. Only administrators see `month` and
@@ -293,9 +293,9 @@ class DocumentEstimate:
     """The estimated cost of processing a document. Nothing has been spent yet.
 
     `describe` is the cost of generating title, summary, tags, chunk summaries and vectors. `clean` is the cost of
-    cleaning up the extracted text with a model, and `pages` of reading images of the pages with a model. `connections`
-    is the highest possible cost of finding connections: the actual cost depends on the other documents. `analysis` is
-    the cost of running the requested number of prompts.
+    cleaning up the extracted text with a model, and `pages` is the cost of reading images of the pages with a model.
+    `connections` is the highest possible cost of finding connections: the actual cost depends on the other documents.
+    `analysis` is the cost of running the requested number of prompts.
     """
 
     describe: CostEstimate
@@ -309,7 +309,7 @@ class DocumentEstimate:
 class DocumentBudget:
     """The budget of a document.
 
-    `usual_usd` is the default, which applies unless a budget `is_set`. The budget can be raised up to `most_usd`.
+    `usual_usd` is the default, which applies if `is_set` is false. The budget can be raised up to `most_usd`.
     `spent_usd` includes reservations for running model calls. `paused` is the number of jobs that wait for more budget;
     together, they need about `needed_usd`. `over` says which budget is used up: that of the document, of the account
     (`owner`) or of all accounts (`month`).

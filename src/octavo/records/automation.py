@@ -18,7 +18,7 @@ WhenChanged = Literal["version", "new"]
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """A custom field. `choices` are the allowed values of the type `choice`."""
+    """A custom field. For a field of type `choice`, `choices` contains the allowed values."""
 
     id: UUID
     name: str
@@ -41,8 +41,8 @@ class AmountRange:
 class RuleWhen:
     """The conditions of a rule. A document must match all of them.
 
-    `text` is a phrase of whole words in the text. `kind`, `tag` and `source` must match exactly; `sender` can be a part
-    of the sender's name. `field` contains values of custom fields; null means any value.
+    `text` is a phrase that the text must contain as whole words. `kind`, `tag` and `source` must match exactly;
+    `sender` can be a part of the sender's name. `field` contains values of custom fields; null means any value.
     """
 
     text: str | None = None
@@ -195,7 +195,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class SourceAccess:
-    """How Octavo connects to a server, without secrets.
+    """The details of a connection to a server, except its secrets.
 
     `token_url` and `client_id` are for OAuth. With `authorize_url` and `scope`, a person can connect the account on the
     provider's page. `endpoint` and `region` are for S3; there, `user` is the access key.

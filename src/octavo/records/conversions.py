@@ -13,12 +13,13 @@ ENDED = frozenset({"complete", NEEDS_REVIEW, "failed", "dead_letter", "cancelled
 
 
 class FoundValue(BaseModel):
-    """A value of a conversion. `box` is left, top, right and bottom, in points from the upper left corner of the page.
+    """A value of a conversion.
 
-    `status` is `found` (the value is in the document), `checked` (a cross-check passed as well), `confirmed` (by a
-    person) or `needs_review`. `verified` is true for `checked` and `confirmed`. If `calibrated` is true, `confidence`
-    was measured on labelled documents; otherwise it is a rough estimate. `confirmed_by` is the person who entered or
-    accepted the value, and `confirmed_at` is the time.
+    `box` contains the left, top, right and bottom edges, in points from the upper left corner of the page. `status` is
+    `found` (the value is in the document), `checked` (a cross-check passed as well), `confirmed` (by a person) or
+    `needs_review`. `verified` is true for `checked` and `confirmed`. If `calibrated` is true, `confidence` was measured
+    on labelled documents; otherwise it is a rough estimate. `confirmed_by` is the person who entered or accepted the
+    value, and `confirmed_at` is the time.
     """
 
     name: str
@@ -139,7 +140,7 @@ class MappingView(MappingSummary):
 
 
 class RevisionView(BaseModel):
-    """A revision of the values of a conversion. `person` made the revision, and `changes` lists the changes."""
+    """A revision of a conversion's values. `person` is the person who made it, and `changes` lists the changes."""
 
     number: int
     made_by: str

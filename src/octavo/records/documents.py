@@ -104,7 +104,7 @@ class FactView:
     `value` is written for people; `normalized` is used for comparing and sorting, such as 2018-03-05 or 529.87. `page`
     and `box` give the position of the fact in the document, and `quote` is the text there. `source` says how the fact
     was found. `status` is `checked` if a cross-check supports the fact, and `confirmed` if a person entered it.
-    `suggests` contains the custom fields without a value for which the fact suggests one.
+    `suggests` contains the empty custom fields for which the fact suggests a value.
     """
 
     name: str

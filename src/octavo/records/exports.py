@@ -212,7 +212,7 @@ class LayoutRecord(Exported):
 class DocumentImport(Exported):
     """A document to restore: its record, its layout, and its texts by kind and revision, such as `markdown-2`.
 
-    `uploads` maps the kind of each other file to the id of the upload with its bytes. These kinds are `source`,
+    `uploads` maps the kind of every other file to the id of its upload. These kinds are `source`,
     `unlocked`, `page_raw`, `transcript_raw` and `image_jpeg`.
     """
 

@@ -34,9 +34,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a chunk: `text` is its BM25 score in keyword search, `semantic` its similarity in semantic search.
+    """The scores of a chunk.
 
-    A score is None if this kind of search did not find the chunk.
+    `text` is its BM25 score in keyword search, and `semantic` is its similarity in semantic search. A score is None if
+    this kind of search did not find the chunk.
     """
 
     text: float | None

@@ -104,7 +104,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """The rows that each kind of search found (keywords, fields, vectors), best first."""
+    """The rows that each kind of search (keywords, fields, vectors) found, best first."""
 
     words: Sequence[Row] = ()
     vectors: Sequence[Row] = ()
@@ -295,7 +295,7 @@ async def _search(
 
 
 async def _by_facts(connection: Connection, chunk_filter: ChunkFilter, options: SearchOptions) -> list[HitDraft]:
-    """Find the documents for a query that consists only of operators such as `type:invoice`, sorted by date."""
+    """Find documents, sorted by date, for a query that consists only of operators such as `type:invoice`."""
     values = {"owner": chunk_filter.owner, "chosen": chunk_filter.chosen, "most": POOL}
     rankings = Rankings(fields=await _fetch(connection, QUERIES.by_facts, values))
     return await _draft_hits(connection, chunk_filter.owner, rankings, RankingPlan((), (), few=True), options)
@@ -474,7 +474,7 @@ def as_text(vector: Sequence[float]) -> str:
 
 
 async def _fetch(connection: Connection, query: bytes, values: Mapping[str, Any]) -> list[Row]:
-    """Run a query that is planned again for each call.
+    """Run a query without a prepared statement, so that PostgreSQL plans it again for each call.
 
     The best plan depends on how common the words in `values` are.
     """

@@ -1,4 +1,4 @@
-"""A bucket that several machines can share: S3, accessed through the library obstore.
+"""A bucket that several machines can share: S3, accessed through the obstore library.
 
 docs/decisions/0002-storage.md explains why large objects are written to a temporary key first.
 """

@@ -108,7 +108,7 @@ def presign(
     The signature covers method, host, path and query, and is valid for `seconds` from `now` (UTC). The path of `url` is
     not encoded yet: it can contain any character, such as `?` and `#`.
 
-    The library obstore can also sign URLs, but cannot set the file name for the browser.
+    The obstore library can also sign URLs, but cannot set the file name for the browser.
     """
     server, _, key = url.partition("://")[2].partition("/")
     path = quote(f"/{key}")

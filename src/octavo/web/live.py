@@ -160,7 +160,7 @@ class Hub:
             subscription.recheck.set()
 
     def close(self) -> None:
-        """End all streams, including those opened later."""
+        """End all open streams. Streams that are opened later end immediately."""
         self._closed = True
         for subscriptions in self._subscriptions.values():
             for subscription in subscriptions:

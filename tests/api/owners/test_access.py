@@ -51,7 +51,7 @@ async def test_an_invited_person_creates_an_account_and_joins_once(open_house: O
     browser, late = await guest(closed), await guest(closed)
     page = await browser.get(path_of(link))
     is_page(page)
-    assert "You are invited to the library of ada@example.org, as a reader." in words(page)
+    assert "You are invited to join the library of ada@example.org as a reader." in words(page)
     weak = await browser.post("/invitation", data={"token": token_of(link), "password": "short"})
     assert "This password is too short." in words(weak)
     went_to(await browser.post("/invitation", data={"token": token_of(link), "password": PASSWORD}), "/library")

@@ -67,7 +67,7 @@ async def test_an_administrator_watches_a_mailbox(open_house: OpenHouse) -> None
     box = {"kind": "imap", "path": "imaps://mail.example.org/Scans", "user": "ann", "password": "correct horse"}
     for changed, reason in (
         ({"path": "mail.example.org"}, "such as imaps://"),
-        ({"path": "imap://mail.example.org/Scans"}, "only with TLS"),
+        ({"path": "imap://mail.example.org/Scans"}, "only over TLS"),
         ({"path": "imaps://192.168.1.7/Scans"}, "Private addresses are blocked"),
         ({"user": ""}, "Enter the user"),
         ({"after": "move"}, "to which emails are moved"),

@@ -46,9 +46,7 @@ async def test_signing_up_shows_the_documents_that_will_be_moved(house: House) -
     assert "Documents from this browser will be moved to your account" in words(await browser.get("/sign-up"))
     headers = {"x-upload-filename": "a.txt"}
     assert (await browser.post("/api/v1/documents", content=b"A text", headers=headers)).status_code == 202
-    assert "Number of documents from this browser that will be moved to your account: 1" in words(
-        await browser.get("/sign-up")
-    )
+    assert "Documents to be moved from this browser to your account: 1" in words(await browser.get("/sign-up"))
 
 
 @pytest.mark.parametrize(

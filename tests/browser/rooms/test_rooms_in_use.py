@@ -19,9 +19,7 @@ def test_a_visitor_signs_up_and_keeps_everything_then_signs_in_elsewhere(
     page = visitor.open("/library")
     document = visitor.add("peat.txt", "A text about peat and moss.")
     page.goto("/sign-up?next=/settings/account")
-    expect(
-        page.get_by_text("Number of documents from this browser that will be moved to your account: 1")
-    ).to_be_visible()
+    expect(page.get_by_text("Documents to be moved from this browser to your account: 1")).to_be_visible()
     email = f"{uuid4().hex}@example.org"
     page.get_by_label("Email").fill(email)
     page.get_by_label("Password").fill(PASSWORD)

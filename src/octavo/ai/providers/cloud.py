@@ -1,7 +1,7 @@
 """Calls models that cloud platforms offer: Azure OpenAI, Google Vertex AI, Amazon Bedrock and Mistral.
 
-Azure, Vertex and Mistral use OpenAI's protocol, with other URLs and credentials. Bedrock has its own protocol,
-Converse, with signed requests (AWS Signature Version 4).
+Azure, Vertex and Mistral use OpenAI's protocol, with different URLs and credentials. Bedrock has its own
+protocol, Converse, with signed requests (AWS Signature Version 4).
 """
 
 from __future__ import annotations

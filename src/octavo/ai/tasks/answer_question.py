@@ -109,9 +109,9 @@ class OfflineAnswer(CitedAnswer):
 def answer_offline(given: QuestionToAnswer) -> OfflineAnswer:
     """Answer with sentences quoted from the chunks.
 
-    If the question asks for a summary, the most important sentences are quoted. Otherwise, the built-in model
-    octavo-small finds the answers in English chunks. If it finds none, the sentences most similar to the question are
-    quoted from the chunks that it did not read.
+    If the question asks for a summary, the most important sentences are quoted. Otherwise, if the question is in
+    English, the built-in octavo-small model looks for answers in the English chunks. If there are none, the sentences
+    most similar to the question are quoted from the chunks that the model has not read.
     """
     from octavo.language import asks_summary, summarise_in_quotes
     from octavo.language.languages import is_english

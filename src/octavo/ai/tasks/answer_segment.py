@@ -117,8 +117,8 @@ class SegmentToAnswer:
     """A prompt and the pages of a document to answer it from.
 
     `texts` contains the numbered pages of the segment, and `context` contains the pages before it. If `file` is set, it
-    contains all of these pages in order. Remote models then receive the file, and only the provider `local` uses the
-    texts. `before` is the summary of the previous segment. `unit` is what the numbers count: `page` or `passage`.
+    contains all of these pages in order. Remote models then receive the file, and only the `local` provider uses the
+    texts. `before` is the summary of the previous segment. `unit` says what is numbered: `page` or `passage`.
     """
 
     question: str

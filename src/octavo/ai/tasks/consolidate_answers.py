@@ -30,7 +30,7 @@ class ConsolidatedAnswer(Output):
 
 @dataclass(frozen=True, slots=True)
 class SegmentResult:
-    """The answer from the pages `first` to `last`. `made_by` is the model, or `local`."""
+    """The answer from pages `first` to `last`. `made_by` is the model, or `local`."""
 
     first: int
     last: int

@@ -65,7 +65,7 @@ class ImageToClassify:
 
     @property
     def as_source(self) -> DocumentSource:
-        """The text that was recognised in the picture, for the provider `local`, which cannot read pictures."""
+        """The text that was recognised in the picture, for the `local` provider, which cannot read pictures."""
         return DocumentSource([ChunkText(self.text)] if self.text else [], kind="image", filename=self.filename)
 
 

@@ -180,7 +180,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class LineRule:
-    """Finds the rows of a table with patterns for its text lines.
+    """Uses patterns for text lines to find the rows of a table.
 
     The table is between the matches of `start` and `end`. Each named group in a pattern is a column.
     """

@@ -1,6 +1,6 @@
 """Loads the mappings that ship with Octavo, and parses the text of any mapping.
 
-Templates of the program invoice2data are converted to mappings. A template contains patterns for the documents of one
+Templates for the invoice2data program are converted to mappings. A template contains patterns for the documents of one
 sender.
 """
 

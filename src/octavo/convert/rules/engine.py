@@ -1,4 +1,4 @@
-"""Finds the values of a mapping's fields in a document's words by patterns, labels and tables, and runs the checks."""
+"""Uses patterns, labels and tables to find the values of a mapping's fields in a document, and runs the checks."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _MOST_TITLE = 80
 def convert(sheets: Sequence[Sheet], mapping: Mapping, attachments: Sequence[tuple[str, bytes]] = ()) -> Conversion:
     """Find the values of all fields.
 
-    In the result, `missing` lists the required fields without a value and the tables whose header was found without
-    rows.
+    In the result, `missing` lists the required fields without a value, and the tables whose header was found but
+    whose rows were not.
     """
     document = _Document(sheets, mapping)
     embedded = open_embedded(mapping, attachments)
@@ -167,7 +167,7 @@ class _Document:
         return read_document(self._sheets, self._mapping.fact_labels)
 
     def has_evidence(self, made: Conversion) -> bool:
-        """Whether the document is of the type for which the mapping was made.
+        """Whether there is enough evidence that the mapping is meant for documents of this type.
 
         - A mapping with `evidence`: The document must be recognised as an invoice.
         - A mapping with keywords, or with fewer than two required fields: No more evidence is needed.
@@ -291,7 +291,7 @@ class _Document:
         yield from finder.of(field)
 
     def _other(self, field: Field, chosen: dict[str, Candidate], taken: set[int]) -> Candidate | None:
-        """Find a value if labels and patterns found none: next to another field's value, or by the mapping's fallback.
+        """Find a value that labels and patterns did not find: next to another value, or with the mapping's fallback.
 
         Returns None if there is no such value.
         """

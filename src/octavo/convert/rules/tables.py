@@ -38,7 +38,7 @@ Row = dict[str, Cell]
 
 @dataclass(slots=True)
 class Table:
-    """A table in the document. `taken` contains the numbers of its lines, which are not searched for other fields."""
+    """A table in the document. `taken` contains its line numbers; these lines are not searched for other fields."""
 
     rows: list[Row] = field(default_factory=list[Row])
     taken: set[int] = field(default_factory=set[int])

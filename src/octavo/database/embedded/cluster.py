@@ -184,7 +184,7 @@ def find_binaries(major: int) -> Binaries:
 
 
 def readable_binaries(major: int, account: Account, copies: Path) -> Binaries:
-    """Return the PostgreSQL programs in a folder from which this account can run them.
+    """Return the PostgreSQL programs, in a folder where this account can run them.
 
     If the account cannot run the installed programs, they are copied to the data folder.
     """

@@ -270,8 +270,8 @@ class Postmaster:
 def read_postmaster(cluster: Path) -> Postmaster | None:
     """Return the running server of this data directory. Returns None if no server is running.
 
-    The file `postmaster.pid` does not prove that a server is running: its process may be dead, a zombie or another
-    program.
+    The `postmaster.pid` file does not prove that a server is running: the process that it names may be dead, a zombie
+    or another program.
     """
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()

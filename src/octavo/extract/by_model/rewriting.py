@@ -60,7 +60,7 @@ async def rewrite_in_sandbox(sandbox: Sandbox, plain: Extracted, texts: Mapping[
 
 @sandboxed
 def rewrite_document(task: Task, *, made_by: str) -> None:
-    """Replace sections of the document in the input file with a model's text. Runs in the sandbox.
+    """Read a document from the input file, and replace sections with a model's text. Runs in the sandbox.
 
     The input has two lines, both JSON: the document, and an object that maps section indexes to new texts.
     """

@@ -1,4 +1,4 @@
-"""Reads Outlook messages (MSG) and saved web pages (MHTML) like emails, and lists the attachments of emails."""
+"""Reads Outlook messages (MSG) and saved web pages (MHTML) in the same way as emails. Also lists email attachments."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 def convert(archive: Archive, figures: Figures) -> str:
     """Convert the document to Markdown.
 
-    Page breaks are included only if their number matches the page count in the document's metadata.
+    Page breaks are included only if they produce as many pages as the document's metadata states.
     """
     reject_encrypted(archive)
     root = parse(archive.read("content.xml"))

@@ -109,7 +109,7 @@ def _placeholder(shape: Element) -> Element | None:
 def _identity(mark: Element | None) -> tuple[str | None, str | None]:
     """Return the number and the type of a placeholder.
 
-    Both are needed to find the placeholder of the layout from which this one inherits: it has the same number and, if
+    Both are needed to find the layout placeholder from which this placeholder inherits: it has the same number and, if
     possible, the same type.
     """
     kind = attribute(mark, "type") or ""
@@ -170,7 +170,7 @@ def _is_above(area: Area | None, own: Area | None) -> bool:
 
 
 def _is_left(area: Area | None, own: Area | None) -> bool:
-    """Whether the shape `area` is to the left of the shape `own`, in the same row of the slide.
+    """Whether a shape with the bounds `area` is left of a shape with the bounds `own`, in the same row of the slide.
 
     Two shapes are in the same row if they overlap vertically by at least half the height of the smaller one.
     """

@@ -89,7 +89,7 @@ def _check_records(stream: bytes) -> None:
 
 
 def _checked(archive: Archive) -> Metadata:
-    """Check the unpacked size of all XML parts, because the library calamine unpacks without limits.
+    """Check the unpacked size of all XML parts, because the calamine library unpacks without limits.
 
     Returns the metadata.
     """

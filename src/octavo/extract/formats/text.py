@@ -108,8 +108,9 @@ def _seconds(timing: re.Match[str], first: int) -> float:
 
 
 def _without_repeats(cues: Iterable[_Cue]) -> Iterator[_Cue]:
-    """Remove the lines at the start of a caption that repeat the end of the previous caption, as in captions that
-    scroll up.
+    """Remove the lines at the start of a caption that repeat the end of the previous caption.
+
+    Captions that scroll up contain such lines.
     """
     last, end = "", 0.0
     for cue in cues:

@@ -323,7 +323,7 @@ def without_links_at_end(markdown: str, url: str) -> str:
 
 
 def _is_links(part: str, host: str) -> bool:
-    """Whether a paragraph or list consists of links to the same site, or is a short text with a mail address."""
+    """Whether a paragraph or list consists of links to the same site, or is a short text with an email address."""
     links: list[tuple[str, str]] = _LINK_TARGET.findall(part)
     if not links or part.startswith(("|", "#", "![")):
         return False

@@ -1,4 +1,4 @@
-"""Reads Excel workbooks. Each sheet becomes a heading and its tables, with values in a readable form."""
+"""Reads Excel workbooks. Each sheet becomes a heading, followed by its tables with values in a readable form."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _BELOW = (1 << 30, 0)
 
 
 class SheetCells(NamedTuple):
-    """Details of cells that the library calamine does not read.
+    """Details of cells that the calamine library does not read.
 
     Rows and columns are numbered from 0. `formats` maps cells to number formats. `formulas` maps rows to formulas whose
     result is not in the file. `texts` maps cells to the texts that they display. XLSX files store such texts only for
@@ -103,8 +103,8 @@ def sheets_to_document(
 ) -> Extracted:
     """Read a workbook of any type that calamine opens (XLSX, XLSB, XLS, ODS).
 
-    `additions` maps sheet names to charts, pictures and comments. calamine unpacks without limits, so the caller must
-    first check the sizes inside zip archives, for example with `check`.
+    `additions` maps sheet names to charts, pictures and comments. calamine unpacks zip archives without size limits, so
+    the caller must first check the unpacked sizes, for example with `check`.
     """
     converted = convert(data, additions or {}, cells or {})
     quality = Quality.PARTIAL if converted.is_cut else Quality.FULL
@@ -237,7 +237,7 @@ def _count(written: str) -> int:
 def check(archive: Archive) -> None:
     """Check the unpacked size of all parts and the extent of each sheet before calamine reads the file.
 
-    calamine unpacks without limits, and allocates memory even for empty cells between filled ones.
+    calamine unpacks files without size limits, and allocates memory even for empty cells between filled ones.
     """
     for name in archive:
         if name.lower().endswith(_PARTS):
@@ -389,7 +389,7 @@ def _merged(ranges: Iterable[Range]) -> dict[int, list[Range]]:
 
 
 def _fill_merged(rows: Iterable[list[str]], merged: dict[int, list[Range]]) -> Iterator[list[str]]:
-    """Repeat short text in a merged cell in every cell that the merged cell covers.
+    """If a merged cell contains a short text, repeat the text in every cell that the merged cell covers.
 
     Each row can then be understood without the rows above it.
     """

@@ -36,7 +36,10 @@ class Span(NamedTuple):
 
 
 def read_blocks(text: str, start: int = 0) -> Iterator[Block]:
-    """Read the blocks, starting at offset `start`. After `MOST_BLOCKS`, the rest of the text becomes one paragraph."""
+    """Read the blocks, starting at offset `start`.
+
+    Block number `MOST_BLOCKS` becomes a paragraph with the rest of the text.
+    """
     for number, span in enumerate(_read_spans(text, start), 1):
         if number == MOST_BLOCKS:
             span = Span(BlockKind.PARAGRAPH, span.start, len(text.rstrip()))  # noqa: PLW2901 - the last one

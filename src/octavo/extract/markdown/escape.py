@@ -1,8 +1,8 @@
 """Escapes plain text for Markdown. Only characters with a special meaning at their position are escaped.
 
-Also detects which kind of block a line of Markdown starts, by the rules of CommonMark and of GitHub's tables. Every
-pattern is matched at the start of a line and takes linear time. To ensure this, possessive quantifiers (`*+`) are used
-where one quantifier follows another.
+Also detects which kind of block a line of Markdown starts. It follows the rules of CommonMark, and GitHub's rules for
+tables. Every pattern is matched at the start of a line and takes linear time. To ensure this, possessive quantifiers
+(`*+`) are used where one quantifier follows another.
 """
 
 from __future__ import annotations

@@ -27,11 +27,11 @@ HEAVY_GRAIN, HEAVY_RADIUS = 20, 1.8
 
 
 class GreySheet(NamedTuple):
-    """A picture that is prepared for OCR.
+    """A picture that has been prepared for OCR.
 
     `scale` is the factor by which the original was enlarged or reduced. In `picture`, the grain is smoothed out.
-    `sharp` is the same picture before smoothing, which shows the shapes of letters better. If the grain is heavy,
-    `sharp` is the smoothed picture, too.
+    `sharp` is the picture before smoothing, and shows the shapes of letters better. If the grain is heavy, `sharp` is
+    the smoothed picture, too.
     """
 
     picture: Image.Image

@@ -55,9 +55,10 @@ SCATTERED_LETTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class UprightSheet:
-    """The lines that were read from a picture, and how the picture was rotated to be upright.
+    """The lines that were read from a picture, and the rotation that made the picture upright.
 
-    It was rotated to the left by `quarters` quarter turns. `width` and `height` are its dimensions before the rotation.
+    The picture was rotated to the left by `quarters` quarter turns. `width` and `height` are its dimensions before the
+    rotation.
     """
 
     lines: list[Line]

@@ -140,7 +140,7 @@ class Reader:
         return " ".join((text if self.script == "Arabic" else text.replace(_NON_JOINER, "")).split())
 
     def find_orientation(self, picture: Image) -> Orientation | None:
-        """Find the orientation and the script of a grey picture. Returns None if it has too few letters."""
+        """Find the orientation and the script of a grey picture. Returns None if the picture has too few letters."""
         turn, sure, name, certainty = ctypes.c_int(), ctypes.c_float(), ctypes.c_char_p(), ctypes.c_float()
         self._show(picture, _FIND_ORIENTATION)
         known = _library().TessBaseAPIDetectOrientationScript(

@@ -1,4 +1,4 @@
-"""Builds the result of reading a file from finished Markdown: blocks, pages, outline, figures and metadata."""
+"""Builds an extracted document from its finished Markdown: blocks, pages, outline, figures and metadata."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def take_page_breaks(text: str) -> tuple[str, list[int]]:
 
 
 def pages_between(breaks: Sequence[int], length: int) -> list[Page]:
-    """Make the pages of a text. The first page starts at the beginning, and each further page at a page break."""
+    """Divide a text into pages. The first page starts at the beginning, and each further page at a page break."""
     starts = [0, *breaks]
     ends = [*breaks, length]
     return [Page(number, str(number), *ends_of) for number, ends_of in enumerate(zip(starts, ends, strict=True), 1)]

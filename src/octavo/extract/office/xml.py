@@ -76,7 +76,10 @@ _DECLARES_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
 class Element(Protocol):
-    """The methods of lxml elements that Octavo uses. The parser removes comments and processing instructions."""
+    """An lxml element, with only the members that Octavo uses.
+
+    The parser removes comments and processing instructions.
+    """
 
     tag: str
     text: str | None

@@ -292,7 +292,7 @@ def _divided(lines: Sequence[Line]) -> list[Column]:
 
 
 def _by_column(lines: Sequence[Line], columns: Sequence[Column]) -> Iterator[tuple[int, int, Segment]]:
-    """Yield a segment of text for each column, with the column's index as its first and last column."""
+    """Yield one segment of text per column. The column index is given twice, as the segment's first and last column."""
     inside: defaultdict[int, list[Word]] = defaultdict(list)
     for word in (word for line in lines for part in line for word in part.words):
         inside[bisect_right(columns, (word.left + word.right) / 2, key=itemgetter(0)) - 1].append(word)
@@ -585,7 +585,7 @@ def _is_table(rows: Sequence[Row], columns: int, rules: int, *, ruled: bool) -> 
 
 
 def _is_prose(rows: Sequence[Row], columns: int, rules: int) -> bool:
-    """Whether the cells are lines of running text: many are long, or often start in lower case.
+    """Whether the cells are lines of running text, because many of them are long or start in lower case.
 
     Long cells are allowed if many drawn lines separate the rows and the first column contains labels.
     """

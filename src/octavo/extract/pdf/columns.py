@@ -294,8 +294,8 @@ def _narrowed(gap: Gap, band: Band, least: float) -> Gap | None:
 class _Gutter(NamedTuple):
     """White space between two columns, from strip `start` to strip `end` of the page.
 
-    Some strips have text to the left of the gutter and some have text to its right. `rows` is the smaller of these two
-    numbers of strips.
+    Some strips have text to the left of the gutter, and some have text to its right. Both groups are counted, and
+    `rows` is the smaller count.
     """
 
     rows: int

@@ -1,4 +1,4 @@
-"""Reads the contents of PDF pages with the library liteparse: words, text runs, drawn lines and other shapes.
+"""Reads the contents of PDF pages with the liteparse library: words, text runs, drawn lines and other shapes.
 
 All contents have positions. Other modules turn them into lines, regions and tables.
 """

@@ -105,7 +105,7 @@ def _count_words(run: TextRun) -> int:
 
 
 def _with_axis_labels(box: Box, labels: Sequence[Box]) -> Box:
-    """Enlarge a chart by the numbers and titles of its axes: short texts beside it, in at most two rows."""
+    """Extend a chart to include the numbers and titles of its axes: short texts beside it, in at most two rows."""
     for _ in range(2):
         near = _grown(box, _NEAR)
         found = [one for one in labels if _overlap(one, near) and _overlap_middle(one, box)]

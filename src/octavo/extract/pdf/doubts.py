@@ -119,7 +119,7 @@ def _is_moved(one: str, other: str, written: str) -> bool:
 
 
 def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
-    """Whether several lines with wide gaps, like the rows of a table, are not in a table.
+    """Whether several lines outside the tables have wide gaps like table rows.
 
     Lines that end with a page number are ignored, because they belong to a table of contents.
     """
@@ -128,7 +128,7 @@ def _has_loose_rows(blocks: Sequence[PageBlock]) -> bool:
 
 
 def _misses_table(blocks: Sequence[PageBlock]) -> bool:
-    """Whether a table was not found: the blocks around the caption of a table are neither tables nor pictures."""
+    """Whether a table was probably missed, because no block near a table caption is a table or a picture."""
     for place, block in enumerate(blocks):
         if block.region is not RegionKind.CAPTION or not _TABLE_CAPTION.match(block.text):
             continue

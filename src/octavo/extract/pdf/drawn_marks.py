@@ -94,7 +94,7 @@ def _is_short_number(run: TextRun) -> bool:
 
 
 def _with_full_stop(run: TextRun, discs: Sequence[Box]) -> TextRun:
-    """Add a full stop to the number of a list item that is printed on a disc, as in "1."."""
+    """Add a full stop to a list number that is printed on a disc, so that "1" becomes "1."."""
     if not _is_short_number(run):
         return run
     size = run.box.bottom - run.box.top

@@ -287,7 +287,7 @@ def _is_backdrop(box: Box, segments: Sequence[Segment]) -> bool:
 
 
 class _Strokes(NamedTuple):
-    """The shapes on a page by purpose.
+    """The shapes on a page, grouped by purpose.
 
     `ink` contains shapes that can only be part of a drawing. `rulings` contains the boxes of thin straight lines.
     `bars` contains groups of chart bars.

@@ -255,8 +255,8 @@ def _is_heading_of_prose(body: float, blocks: Sequence[PageBlock], index: int) -
 def _are_authors(blocks: Sequence[PageBlock], index: int) -> bool:
     """Whether a line on the first page contains only names.
 
-    It must not be bold, and must be centred below a title in larger letters, or be above a university or an e-mail
-    address.
+    The line must not be bold. It must be centred below a title in larger letters, or the text below it must contain an
+    affiliation, such as a university, or an email address.
     """
     block = blocks[index]
     after = blocks[index + 1].text if index + 1 < len(blocks) else ""

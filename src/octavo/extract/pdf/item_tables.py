@@ -389,7 +389,7 @@ class _Reader:
     def _add_note(self, line: Line, cells: Cells) -> bool:
         """Add a line across several columns, between the header and the first item, as a separate row.
 
-        Returns False if there are more lines between the header and the first item.
+        Returns False if other lines were already found between the header and the first item.
         """
         self._notes.append(_Item(line[0].top, line[0].bottom))
         self._notes[-1].add(cells, line)

@@ -532,8 +532,9 @@ _ANY_BRACKET = re.compile(r"[()\[\]]")
 def with_right_marks(text: str) -> str:
     """Correct a right-to-left line.
 
-    Vowel signs are put after their letters, and Latin and Arabic words are separated. Brackets are swapped if more of
-    them then match, because some programs store them as they are drawn, which reverses them in right-to-left scripts.
+    Vowel signs are put after their letters, and Latin and Arabic words are separated. Opening and closing brackets are
+    swapped if more of them match after the swap. Some programs store brackets as they are drawn, which reverses them in
+    right-to-left scripts.
     """
     text = _TOUCHING.sub(" ", _LATE_MARK.sub(lambda found: found[2] + found[1], text))
     swapped = text.translate(_BRACKETS)

@@ -1,4 +1,4 @@
-"""Restores characters that the library liteparse replaces or leaves out, such as dashes, quotes, fractions and page
+"""Restores characters that the liteparse library replaces or leaves out, such as dashes, quotes, fractions and page
 numbers.
 
 The characters are taken from the text that PDFium reads from the same page.

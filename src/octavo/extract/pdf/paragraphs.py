@@ -146,8 +146,8 @@ def parts_of(lines: Sequence[Line], leading: Mapping[float, float], *, backwards
 def _with_sizes_of_notes(lines: Sequence[Line]) -> Sequence[Line]:
     """Correct the size of lines that begin with the raised number of a footnote.
 
-    liteparse reports only the size of the first letter. If the letters are as wide as those of the larger next line,
-    the line has the size of the next line.
+    liteparse reports only the size of the first letter. If the next line has a larger size, but its letters are equally
+    wide, the line gets the size of the next line.
     """
     if not any(_GLUED_MARK.match(line.text) for line in lines):
         return lines
@@ -163,7 +163,7 @@ def _with_sizes_of_notes(lines: Sequence[Line]) -> Sequence[Line]:
 def _with_foreign_code(lines: Sequence[Line]) -> Sequence[Line]:
     """Treat lines with Chinese or Japanese characters inside code as code, although these characters have another font.
 
-    The lines directly above and below them must be code, and they must not start further left than both.
+    The lines directly above and below them must be code, and none of them may start further left than both lines.
     """
     made = list(lines)
     starts = [index for index in range(1, len(lines)) if _is_foreign(lines[index]) and lines[index - 1].mono]

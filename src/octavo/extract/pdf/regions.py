@@ -190,9 +190,7 @@ def _beside_tables(area: FigureArea, tables: Sequence[Box]) -> FigureArea | None
 
 
 def _is_plain(block: PageBlock) -> bool:
-    """Whether a block is a paragraph of body text, or a line with wide gaps between words like many headers and
-    footers.
-    """
+    """Whether a block is body text, or a line with wide gaps between its words, as in many headers and footers."""
     return block.region is RegionKind.BODY or (block.region, block.kind) == (RegionKind.TABLE, BlockKind.PARAGRAPH)
 
 
@@ -553,10 +551,10 @@ def _as_box(part: Part) -> Part:
 
 
 def _as_one(beside: Sequence[Part]) -> list[Part]:
-    """Mark blocks of a side column that must stay together.
+    """Mark the blocks of a side column that are kept together.
 
-    They must be close to each other, and one of them must be a table or picture. Other blocks, such as notes in the
-    margin, stay beside their paragraphs.
+    These are several blocks that are close to each other, if one of them is a table or picture. Other blocks, such as
+    notes in the margin, stay beside their paragraphs.
     """
     groups: list[list[Part]] = []
     for part in beside:
@@ -661,7 +659,7 @@ def _term_parts(terms: Terms) -> tuple[Part, ...]:
 def _author_boxes(table: Table) -> Iterator[tuple[float, float, float, float]]:
     """Yield the area of each author if the table consists of authors and their addresses.
 
-    In such a table, several cells of a row contain an e-mail address, and no cell with text covers several columns.
+    In such a table, several cells of a row contain an email address, and no cell with text covers several columns.
     """
     columns: defaultdict[int, list[Cell]] = defaultdict(list)
     for row in table.rows:

@@ -188,8 +188,8 @@ def _segments(line: Sequence[Word]) -> Iterator[Segment]:
 def _justified(line: Sequence[Word]) -> frozenset[int]:
     """Return the indexes of words for which the wide gap before the word is only a space in justified text.
 
-    At least three spaces in a row, or all spaces of the line, are then equally wide, although the words differ in
-    length, and no word is a number.
+    In justified text, at least three consecutive spaces, or all spaces of the line, are equally wide, although the
+    words differ in length. None of the words may be a number.
     """
     found: set[int] = set()
     gaps = [other.left - one.right for one, other in pairwise(line)]
@@ -387,11 +387,10 @@ def _rulings(boxes: Sequence[Box]) -> Rulings | None:
 
 
 def _known(boxes: Sequence[Box]) -> dict[tuple[bool, int], tuple[float, float]]:
-    """Index the edges of shapes. A page's list of lines also contains these edges, and `_is_known` recognises them
-    there.
+    """Index the edges of shapes, so that `_is_known` can recognise these edges in the page's list of lines.
 
-    A key is the direction of an edge (true for a horizontal edge) and its position, rounded to a point. The value is
-    where the edge starts and ends.
+    The result maps the direction of an edge (true for a horizontal edge) and its position, rounded to a point, to the
+    start and end of the edge.
     """
     known: dict[tuple[bool, int], tuple[float, float]] = {}
     for box in boxes:

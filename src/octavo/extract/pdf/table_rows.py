@@ -158,7 +158,7 @@ def _has_numbers(row: Row) -> bool:
 def header_cells(rows: Sequence[Row], columns: Sequence[Column], rulings: Rulings) -> Iterator[Piece]:
     """Yield the cells of the header.
 
-    A heading covers all rows of the header if its column has no other heading that it shares with other columns.
+    A heading covers all rows of the header if its column is not part of a heading that covers several columns.
     """
     levels = _levels([_with_spanners(row, rows[place + 1 :], columns, rulings) for place, row in enumerate(rows)])
     wide = [(first, last) for level in levels for row in level for first, last in _wide(row)]

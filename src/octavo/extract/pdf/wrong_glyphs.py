@@ -77,7 +77,7 @@ def with_right_symbols(
 
 
 def with_whole_listings(page: PageContent, read: Callable[[], Characters]) -> PageContent:
-    """Join the letters of program listings that TeX prints one by one in columns of equal width.
+    """Join the letters of program listings in which TeX prints each letter separately, in columns of equal width.
 
     The font need not be monospaced. Each line becomes a text run in a monospaced font, with the spaces of the program.
     """
@@ -140,7 +140,7 @@ def _letters_of(line: Sequence[TextRun], places: Sequence[tuple[Box, str]]) -> l
 
 
 def _pitch(letters: Sequence[tuple[Box, str]]) -> float:
-    """Return the width of the columns in which the letters of a line are printed. Returns 0 if there are none."""
+    """Return the width of the columns in which the letters of a line are printed. Returns 0 if there are no columns."""
     middles = [(box.left + box.right) / 2 for box, _ in letters]
     steps = [other - one for one, other in pairwise(middles)]
     pitch = median(steps) if len(steps) >= _LEAST_LETTERS else 0.0
@@ -249,7 +249,7 @@ def _coded_bullets(page: PageContent, characters: Characters) -> Iterator[TextRu
 
 
 def _with_accents(page: PageContent, characters: Characters) -> PageContent:
-    """Join accents that are separate text runs with the letters below them.
+    """If an accent is a separate text run, join it with the letter below it.
 
     If liteparse left out the letter, the accent is replaced with the whole word from PDFium's text.
     """
@@ -272,9 +272,7 @@ def _with_accents(page: PageContent, characters: Characters) -> PageContent:
 
 
 def _with_late_accents(page: PageContent, characters: Characters) -> PageContent:
-    """Join accents with their letters if they are stored after the word, although they are drawn above one of its
-    letters.
-    """
+    """If an accent is stored after a word but drawn above one of its letters, join it with this letter."""
     runs = list(page.runs)
     for found in islice(_LATE_ACCENT.finditer(characters.text), _MOST_ACCENTS):
         box = characters.box(found.end() - 1)

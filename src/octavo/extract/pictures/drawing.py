@@ -126,7 +126,7 @@ def _open_sheet(path: Path, number: int) -> Generator[Image.Image]:
 def _longest_side(picture: Image.Image, width: int) -> int:
     """Convert a width limit to a limit for the longest side of an image.
 
-    The width is measured after the image is rotated by its EXIF data.
+    The width is measured after the image has been rotated as its EXIF data requires.
     """
     lies = picture.getexif().get(_ORIENTATION, 1) >= _LYING
     across, down = (picture.height, picture.width) if lies else picture.size

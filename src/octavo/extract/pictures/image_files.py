@@ -94,7 +94,7 @@ _MIXABLE = {"1": "L", "P": "RGBA", "PA": "RGBA", "I;16": "I", "I;16B": "I", "I;1
 
 
 def fit_image(picture: Image.Image, side: int = SHOWN_PIXELS) -> Image.Image:
-    """Rotate an image by its EXIF data, convert it to RGB on white, and scale it down.
+    """Rotate an image as its EXIF data requires, convert it to RGB on a white background, and scale it down.
 
     No side of the result is longer than `side` pixels. The given image is modified in place, because memory may be too
     small for two images.

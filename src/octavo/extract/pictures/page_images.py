@@ -41,10 +41,7 @@ async def draw_in_sandbox(sandbox: Sandbox, path: Path, source_type: SourceType,
 
 @dataclass(frozen=True, slots=True)
 class FigurePlace:
-    """Where a figure is stored.
-
-    It is an area of a page (`page` and `box`), or a picture file inside the document (`member`).
-    """
+    """Where a figure is stored: as an area of a page (`page` and `box`), or as a picture inside the file (`member`)."""
 
     source_type: SourceType
     page: int | None

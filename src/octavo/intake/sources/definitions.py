@@ -71,7 +71,7 @@ async def edit_source(
 ) -> SourceView:
     """Change a source. If it is renamed, rules that refer to it are updated.
 
-    Its address and its user cannot be changed, so that its password is never sent to another server.
+    Its address and user name cannot be changed, so that its password is never sent to another server.
     """
     found = await show_source(connection, owner, source)
     if options:
@@ -99,7 +99,7 @@ async def _changed_secret(
     if password is None and client_secret is None:
         return None
     if not found.access.user:
-        raise BadSource("This source has no user, so it needs no password.")
+        raise BadSource("This source has no user name, so it needs no password.")
     if password and (client_secret or not found.access.token_url):
         return SourceSecret(password, client_secret)
     (row,) = await fetch_rows(connection, QUERIES.secret_of, {"source": found.id})

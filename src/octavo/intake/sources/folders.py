@@ -330,7 +330,7 @@ def _exists(name: str, place: int) -> bool:
 async def read_file(folder: Path, file: SeenFile) -> AsyncGenerator[bytes]:
     """Yield the bytes of a file.
 
-    Raises `FileChanged` if the file has changed since the check found it, or changes while it is read.
+    Raises `FileChanged` if the file has changed since the check found it, or changes while it is being read.
     """
     try:
         opened = await asyncio.to_thread(open_inside, folder, file.path)

@@ -69,7 +69,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class MailSummary:
-    """An email in a mailbox. The sender and the subject are read only if they are needed."""
+    """An email in a mailbox. The sender and the subject are fetched only if they are needed."""
 
     uid: int
     bytes: int
@@ -160,7 +160,7 @@ class Mailbox:
     def summaries(self, uids: Sequence[int], *, headers: bool, structure: bool) -> Iterator[MailSummary]:
         """Fetch the sizes of emails.
 
-        If `headers` is true, also fetches their senders and subjects. If `structure` is true, also fetches whether they
+        If `headers` is true, also fetches their senders and subjects. If `structure` is true, also checks whether they
         have attachments.
         """
         more = ([_HEADERS] if headers else []) + (["BODYSTRUCTURE"] if structure else [])
@@ -290,7 +290,7 @@ def _quoted(name: str) -> str:
 
 
 def encode_name(name: str) -> str:
-    """Encode the name of a mailbox in the modified UTF-7 of IMAP (RFC 3501, section 5.1.3)."""
+    """Encode the name of a mailbox in IMAP's modified UTF-7 (RFC 3501, section 5.1.3)."""
 
     def encode(match: re.Match[str]) -> str:
         packed = base64.b64encode(match[0].encode("utf-16-be"), b"+,").rstrip(b"=").decode()
@@ -306,7 +306,7 @@ def _uid_set(uids: Sequence[int]) -> str:
 def _messages(
     answer: Sequence[bytes | tuple[bytes, bytes]],
 ) -> Iterator[list[bytes | tuple[bytes, bytes]]]:
-    """Group the parts of a response to FETCH by message. The last part of a message is not a tuple."""
+    """Group the parts of a FETCH response by message. The last part of a message is not a tuple."""
     items: list[bytes | tuple[bytes, bytes]] = []
     for one in answer:
         items.append(one)

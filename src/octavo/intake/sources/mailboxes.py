@@ -87,7 +87,7 @@ def forget_token(request: TokenRequest) -> None:
 async def _ask(fetch: GuardedClient, request: TokenRequest) -> dict[str, Any]:
     values = {"grant_type": "refresh_token", "refresh_token": request.refresh_token, "client_id": request.client_id}
     refusal = SourceRefused(
-        "The token server refused the refresh token. Connect the account again, or enter a new one."
+        "The token server refused the refresh token. Connect the account again, or enter a new refresh token."
     )
     return await _post(fetch, request.url, values, request.client_secret, refusal)
 

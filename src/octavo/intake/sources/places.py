@@ -149,7 +149,7 @@ async def _mailbox(settings: Settings, plan: SourcePlan) -> Place:
     allow = frozenset(settings.fetch_allow)
     refuse_private(replace(target, port=port), allow)
     if scheme == "imap" and not is_allowed(allow, target.host, port):
-        raise BadSource("Passwords are sent only with TLS. Use imaps://, or allow the server with OCTAVO_FETCH_ALLOW.")
+        raise BadSource("Passwords are sent only over TLS. Use imaps://, or allow the server with OCTAVO_FETCH_ALLOW.")
     for url in filter(None, (access.token_url, access.authorize_url)):
         _check_server(settings, url, has_secret=True)
     name = unquote(urlsplit(target.url).path.strip("/")) or "INBOX"
@@ -166,7 +166,7 @@ async def _bucket(settings: Settings, plan: SourcePlan) -> Place:
     if scheme != "s3" or not 3 <= len(bucket) <= 63 or not set(bucket) <= _BUCKET_CHARACTERS:  # noqa: PLR2004
         raise BadSource("Use an address such as s3://bucket/prefix.")
     if not plan.access.user or not plan.password:
-        raise BadSource("Enter the access key as the user, and the secret key as the password.")
+        raise BadSource("Enter the access key as the user name, and the secret key as the password.")
     endpoint = plan.access.endpoint
     if endpoint:
         endpoint = _check_server(settings, endpoint, has_secret=True).rstrip("/")
@@ -205,7 +205,7 @@ def _check_server(settings: Settings, url: str, *, has_secret: bool) -> str:
     target, allow = parse_url(canonical), frozenset(settings.fetch_allow)
     refuse_private(target, allow)
     if has_secret and target.scheme != "https" and not is_allowed(allow, target.host, target.port):
-        raise BadSource("Passwords are sent only with TLS. Use https://, or allow the server with OCTAVO_FETCH_ALLOW.")
+        raise BadSource("Passwords are sent only over TLS. Use https://, or allow the server with OCTAVO_FETCH_ALLOW.")
     return canonical
 
 

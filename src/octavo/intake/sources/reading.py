@@ -64,8 +64,8 @@ class SeenFile:
 class Look:
     """The files that a check of a source found.
 
-    If `complete` is true, these are all files of the source. Otherwise, these are only the files that are new since the
-    last check, and the next check continues at `position`.
+    If `complete` is true, the list contains every file of the source. Otherwise, it contains only the files that are
+    new since the last check, and the next check continues at `position`.
     """
 
     files: Sequence[SeenFile]

@@ -101,7 +101,7 @@ def explain(source: Source, error: Exception) -> str:
 async def record_look(database: Database, source: Source, look: Look, settle: float) -> None:
     """Record the files that a check found, and queue a job that adds the new ones.
 
-    A file is added only once it has been unchanged for `settle` seconds, because until then it may be incomplete.
+    A file is not added until it has been unchanged for `settle` seconds, because before that it may be incomplete.
     """
     files = Jsonb([asdict(one) for one in _recordable(look.files)])
     async with database.transaction() as connection:

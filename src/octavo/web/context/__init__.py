@@ -1,1 +1,1 @@
-"""FastAPI dependencies of routes, such as the caller, the shared services and the limits for uploads."""
+"""FastAPI dependencies for routes, such as the caller, the shared services and the upload limits."""

@@ -1,4 +1,4 @@
-"""Dependencies and checks of routes that add files, and a reader for large JSON bodies."""
+"""Dependencies and checks for routes that add files, and a reader for large JSON bodies."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class TooFast(RateLimited):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A rate limit as a token bucket: `size` calls are allowed immediately, and an empty bucket is full again after
+    """A rate limit, implemented as a token bucket. A full bucket allows `size` calls; an empty one is full again after
     `seconds`.
     """
 
@@ -70,9 +70,9 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The remaining calls of a rate limit, for the headers RateLimit-Policy and RateLimit (an IETF draft).
+    """The remaining calls of a rate limit, for the RateLimit-Policy and RateLimit headers (an IETF draft).
 
-    `left` may be a little too low, because other web processes have taken calls in advance.
+    `left` may be a little too low, because other web processes may have taken calls from the bucket in advance.
     """
 
     name: str

@@ -2,8 +2,8 @@
 programs need.
 
 Each operation has an id such as `list_documents`, made from its method and path, so that it stays the same when a
-function is renamed. All errors use one schema. Every field and parameter has a description and an example: from the
-code, or from `api_texts.toml`. The events that webhooks send are described as well.
+function is renamed. All errors use one schema. Every field and parameter has a description and an example, which come
+from the code or from `api_texts.toml`. The events that webhooks send are described as well.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def nodes_of(value: Any) -> Iterator[Schema]:  # noqa: ANN401 - any JSON
 
 
 def _declare_refusals(operation: Schema) -> None:
-    """Add the error responses for unreadable bodies, and for the headers Idempotency-Key and If-Match."""
+    """Add the error responses for unreadable bodies, and for the Idempotency-Key and If-Match headers."""
     taken = {one["name"].lower() for one in operation.get("parameters", ())}
     if "requestBody" in operation:
         taken.add("body")
@@ -270,7 +270,7 @@ def _event_schema(event: str) -> Schema:
     return {
         "title": event_name(event),
         "type": "object",
-        "description": f"The body of the webhook `{event}`.",
+        "description": f"The body of the `{event}` webhook.",
         "required": ["type", "timestamp", "data"],
         "properties": {
             "type": {"const": event, "type": "string", "description": "The event type.", "examples": [event]},
@@ -294,7 +294,7 @@ def _webhook(event: str) -> Schema:
     return {
         "operationId": f"receive_{event.replace('.', '_')}",
         "summary": event.replace(".", " ").replace("_", " ").capitalize(),
-        "description": "Sent to recipients with the channel `webhook` for which this event type is selected.",
+        "description": "Sent to each recipient that uses the `webhook` channel and has this event type selected.",
         "tags": ["webhooks"],
         "parameters": [
             {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
@@ -305,7 +305,7 @@ def _webhook(event: str) -> Schema:
             "content": {"application/json": {"schema": {"$ref": REF + event_name(event)}}},
         },
         "responses": {
-            "2XX": {"description": "Accepted. Any other response is retried or recorded as a failure."},
+            "2XX": {"description": "Accepted. After any other response, the delivery is retried or marked as failed."},
             "410": {"description": "The recipient is paused and gets no more events."},
         },
     }

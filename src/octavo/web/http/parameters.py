@@ -139,7 +139,7 @@ REFUSALS = {
     400: "The request cannot be read.",
     401: "Not signed in.",
     402: "The budget is used up.",
-    403: "Not allowed with this role, API key or request.",
+    403: "Your role or API key does not allow this, or the request was refused.",
     404: "Not found, or you do not have access to it.",
     409: "Not possible in the current state.",
     410: "No longer available.",

@@ -78,9 +78,7 @@ class Failure:
 
 
 def logged_path(request: Request) -> str:
-    """Return a request's path for the log, without the value of a path parameter `token`, because the token grants
-    access.
-    """
+    """Return a request's path for the log. A token in the path is replaced, because it grants access."""
     token = request.path_params.get("token")
     return request.url.path.replace(token, "…") if token else request.url.path
 

@@ -121,7 +121,7 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _expect(self, phase: Phase, seconds: float | None = None) -> None:
-        """Start waiting for the next data from the client, with a time limit.
+        """Start waiting for more data from the client, with a time limit.
 
         If `seconds` is None, there is no limit.
         """
@@ -157,7 +157,7 @@ class PatientProtocol(HttpToolsProtocol):
             cycle.message_event.set()
 
     def shutdown(self) -> None:
-        """Abort the connection if it is idle. Otherwise, let it end after the current response."""
+        """Abort the connection if it is idle. Otherwise, close it after the current response."""
         cycle = self._current()
         if cycle is None or cycle.response_complete:
             self.transport.abort()

@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def outline(self) -> list[Heading]:
-        """The headings of the text, and those headings of the file's table of contents that are not in the text."""
+        """The headings in the text, and entries of the file's table of contents that are not headings in the text."""
         beside = [
             Heading(None, level, title, place, sheet.number)
             for place, sheet in zip(self.places, self.sheets, strict=True)

@@ -101,7 +101,7 @@ class Selection(Chosen):
 def read_selection(given: Iterable[tuple[str, str]]) -> Selection:
     """Read the selection from form fields or query parameters. Filters have the same names as on the library page.
 
-    The field `all` selects all documents that match the filters, even if rows are selected too.
+    The `all` field selects all documents that match the filters, even if rows are selected too.
     """
     sent = [(name, value) for name, value in given if value]
     ids = [read_id(value) for name, value in sent if name in {"document", "ids"}][:MOST_IDS]

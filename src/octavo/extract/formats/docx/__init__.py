@@ -59,7 +59,7 @@ def extract(path: Path, _hints: Hints) -> Extracted:
 def convert(package: Package, figures: Figures) -> str:
     """Convert the document to Markdown.
 
-    Page breaks are included only if their number matches the page count in the document's metadata.
+    Page breaks are included only if they produce as many pages as the document's metadata states.
     """
     name, root = package.main(_MAIN)
     styles = Styles(package.part(package.related(name, "styles")))

@@ -116,7 +116,7 @@ def _source(element: Element) -> str:
 
 
 def _take_marks(marked: str) -> tuple[str, dict[int, int]]:
-    """Remove the markers that were inserted at link targets from the text of a chapter.
+    """Remove the markers of link targets from the text of a chapter.
 
     Returns the text and the offset of each target.
     """

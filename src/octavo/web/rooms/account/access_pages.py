@@ -222,7 +222,7 @@ async def _show_invitation(
 async def accept_invitation(
     request: Request, services: ServicesOf, caller: OptionalCaller, token: Field = "", password: Field = ""
 ) -> Response:
-    """Accept the invitation for the signed-in person, or for a new person who sets a password."""
+    """Accept the invitation as the signed-in person, or create an account with a password and accept it."""
     try:
         if caller and caller.user_id and caller.via == "session":
             await _join(request, services, caller, token)

@@ -87,7 +87,7 @@ async def begin_sign_in(
 
 
 async def complete_sign_in(request: Request, services: Services, caller: Caller | None, token: str, code: str) -> None:
-    """Complete a sign-in by checking a code of the second factor. The token shows that the password was correct."""
+    """Complete a sign-in by checking a second-factor code. The token shows that the password was correct."""
     async with services.database.connection() as connection:
         person = await find_person(connection, "code", token)
     await use_code(request, services, person.user_id, person.email, code)

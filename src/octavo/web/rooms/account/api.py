@@ -63,7 +63,7 @@ async def sign_up(request: Request, services: ServicesOf, caller: OptionalCaller
 async def sign_in(request: Request, services: ServicesOf, caller: OptionalCaller, wanted: SignInRequest) -> Me:
     """Sign in. Documents that were added anonymously in this browser are moved to the account.
 
-    If the account has a second factor, `code` is required: a code of the authenticator app, or a recovery code.
+    If the account has a second factor, `code` is required: a code from the authenticator app, or a recovery code.
     """
     return await accounts.sign_in(request, services, caller, wanted.email, wanted.password, wanted.code)
 
@@ -182,7 +182,7 @@ async def list_members(services: ServicesOf, caller: KnownCaller) -> Page[Member
 async def add_member(
     services: ServicesOf, caller: KnownCaller, wanted: NewMemberRequest, idempotency: IdempotencyOf
 ) -> Member:
-    """Add a member by the email address of an existing account."""
+    """Add a person as a member. The email address must belong to an existing account."""
     async with services.database.transaction() as connection:
         added = await members.add_member(connection, caller, wanted.email, wanted.role, limited=wanted.limited)
         return await idempotency.keep(connection, added)

@@ -120,9 +120,9 @@ ACTION_NAMES = Texts(
 
 
 def wanted_actions(
-    person: Annotated[UUID | None, Query(description="Only actions of this person.")] = None,
+    person: Annotated[UUID | None, Query(description="Only actions by this person.")] = None,
     action: Annotated[
-        str | None, Query(max_length=100, pattern=NO_NULL, description="Only this action, or this group.")
+        str | None, Query(max_length=100, pattern=NO_NULL, description="Only this action, or this group of actions.")
     ] = None,
     since: Annotated[Date | None, Query(description="Only from this day on.")] = None,
     until: Annotated[Date | None, Query(description="Only up to this day.")] = None,

@@ -109,7 +109,7 @@ async def list_grants(services: ServicesOf, caller: KnownCaller) -> Page[Grant]:
 async def add_grant(
     services: ServicesOf, caller: KnownCaller, wanted: GrantRequest, idempotency: IdempotencyOf
 ) -> Grant:
-    """Let a member or a group read a collection or, with the access `write`, also change its documents.
+    """Let a member or a group read a collection or, with `write` access, also change its documents.
 
     Replaces an earlier grant of the collection to the same member or group. A grant has no effect on members who are
     not limited.

@@ -116,8 +116,8 @@ async def send_invitation(
 def mails_reset_links(settings: Settings) -> bool:
     """Whether people can request a password reset link by email. This requires a mail server and a public URL.
 
-    The link never begins with the Host header of a request: with a forged header, an attacker could make the link in
-    another person's email point to the attacker's server, which would receive the token.
+    The link is never built from the Host header of a request. Otherwise, an attacker could forge the header, so that
+    the link in another person's email would send the token to the attacker's server.
     """
     return settings.smtp_url is not None and settings.public_url is not None
 
@@ -184,7 +184,7 @@ async def withdraw_invitation(services: ServicesOf, caller: KnownCaller, invitat
 
 @sessions_router.get("", responses=problems(401, 403))
 async def list_sessions(request: Request, services: ServicesOf, caller: KnownCaller) -> Page[SessionView]:
-    """List the browsers that you are signed in with, starting with this one."""
+    """List the browsers in which you are signed in, starting with this one."""
     async with services.database.connection() as connection:
         return Page(await sessions.list_sessions(connection, caller, session_secret(request) or ""), None)
 

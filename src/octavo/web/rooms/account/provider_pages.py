@@ -5,8 +5,8 @@ site. Connecting an account with the provider begins with a form, so that no oth
 a link.
 
 The client reads the configuration and keys of the provider, exchanges codes, and verifies claims. It uses the same
-guarded HTTP client as links that users add. The URL of the provider comes from the settings, so it may be private;
-other private addresses in the provider's configuration are refused.
+guarded HTTP client that fetches links added by users. The URL of the provider comes from the settings, so it may be
+private; other private addresses in the provider's configuration are refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages for signing up, signing out, and signing in with a password or with the one-time link of `octavo up`."""
+"""Pages for signing up, signing out, and signing in with a password or with the one-time link from `octavo up`."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def send_code(
     code: Field = "",
     back: Field = "/",
 ) -> Response:
-    """Complete a sign-in by checking a code of the second factor. The password has already been checked."""
+    """Complete a sign-in by checking a second-factor code. The password has already been checked."""
     try:
         await accounts.complete_sign_in(request, services, caller, token, code)
         return back_to(local_path(back))

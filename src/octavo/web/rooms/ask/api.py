@@ -270,7 +270,7 @@ async def ask(services: ServicesOf, caller: ReadCaller, wanted: AskRequest) -> A
     `citations` lists the citations, each with document, chunk, page and quote. `verified` is true if the text contains
     the quote word for word. The `answer` of a citation is the part of the quote that answers the question. The event
     also says whether the documents answer the question (`found`), and which texts were not used (`note`). The
-    `answer` of the event itself is the answer to the question in a few words, or null.
+    event's own `answer` field contains the answer to the question in a few words, or null.
 
     If `drafts` is true, `draft` events contain the text that a model has written so far, without citations. Each draft
     replaces the previous one. The statements are sent when the whole answer has been checked and stored.

@@ -171,7 +171,7 @@ class Reply:
     base: str
 
     def whole(self, answer: Answer) -> dict[str, Any]:
-        """Return the answer as one object. Its field `octavo` contains the citations with their quotes, in the format
+        """Return the answer as one object. Its `octavo` field contains the citations with their quotes, in the format
         of the API.
         """
         message = {
@@ -237,7 +237,7 @@ def write_source(cited: Citation) -> str:
 def about(answer: Answer) -> dict[str, Any]:
     """Return the values that have no field in OpenAI's format.
 
-    They have the same format as the event `citations` of `/api/v1/ask`.
+    They have the same format as the `citations` event of `/api/v1/ask`.
     """
     sources = AnswerSources(
         answer.citations, answer.found, answer.made_by, answer.cost_usd, answer=answer.short, note=answer.note

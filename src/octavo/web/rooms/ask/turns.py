@@ -128,6 +128,9 @@ def answer_limit(_: Services) -> ConcurrencyLimit:
 
 
 async def answer_in_turn(services: Services, asking: AskedQuestion, on_text: OnText | None = None) -> Answer:
-    """Answer a question. Parallel answers are limited, because answering without a model uses this machine's CPU."""
+    """Answer a question.
+
+    The number of parallel answers is limited, because answering without a model uses this machine's CPU.
+    """
     async with services.shared(answer_limit).take():
         return await answer(services.models.gateway, asking, on_text)

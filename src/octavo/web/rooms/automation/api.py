@@ -46,7 +46,7 @@ Choices = Annotated[list[Label], Field(max_length=MOST_CHOICES)]
 
 
 class FieldRequest(BaseModel):
-    """A custom field. `choices` are required for the type `choice`."""
+    """A custom field. `choices` is required if the type is `choice`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -196,7 +196,7 @@ class RuleEdit(BaseModel):
 
 
 class UndoRequest(BaseModel):
-    """The run to undo. By default, the latest run, ignoring runs that changed nothing or were already undone."""
+    """The run to undo. The default is the latest run that changed something and has not been undone."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -354,7 +354,7 @@ async def edit_source_page(
 async def change_source(
     request: Request, services: ServicesOf, caller: AdminCaller, frame: SettingsFrame, source: UUID
 ) -> Response:
-    """Change the name, the interval and the options of a source. Empty passwords stay as they are."""
+    """Change the name, the interval and the options of a source. An empty password field changes nothing."""
     async with services.database.connection() as connection:
         found = await sources.show_source(connection, caller.owner_id, source)
     form = await request.form()

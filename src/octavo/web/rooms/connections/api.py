@@ -134,7 +134,7 @@ async def weights(services: ServicesOf, caller: ReadCaller) -> Weights:
 
 @router.put("/connections/weights", responses=problems(400, 401, 403, 422))
 async def weigh(services: ServicesOf, caller: WriteCaller, wanted: WeightsRequest) -> Weights:
-    """Set the weights of the types of connections. The weights apply to all lists immediately."""
+    """Set the weight of each type of connection. The weights apply to all lists immediately."""
     async with services.database.transaction() as connection:
         chosen = Weights(**wanted.model_dump())
         await set_weights(connection, caller.owner_id, chosen)

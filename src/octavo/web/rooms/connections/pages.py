@@ -168,7 +168,7 @@ async def compare(
     document: Annotated[UUID | None, Form()] = None,
     back: Back = "/connections",
 ) -> Response:
-    """Compare a document again. If no document is given, compare all whose last comparison failed."""
+    """Compare a document again. If no document is given, compare all documents whose last comparison failed."""
     async with services.database.transaction() as connection:
         chosen = [document] if document else await failed_comparisons(connection, caller.owner_id)
         if chosen:

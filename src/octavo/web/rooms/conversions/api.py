@@ -181,7 +181,7 @@ async def convert(
         Name | None,
         Query(
             description="Name of the mapping, if the body is the raw file. "
-            "In a form or JSON, send the field `mapping` instead."
+            "In a form or JSON, send the `mapping` field instead."
         ),
     ] = None,
     content_type: Annotated[str, Header()] = "",
@@ -189,7 +189,7 @@ async def convert(
 ) -> ConversionView:
     """Convert a PDF.
 
-    Send a form with `file` and `mapping`, raw bytes with the header `X-Upload-Filename`, or JSON with `document_id`. If
+    Send a form with `file` and `mapping`, raw bytes with an `X-Upload-Filename` header, or JSON with `document_id`. If
     the same content was already converted with the same mapping, the existing conversion is returned.
     """
     intake, owner = conversion_intake(services, limits, _keep(idempotency, caller.owner_id)), caller.owner_id
@@ -212,7 +212,7 @@ async def convert(
             )
         else:
             raise BadInput(
-                "Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with `document_id`."
+                "Send a form with `file`, raw bytes with the X-Upload-Filename header, or JSON with `document_id`."
             )
     return await _begun(services, owner, begun)
 

@@ -215,7 +215,7 @@ async def change_rows(
     action: Annotated[Literal["add", "remove", "up", "down"], Form()],
     row: Annotated[str, Form(max_length=20)] = "",
 ) -> Response:
-    """Add or remove a row of a table, or move it up or down. The fields `cell.NAME` contain the values of a new row."""
+    """Add or remove a row of a table, or move it up or down. The `cell.NAME` fields contain the values of a new row."""
     sent = (await request.form()).items()
     cells = {
         name.removeprefix(CELL): str(text).replace("\0", "").strip() for name, text in sent if name.startswith(CELL)

@@ -61,7 +61,7 @@ class BulkEdit(EditRequest):
     """Changes to many documents.
 
     `tags` replaces all tags; `add_tags` and `remove_tags` change only the tags that they contain. `mapping` is used
-    only by the action `convert`, and `prompt_ids` only by the action `analyse`.
+    only by the `convert` action, and `prompt_ids` only by the `analyse` action.
     """
 
     kind: str | None = Field(default=None, max_length=200, pattern=Plain)
@@ -128,11 +128,11 @@ async def bulk(services: ServicesOf, caller: EditCaller, wanted: BulkRequest, id
 
     The documents are changed in batches of 500. If the action fails for one document, neither its batch nor the
     following batches are changed. With an `Idempotency-Key`, either all documents are changed or none; a filter can
-    then match up to 10,000 documents. An edit and a deletion can be undone.
+    then match up to 10,000 documents. Edits and deletions can be undone.
 
-    The action `convert` queues a conversion of each document with the mapping `edit.mapping`. A single notification is
-    sent when all conversions have ended. The action `analyse` runs the prompts `edit.prompt_ids`, or all active ones,
-    on each document that has text.
+    The `convert` action queues a conversion of each document with the mapping in `edit.mapping`. A single notification
+    is sent when all conversions have ended. The `analyse` action runs the prompts in `edit.prompt_ids`, or all active
+    prompts, on each document that has text.
     """
     wanted.check()
     chosen = wanted.as_chosen()

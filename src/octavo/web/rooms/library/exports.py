@@ -198,9 +198,9 @@ async def _sources(services: Services, owner: UUID, documents: Sequence[UUID]) -
 
 
 def unused_name(filename: str, names: set[str]) -> str:
-    """Return a file name without folders that is not in `names` yet, and add it to `names`.
+    """Return this file name without slashes, made unique among `names`, and add it to `names`.
 
-    A number makes repeated names unique: report.pdf, report (2).pdf.
+    Repeated names get a number: report.pdf, report (2).pdf.
     """
     name = filename.replace("/", "_").replace("\\", "_").lstrip(".") or "file"
     stem, dot, ending = name.rpartition(".")

@@ -140,8 +140,8 @@ async def export(
 ) -> StreamingResponse:
     """Export your library, or the documents that match the filters, as a tar file.
 
-    Documents in the trash are not exported. With a filter, the export contains only these documents, the records that
-    belong to them, and your prompts and mappings.
+    Documents in the trash are not exported. With a filter, the export contains only the matching documents, the records
+    that belong to them, and your prompts and mappings.
     """
     chosen: list[UUID] | None = None
     if filters := wanted.as_filters():

@@ -258,7 +258,7 @@ async def add(  # noqa: PLR0917 - parameters of a request
             announced = _check_fields(form.fields, form.filename, form.content_type)
             check_extraction(services.settings, caller, announced.extraction)
             return await take(announced.as_upload(), early_limited(request, limits, form.file))
-    raise BadInput("Send a form with `file`, raw bytes with the header X-Upload-Filename, or JSON with a link or text.")
+    raise BadInput("Send a form with `file`, raw bytes with the X-Upload-Filename header, or JSON with a link or text.")
 
 
 def _check_fields(fields: Mapping[str, str], filename: str, content_type: str) -> Announcement:

@@ -135,7 +135,7 @@ async def list_webhooks(request: Request, services: ServicesOf, frame: SettingsF
 
 
 def _channel_labels(hooks: Iterable[Subscriber]) -> dict[str, str]:
-    """Return the labels of all channels. Channels of extensions are shown by their names."""
+    """Return the labels of all channels. Channels that extensions add are labelled with their names."""
     added = [*extension_names(ExtensionKind.CHANNEL), *(hook.channel for hook in hooks)]
     return {**CHANNELS, **{name: name for name in added if name not in CHANNELS}}
 

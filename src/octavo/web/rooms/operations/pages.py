@@ -281,7 +281,7 @@ def draw_depth(points: Sequence[Point]) -> Chart:
 def round_up(number: int) -> int:
     """Round a number up to a value for the top of a chart axis.
 
-    The result is even, so that its half can label the middle.
+    The result is even, so that half of it can label the middle of the axis.
     """
     step = 2
     while step * 5 < number:

@@ -59,7 +59,7 @@ class SplitQuery(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One of the two documents, opened at the chunk `cited`. The text `quote` is marked in this chunk."""
+    """One of the two documents. It is opened at the chunk in `cited`, in which the text of `quote` is marked."""
 
     side: str
     document: Document

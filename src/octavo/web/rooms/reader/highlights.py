@@ -146,5 +146,5 @@ async def change_highlight(
 
 
 def _clean(note: str) -> str:
-    """Normalise a note from a form: browsers send line breaks as CR LF."""
+    """Normalise the line breaks of a note from a form. Browsers send them as CR LF."""
     return note.replace("\0", "").replace("\r\n", "\n").strip()

@@ -47,7 +47,7 @@ async def search(  # noqa: PLR0917 - query parameters
 ) -> SearchPage:
     """Find the best matching chunks in all or in selected documents.
 
-    If `versions` is true, older versions are included. The mode `hybrid` combines keyword search and semantic search.
+    If `versions` is true, older versions are included. The `hybrid` mode combines keyword search and semantic search.
     If the query cannot be embedded at the moment, only keyword search is used: `mode` is then `text`, and `degraded`
     contains the reason.
     """

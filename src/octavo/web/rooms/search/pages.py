@@ -1,6 +1,6 @@
 """The search page: matching passages grouped by document, with highlighted words.
 
-Two passages can be opened side by side: the query parameter `beside` names the first passage, and each hit then has a
+Two passages can be opened side by side: the `beside` query parameter names the first passage, and each hit then has a
 link that opens it next to that passage.
 """
 
@@ -118,7 +118,7 @@ class HitPlace:
 
     @property
     def key(self) -> str:
-        """The value of the query parameter `beside` that selects this passage."""
+        """The value of the `beside` query parameter that selects this passage."""
         return f"{self.document_id}:{self.chunk_id}"
 
 

@@ -57,7 +57,7 @@ async def add_share(
 ) -> NewShare:
     """Create a link that lets others read a document or a collection. The link is returned only in this response.
 
-    If `sign_in` is true, only people with an account of this installation can open the link.
+    If `sign_in` is true, only people with an account on this installation can open the link.
     """
     return await make_share(request, services, caller, wanted, idempotency)
 

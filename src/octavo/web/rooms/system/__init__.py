@@ -1,4 +1,4 @@
-"""Routes for programs and monitoring, such as health, metrics, live events and AI agents, and the API reference."""
+"""Routes for programs and monitoring (such as health, metrics, live events and AI agents), and the API reference."""
 
 from octavo.web.rooms.system import api, reference
 

@@ -73,7 +73,7 @@ class Operation:
 
     @property
     def words(self) -> str:
-        """The text that the filter of the page searches."""
+        """The text that the page's filter field searches."""
         return f"{self.method} {self.path} {self.title} {self.id} {self.text}".lower()
 
 

@@ -10,7 +10,7 @@ const ENDS = { complete: t("%(name)s is ready"), failed: t("%(name)s could not b
 const OWN_ENDS = {
   "analysis.completed": t("%(name)s was analysed"),
   "analysis.failed": t("%(name)s could not be analysed"),
-  "analysis.stalled": t("%(name)s has an analysis that is stuck"),
+  "analysis.stalled": t("An analysis of %(name)s is stuck"),
   "analysis.abandoned": t("%(name)s: the analysis was abandoned after two days without progress"),
   "conversion.completed": t("%(name)s was converted"),
   "conversion.needs_review": t("%(name)s was converted and needs review"),
