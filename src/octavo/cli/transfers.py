@@ -264,7 +264,7 @@ class Imported:
 
 @app.command("import")
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of an export, folder of files, or mbox file.")],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Export folder, folder of files, or mbox file.")],
     source: Annotated[
         Source | None,
         typer.Option(

@@ -165,9 +165,9 @@ class PageRuns:
         return NearText(text, folded, "above", enclosing_box(run.box for run in found))
 
     def _column_head(self, mention: Mention, kind: str) -> list[TextRun]:
-        """Return the column heading that is in the line above and ends to the left of the value.
+        """Return the last text in the line above that ends to the left of the value.
 
-        A heading ends there if it is left-aligned, and the values below it are wider and right-aligned.
+        It can be the column heading if headings are left-aligned and values are right-aligned in a wider column.
         """
         number = mention.run.line - 1
         line = self.lines[number] if number >= 0 else None

@@ -163,7 +163,7 @@ def _field(wanted: str | None) -> Row:
 
 
 def _state(wanted: Filters) -> Row:
-    """Return the query values for the `state` filter, which is the name of a status or of a tab of the library."""
+    """Return the query values for the `state` filter, which accepts a status or the name of a library tab."""
     if wanted.state in {"pending", "completed", "failed"}:
         return {"status": wanted.state, "tab": wanted.tab}
     return {"status": wanted.status, "tab": wanted.state or wanted.tab}

@@ -128,7 +128,7 @@ class Export:
                 yield body
 
     async def parts(self) -> AsyncGenerator[ExportPart]:
-        """Yield the parts of a tar file. Read each part to its end before the next one."""
+        """Yield the parts of a tar file. The caller must read each part to its end before requesting the next."""
         head = await self._manifest() if self.place.after is None else b""
         pages = self.place.pages
         for kind in KINDS[KINDS.index(self.place.kind) :]:

@@ -95,10 +95,9 @@ async def read_thread_scope(connection: Connection, owner: UUID, thread: UUID) -
 
 
 async def place_citations(connection: Connection, owner: UUID, citations: Sequence[Citation]) -> list[Citation]:
-    """Update citations to the current state of their documents.
+    """Update citations to match the current state of their documents.
 
-    This updates the id of the chunk that contains the quote and the picture of the page, and sets `gone` if the
-    document was deleted.
+    Updates the page picture and the id of the chunk that contains the quote. Sets `gone` if the document was deleted.
     """
     cited = [
         {"place": place, "document_id": str(one.document_id), "chunk_id": str(one.chunk_id), "quote": one.quote}

@@ -155,7 +155,7 @@ class _Asked:
 
 
 def rewrite_offline(given: FollowUp) -> RewrittenQuestion:
-    """Rewrite a follow-up question by rules. A question that makes sense on its own is returned unchanged."""
+    """Rewrite a follow-up question using rules. A question that makes sense on its own is returned unchanged."""
     question = " ".join(given.question.split())
     text = _plain(question)
     if not given.earlier or not text:

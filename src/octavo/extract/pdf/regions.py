@@ -394,7 +394,7 @@ class _PageMaker:
         return list(dict.fromkeys(large))
 
     def misses_letters(self, blocks: Sequence[PageBlock], areas: Sequence[FigureArea]) -> bool:
-        """Whether more than a small part of the page's text is in neither the blocks nor the pictures."""
+        """Whether a significant part of the page's text is missing from both the blocks and the pictures."""
         pictures = [area.box for area in areas]
         wanted = letters_in("".join(one.text for one in self._segments if not is_inside_any(one, pictures)))
         lost = wanted - letters_in("".join(block.text for block in blocks))

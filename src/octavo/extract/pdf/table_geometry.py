@@ -350,7 +350,7 @@ def page_rulings(page: PageContent) -> tuple[Rulings, Rulings | None]:
 
 
 def _underlines(line: Box, links: Sequence[Box]) -> bool:
-    """Whether a drawn line underlines a web address and is exactly as long, so that it is not part of a table."""
+    """Whether a drawn line is the underline of a web address, from end to end, and therefore not part of a table."""
     return any(
         abs(line.left - box.left) < 2 * _TOUCH
         and abs(line.right - box.right) < 2 * _TOUCH

@@ -294,7 +294,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Connections updated.": "Verbindungen aktualisiert.",
   "No matches": "Keine Treffer",
   "Copied with its source.": "Mit Quelle kopiert.",
-  "Copy with the source (y)": "Mit der Quelle kopieren (y)",
+  "Copy with source (y)": "Mit Quelle kopieren (y)",
   "Highlight in blue": "Blau markieren",
   "Highlight in green": "Grün markieren",
   "Highlight in pink": "Rosa markieren",

@@ -294,7 +294,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Connections updated.": "Conexiones actualizadas.",
   "No matches": "Sin coincidencias",
   "Copied with its source.": "Copiado con su fuente.",
-  "Copy with the source (y)": "Copiar con la fuente (y)",
+  "Copy with source (y)": "Copiar con la fuente (y)",
   "Highlight in blue": "Subrayar en azul",
   "Highlight in green": "Subrayar en verde",
   "Highlight in pink": "Subrayar en rosa",

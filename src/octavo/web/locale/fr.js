@@ -294,7 +294,7 @@ Object.assign(globalThis, { octavoTexts: { plural: (/** @type {number} */ n) => 
   "Connections updated.": "Connexions mises à jour.",
   "No matches": "Aucun résultat",
   "Copied with its source.": "Copié avec sa source.",
-  "Copy with the source (y)": "Copier avec la source (y)",
+  "Copy with source (y)": "Copier avec la source (y)",
   "Highlight in blue": "Surligner en bleu",
   "Highlight in green": "Surligner en vert",
   "Highlight in pink": "Surligner en rose",

@@ -284,7 +284,7 @@ Object.assign(globalThis, { octavoTexts: { plural: () => 0, texts: {
   "Connections updated.": "关联已更新。",
   "No matches": "没有匹配",
   "Copied with its source.": "已连同来源复制。",
-  "Copy with the source (y)": "连同来源复制 (y)",
+  "Copy with source (y)": "连同来源复制 (y)",
   "Highlight in blue": "蓝色高亮",
   "Highlight in green": "绿色高亮",
   "Highlight in pink": "粉色高亮",

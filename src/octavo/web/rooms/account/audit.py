@@ -106,7 +106,7 @@ ACTION_NAMES = Texts(
         "trashed": "Moved a document to the trash",
         "restored": "Restored a document from the trash",
         "downloaded": "Downloaded a document",
-        "rejected": "Tried to add a file that was refused",
+        "rejected": "Tried to add a file, but it was rejected",
         "queued": "Queued a job",
         "cancelled": "Cancelled a job",
         "prioritised": "Moved a job up in the queue",

@@ -170,7 +170,7 @@ const bar = make(
   "div",
   { class: "mark-bar", role: "toolbar", "aria-label": t("Selected text"), hidden: true, mousedown: (/** @type {Event} */ event) => event.preventDefault(), keydown: moveInBar },
   ...(canWrite() ? [...COLOURS.map(dot), button(t("Note"), t("Note (Shift H)"), () => highlight("yellow", true))] : []),
-  ...(navigator.clipboard ? [button(t("Copy"), t("Copy with the source (y)"), () => copy().catch(complain))] : []),
+  ...(navigator.clipboard ? [button(t("Copy"), t("Copy with source (y)"), () => copy().catch(complain))] : []),
 );
 
 /** Arrow keys move between the buttons, as in every toolbar. @param {KeyboardEvent} event */
