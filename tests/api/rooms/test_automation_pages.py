@@ -175,7 +175,7 @@ async def test_a_wrong_state_a_replayed_code_and_an_error_of_the_provider_are_re
     assert "rejected the code" in words(used)
     denied = provider.allow(await connecting.begin())
     is_page(refused := await connecting.come_back({"state": denied["state"], "error": "access_denied"}), 422)
-    assert "You cancelled it" in words(refused)
+    assert "You cancelled the sign-in" in words(refused)
     is_page(await connecting.come_back(denied), 422)
     provider.has_refresh_token = False
     is_page(short := await connecting.come_back(provider.allow(await connecting.begin())), 422)

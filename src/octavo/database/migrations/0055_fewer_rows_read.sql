@@ -20,8 +20,7 @@ CREATE OR REPLACE FUNCTION counted_values(given documents) RETURNS TABLE (owner_
     WHERE given.deleted_at IS NULL AND v.value IS NOT NULL
 $$;
 
-DROP TRIGGER counts_follow ON documents;
-CREATE TRIGGER counts_follow AFTER UPDATE OF kind, language, source_type, collection_id, deleted_at, superseded, owner_id
+CREATE OR REPLACE TRIGGER counts_follow AFTER UPDATE OF kind, language, source_type, collection_id, deleted_at, superseded, owner_id
 ON documents FOR EACH ROW
     WHEN ((OLD.kind, OLD.language, OLD.source_type, OLD.collection_id, OLD.deleted_at IS NULL, OLD.superseded, OLD.owner_id)
           IS DISTINCT FROM (NEW.kind, NEW.language, NEW.source_type, NEW.collection_id, NEW.deleted_at IS NULL, NEW.superseded, NEW.owner_id))
