@@ -185,12 +185,11 @@ async def suggest(connection: Connection, owner: UUID, query: str, terms: Sequen
     unknown = await _unknown_words(connection, owner, query, terms)
     if not unknown:
         return None
-    values = {"owner": owner, "words": unknown, "most": MOST_COMPARED}
+    values = {"owner": owner, "words": unknown, "edits": [most_edits(word) for word in unknown], "most": MOST_COMPARED}
     rows = await fetch_rows(connection, QUERIES.near_words, values, prepare=False)
-    listed: dict[str, dict[str, int]] = {word: {} for word in unknown}
-    for row in rows:
-        listed[row["word"]][row["near"]] = row["listed"]
-    similar = {word: rank_similar(word, nears) for word, nears in listed.items()}
+    similar = {
+        row["word"]: rank_similar(row["word"], dict(zip(row["nears"], row["listed"], strict=True))) for row in rows
+    }
     found = await _found_words(connection, owner, {near for nears in similar.values() for near in nears})
     chosen = {word: next((near for near in nears if near in found), None) for word, nears in similar.items()}
     return replace_words(query, {word: near for word, near in chosen.items() if near})
@@ -221,31 +220,18 @@ def rank_similar(word: str, listed: Mapping[str, int]) -> list[str]:
 
     Words that need fewer edits come first, then words with the same first letter, then words in more documents.
     """
-    limit = 2 if len(word) >= LONG else 1
-    changes = {near: count_changes(word, near, limit) for near in listed}
-    similar = [near for near, count in changes.items() if 0 < count <= limit]
-    return sorted(similar, key=lambda near: (changes[near], near[0] != word[0], -listed[near], near))[:MOST_TRIED]
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    # An edit adds, removes or replaces a letter, or swaps two neighbours.
+    compared = process.extract(word, list(listed), scorer=OSA.distance, score_cutoff=most_edits(word), limit=None)
+    edits = {near: count for near, count, _ in compared if count}
+    return sorted(edits, key=lambda near: (edits[near], near[0] != word[0], -listed[near], near))[:MOST_TRIED]
 
 
-def count_changes(word: str, other: str, limit: int) -> int:
-    """Count the single-letter edits (add, remove, replace, swap neighbours) that turn one word into the other.
-
-    Returns `limit + 1` if there are more than `limit`.
-    """
-    if abs(len(word) - len(other)) > limit or len({*word} ^ {*other}) > 2 * limit:
-        return limit + 1
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(word, 1):
-        last, before, row = before, row, [i]
-        for j, wanted in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit + 1
-    return min(row[-1], limit + 1)
+def most_edits(word: str) -> int:
+    """Return by how many edits a word of this length may differ from the word that was meant."""
+    return 2 if len(word) >= LONG else 1
 
 
 def replace_words(query: str, corrections: Mapping[str, str]) -> str | None:

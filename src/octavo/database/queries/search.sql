@@ -214,20 +214,22 @@ SELECT w.word FROM unnest(:words::text[]) AS w (word) WHERE EXISTS (
                  WHERE words @@ (plainto_tsquery('pg_catalog.simple', search_text(w.word)) && owned_by(:owner)) OFFSET 0) AS f
     JOIN documents d ON d.id = f.document_id WHERE d.owner_id = :owner AND d.deleted_at IS NULL);
 
--- name: near_words(owner, words, most)
--- Words of the owner of about the same length that begin or end like each of these words, with the number of documents that
--- list them.
-SELECT w.word, n.near, count(DISTINCT n.document_id)::integer AS listed
-FROM unnest(:words::text[]) AS w (word)
-CROSS JOIN LATERAL (
-    (SELECT v.word AS near, v.document_id FROM vocabulary v
-     WHERE v.owner_id = :owner AND left(v.word, 2) = left(w.word, 2)
-       AND length(v.word) BETWEEN length(w.word) - 2 AND length(w.word) + 2 LIMIT :most)
-    UNION ALL
-    (SELECT v.word, v.document_id FROM vocabulary v
-     WHERE v.owner_id = :owner AND right(v.word, 2) = right(w.word, 2)
-       AND length(v.word) BETWEEN length(w.word) - 2 AND length(w.word) + 2 LIMIT :most)) AS n
-GROUP BY 1, 2;
+-- name: near_words(owner, words, edits, most)
+-- For each of these words: words of the owner of about the same length that begin or end like it, with the number of documents that list
+-- them.
+SELECT word, array_agg(near) AS nears, array_agg(listed) AS listed FROM (
+    SELECT w.word, n.near, count(DISTINCT n.document_id)::integer AS listed
+    FROM unnest(:words::text[], :edits::integer[]) AS w (word, edits)
+    CROSS JOIN LATERAL (
+        (SELECT v.word AS near, v.document_id FROM vocabulary v
+         WHERE v.owner_id = :owner AND left(v.word, 2) = left(w.word, 2)
+           AND length(v.word) BETWEEN length(w.word) - w.edits AND length(w.word) + w.edits LIMIT :most)
+        UNION ALL
+        (SELECT v.word, v.document_id FROM vocabulary v
+         WHERE v.owner_id = :owner AND right(v.word, 2) = right(w.word, 2)
+           AND length(v.word) BETWEEN length(w.word) - w.edits AND length(w.word) + w.edits LIMIT :most)) AS n
+    GROUP BY 1, 2) AS compared
+GROUP BY 1;
 
 -- name: models_in_use(owner)
 -- The models by whose vectors documents of the owner are searched.
