@@ -3,11 +3,7 @@
 SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NOT NULL)
        - (SELECT count(*) FROM documents WHERE owner_id = :owner AND deleted_at IS NULL AND superseded) AS documents,
-       (SELECT count(*) FROM jobs WHERE owner_id = :owner AND (document_id IS NOT NULL OR kind = 'convert')
-           AND kind NOT IN ('embed_tags', 'improve_document', 'analyse_document') AND status IN ('queued', 'processing', 'paused'))
-       + a.running AS working, a.running AS analyses,
-       (SELECT count(*) FROM jobs WHERE owner_id = :owner AND kind = 'detect_connections'
-           AND status IN ('queued', 'processing', 'paused')) AS comparing,
+       j.working + a.running AS working, a.running AS analyses, j.comparing,
        CASE WHEN EXISTS (SELECT FROM paused_imports WHERE owner_id = :owner) THEN 'paused'
             WHEN EXISTS (SELECT FROM jobs WHERE owner_id = :owner AND status = 'queued' AND priority >= 10) THEN 'waiting'
             END AS imports,
@@ -16,7 +12,11 @@ SELECT coalesce((SELECT documents FROM owner_usage WHERE owner_id = :owner), 0)
        ARRAY(SELECT ARRAY[id::text, name] FROM views WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS views,
        ARRAY(SELECT name FROM collections WHERE owner_id = :owner ORDER BY lower(name) LIMIT 8) AS collections,
        clock_timestamp() AS now
-FROM (SELECT count(*) AS running FROM analyses WHERE owner_id = :owner AND status IN ('queued', 'analyzing')) a;
+FROM (SELECT count(*) AS running FROM analyses WHERE owner_id = :owner AND status IN ('queued', 'analyzing')) a,
+     (SELECT count(*) FILTER (WHERE (document_id IS NOT NULL OR kind = 'convert')
+                                AND kind NOT IN ('embed_tags', 'improve_document', 'analyse_document')) AS working,
+             count(*) FILTER (WHERE kind = 'detect_connections') AS comparing
+      FROM unfinished_jobs WHERE owner_id = :owner) j;
 
 -- name: dead_letters()
 SELECT count(*) FROM jobs WHERE status = 'dead_letter';
@@ -28,9 +28,8 @@ SELECT id, name FROM (
   SELECT j.id, coalesce(c.filename, nullif(d.title, ''), d.filename) AS name, j.status, j.kind, j.created_at, j.priority,
     row_number() OVER (PARTITION BY coalesce(c.id, d.id)
       ORDER BY j.status <> 'processing', j.kind = 'detect_connections', j.created_at, j.id) AS place
-  FROM jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
-  WHERE j.owner_id = :owner AND j.status IN ('queued', 'processing', 'paused')
-    AND j.kind NOT IN ('embed_tags', 'improve_document', 'analyse_document')
+  FROM unfinished_jobs j LEFT JOIN documents d ON d.id = j.document_id LEFT JOIN conversions c ON c.id = j.id
+  WHERE j.owner_id = :owner AND j.kind NOT IN ('embed_tags', 'improve_document', 'analyse_document')
     AND (c.id IS NOT NULL OR d.deleted_at IS NULL AND d.id IS NOT NULL)
 ) AS active
 WHERE place = 1

@@ -75,3 +75,12 @@ LANGUAGE sql VOLATILE AS $$
     FROM running r LEFT JOIN by_parts p USING (id) LEFT JOIN by_kind k USING (kind)
     WHERE p.id IS NOT NULL OR k.high > r.elapsed
 $$;
+
+-- Jobs that are not finished yet. Each part reads an index that contains few other jobs; an index for all three would change with each
+-- step of each job.
+CREATE VIEW unfinished_jobs AS
+SELECT id, kind, owner_id, document_id, status, priority, created_at FROM jobs WHERE status = 'queued'
+UNION ALL
+SELECT id, kind, owner_id, document_id, status, priority, created_at FROM jobs WHERE status = 'processing'
+UNION ALL
+SELECT id, kind, owner_id, document_id, status, priority, created_at FROM jobs WHERE status = 'paused';

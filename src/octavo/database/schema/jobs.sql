@@ -145,7 +145,6 @@ CREATE INDEX jobs_taken_over ON jobs (id) WHERE taken_from <> '{}';
 CREATE INDEX jobs_resting ON jobs (status, created_at) WHERE status IN ('failed', 'dead_letter', 'paused', 'cancelled');
 CREATE INDEX jobs_owner_created ON jobs (owner_id, created_at);
 CREATE INDEX jobs_owner_queued ON jobs (owner_id, priority, virtual_time) WHERE status = 'queued';
-CREATE INDEX jobs_owner_unfinished ON jobs (owner_id) WHERE status IN ('queued', 'processing', 'paused');
 CREATE INDEX jobs_document ON jobs (document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX jobs_parent ON jobs (parent_id) WHERE parent_id IS NOT NULL;
 CREATE UNIQUE INDEX jobs_key ON jobs (owner_id, kind, key) WHERE key IS NOT NULL;
