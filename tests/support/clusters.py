@@ -1,22 +1,25 @@
 """One prepared data directory of each version of PostgreSQL, copied wherever a new one would be made.
 
-Making one takes half a second of processor time, copying one a tenth of that. Copies have the same system identifier,
-so tests of the bundled PostgreSQL and of backups do not use them.
+Making one and applying all migrations takes a second of processor time, copying one a tenth of that. Copies have the
+same system identifier, so tests of the bundled PostgreSQL and of backups do not use them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import shutil
 import subprocess
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from octavo.database.embedded import DataFolder, launcher
+from octavo.database import migrate
+from octavo.database.embedded import DataFolder, EmbeddedPostgres, launcher
 from octavo.database.embedded.cluster import Account, Binaries, make_cluster, recorded_major
 from tests.support.postgres import open_folder
 
@@ -79,6 +82,7 @@ def copy_cluster(place: Path, folder: DataFolder, binaries: Binaries, account: A
             make_cluster(prepared, binaries, account)
             with (prepared.cluster / "postgresql.conf").open("a") as settings:
                 settings.write(UNSAFE_BUT_QUICK)
+            migrate_prepared(prepared, binaries.major)
     fresh = folder.cluster.with_name("postgres.new")
     copied = subprocess.run(["cp", "-a", prepared.cluster, fresh], capture_output=True, check=False)
     if copied.returncode:  # such as on a full disk, for which there is an error message
@@ -86,3 +90,13 @@ def copy_cluster(place: Path, folder: DataFolder, binaries: Binaries, account: A
         return
     shutil.copy2(prepared.secrets / "postgres-password", folder.secrets)
     fresh.rename(folder.cluster)
+
+
+def migrate_prepared(folder: DataFolder, major: int) -> None:
+    """All migrations take half a second of processor time, which each new installation would spend again."""
+    server = EmbeddedPostgres(folder, major=major)
+    try:
+        with ThreadPoolExecutor(1) as thread:  # this one may run an event loop
+            thread.submit(lambda: asyncio.run(migrate(server.start()))).result()
+    finally:
+        server.stop()

@@ -235,9 +235,17 @@ FIELDS: dict[JobStatus, dict[str, str]] = {
     JobStatus.FAILED: ERROR,
     JobStatus.DEAD_LETTER: ERROR,
 }
+# Deleting the few rows takes a tenth of the time of truncating, which makes new files for all tables and their indexes.
 CLEAR = """
     SET session_replication_role = replica; -- triggers rest
-    TRUNCATE owners, jobs, caps, job_kinds, events, workers CASCADE;
+    DO $$ DECLARE one regclass; BEGIN
+        FOR one IN
+            WITH RECURSIVE cleared AS (
+                SELECT unnest('{owners,jobs,caps,job_kinds,events,workers}'::regclass[])::oid AS id
+                UNION SELECT conrelid FROM pg_constraint JOIN cleared ON confrelid = id WHERE contype = 'f')
+            SELECT id FROM cleared
+        LOOP EXECUTE format('DELETE FROM %s', one); END LOOP;
+    END $$;
     SET session_replication_role = origin;
     UPDATE engine_clock SET shift = '0';
     DO $$ BEGIN
