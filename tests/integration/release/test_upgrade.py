@@ -28,9 +28,9 @@ def test_an_earlier_version_is_upgraded_and_its_waiting_jobs_are_done(archive: P
     assert archive.stat().st_size <= MOST_BYTES
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
-    instance = Instance(folder)
     with new_clusters():  # a backup of an earlier version is restored only into a database without a schema
-        restored = instance.octavo("restore", str(folder / "backup"))
+        instance = Instance(folder)
+    restored = instance.octavo("restore", str(folder / "backup"))
     assert restored.returncode == 0, restored.stderr
     instance.start()
     try:
