@@ -23,13 +23,12 @@ from octavo.database import load_queries, newest_known
 from octavo.jobs.job_run import ClaimedJob
 from octavo.jobs.queue import NewJob
 from octavo.pipeline.demo import executions_file
-from tests.support import preloaded
 from tests.support.postgres import as_url
 from tests.support.processes import (
     PATIENCE_SECONDS,
     Running,
-    describe,
     octavo_environment,
+    report_on,
     start_octavo,
     wait_until,
 )
@@ -303,7 +302,6 @@ def engine_on(connection_info: str) -> Generator[Engine]:
 
 
 UNFINISHED = b"SELECT * FROM jobs WHERE status IN ('queued', 'processing') LIMIT 10"
-STACKS_SECONDS = 5
 # Every five minutes there would be a job that the test did not make.
 NO_SCHEDULES = b"ALTER TABLE schedules ALTER COLUMN enabled SET DEFAULT false"
 
@@ -344,18 +342,12 @@ class Workers:
             process.wait()
 
     def report(self) -> str:
-        """What the workers did and wait for: unfinished jobs, processes, and their log with the stacks of forks."""
+        """Why jobs may not end: those that are left, and what the workers do."""
         running = [psutil.Process(one.pid) for one in self.started if one.poll() is None]
         processes = [each for one in running for each in (one, *one.children(recursive=True))]
-        before, asked = self._stacks(), sum(preloaded.request_stacks(one.pid) for one in processes)
-        with contextlib.suppress(AssertionError):  # one that is stopped does not write
-            wait_until(lambda: self._stacks() >= before + asked, "stacks are written", STACKS_SECONDS)
         with psycopg.connect(self._connection_info) as connection, connection.cursor(row_factory=dict_row) as cursor:
             jobs = cursor.execute(UNFINISHED).fetchall()
-        return "\n".join([*map(str, jobs), *map(describe, processes), f"Log of the workers: {self.log.read_text()}"])
-
-    def _stacks(self) -> int:
-        return self.log.read_text().count("Current thread")
+        return "\n".join([*map(str, jobs), report_on(processes, self.log)])
 
 
 @contextmanager

@@ -21,13 +21,12 @@ import psutil
 
 from octavo.database.embedded import DataFolder, EmbeddedPostgres
 from octavo.ops.processes import RecordFile
-from tests.support import preloaded
 from tests.support.processes import (
     PATIENCE_SECONDS,
     Running,
-    describe,
     octavo_environment,
     processes_mentioning,
+    report_on,
     run_octavo,
     start_octavo,
     wait_until,
@@ -35,7 +34,6 @@ from tests.support.processes import (
 
 # Below those that the system chooses from, and open to browsers; every process begins elsewhere.
 FIRST_PORT, LAST_PORT = 11_000, 32_000
-STACKS_SECONDS = 5
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
@@ -61,15 +59,7 @@ class Instance:
             raise AssertionError(f"{error}\n{self.report()}") from None
 
     def report(self) -> str:
-        """Why it may hang: its processes, and its log, to which those that are forks write their stacks."""
-        processes = self.everything()
-        before, asked = self._stacks(), sum(preloaded.request_stacks(one.pid) for one in processes)
-        with contextlib.suppress(AssertionError):  # one that is stopped does not write
-            wait_until(lambda: self._stacks() >= before + asked, "stacks are written", STACKS_SECONDS)
-        return "\n".join([*map(describe, processes), f"Log of octavo up: {self.log.read_text()}"])
-
-    def _stacks(self) -> int:
-        return self.log.read_text().count("Current thread")
+        return report_on(self.everything(), self.log)
 
     def _has_announced(self, already: int) -> bool:
         said = self.log.read_text()[already:]

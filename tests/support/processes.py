@@ -18,6 +18,7 @@ from tests.support import preloaded
 
 # Only a test that fails waits so long: the limit is no promise, and a busy machine must not reach it.
 PATIENCE_SECONDS = 300
+STACKS_SECONDS = 5
 # A prefix that changes nothing: the command starts as a person starts it, not as a fork.
 THE_USUAL_WAY = ("env",)
 Running: TypeAlias = preloaded.Process | subprocess.Popen[bytes]
@@ -56,6 +57,18 @@ def describe(process: psutil.Process) -> str:
         threads, parent = process.num_threads(), process.ppid()
         return f"{process.pid} of {parent}, {process.status()}, {threads} threads, waits in {wait}: {command}"
     return f"{process.pid} has ended"
+
+
+def report_on(processes: Sequence[psutil.Process], log: Path) -> str:
+    """Why processes may hang: their states, and their log, to which those that are forks write their stacks."""
+
+    def stacks() -> int:
+        return log.read_text().count("Current thread")
+
+    before, asked = stacks(), sum(preloaded.request_stacks(one.pid) for one in processes)
+    with contextlib.suppress(AssertionError):  # one that is stopped does not write
+        wait_until(lambda: stacks() >= before + asked, "stacks are written", STACKS_SECONDS)
+    return "\n".join([*map(describe, processes), f"Log: {log.read_text()}"])
 
 
 def octavo_environment(data_dir: Path, **settings: object) -> dict[str, str]:
