@@ -16,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from octavo.database import migrate
 from octavo.database.embedded import DataFolder, EmbeddedPostgres, launcher
@@ -96,7 +98,17 @@ def migrate_prepared(folder: DataFolder, major: int) -> None:
     """All migrations take half a second of processor time, which each new installation would spend again."""
     server = EmbeddedPostgres(folder, major=major)
     try:
+        connection_info = server.start()
         with ThreadPoolExecutor(1) as thread:  # this one may run an event loop
-            thread.submit(lambda: asyncio.run(migrate(server.start()))).result()
+            thread.submit(lambda: asyncio.run(migrate(connection_info))).result()
+        hash_password_fast(connection_info)
     finally:
         server.stop()
+
+
+def hash_password_fast(connection_info: str) -> None:
+    """A client hashes the password thousands of times for each connection, which takes milliseconds."""
+    with psycopg.connect(connection_info) as connection:
+        password = sql.Literal(connection.info.password)
+        connection.execute("SET scram_iterations = 1")
+        connection.execute(sql.SQL("ALTER ROLE CURRENT_USER PASSWORD {}").format(password))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import ctypes
 import faulthandler
 import fcntl
 import gc
@@ -55,6 +56,8 @@ SHARED = "TEST_PRELOADED_SOCKET"
 WRITE_STACKS = signal.SIGRTMIN + 5
 STANDARD_FILES = 3
 MOST_FILES = 16
+# Of Linux on the usual processors.
+HUGE_PAGE, MADV_HUGEPAGE, MADV_COLLAPSE = 2**21, 14, 25
 # What commands import at their start or with their first document.
 MODULES = (
     "octavo.cli",
@@ -568,6 +571,23 @@ def load() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    use_huge_pages()
+
+
+def use_huge_pages() -> None:
+    """With 300 MB in small pages, a fork and its end take 20 ms of processor time; with huge pages, they take 5 ms.
+
+    Where the kernel cannot do that, forks only take longer.
+    """
+    madvise = ctypes.CDLL(None).madvise
+    madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        addresses, rights, _, _, _, *name = line.split()
+        if rights == "rw-p" and name in ([], ["[heap]"]):
+            start, end = (int(one, 16) for one in addresses.split("-"))
+            for page in range(-(-start // HUGE_PAGE), end // HUGE_PAGE):
+                madvise(page * HUGE_PAGE, HUGE_PAGE, MADV_HUGEPAGE)
+                madvise(page * HUGE_PAGE, HUGE_PAGE, MADV_COLLAPSE)
 
 
 def main() -> None:
