@@ -62,7 +62,7 @@ lint: $(VENV)/.dev $(VENV)/.node ## check style, types, imports, scripts, style 
 	$(NODE) $(VENV)/node/node_modules/typescript/bin/tsc --project tsconfig.json --incremental --tsBuildInfoFile $(VENV)/tsc.json
 	$(NODE) $(VENV)/node/node_modules/csstree-validator/bin/validate.js src/octavo/web
 	$(MAKE) --no-print-directory $(VENV)/.templates
-	$(BIN)/basedpyright
+	NODE_OPTIONS=--max-semi-space-size=128 $(BIN)/basedpyright
 
 format: $(VENV)/.dev ## rewrite the sources in the project's style
 	$(BIN)/ruff format .

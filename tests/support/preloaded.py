@@ -47,6 +47,7 @@ from tests.support.clock import install_jumps
 from tests.support.clusters import copy_clusters
 
 ROOT = Path(__file__).parents[2]
+PYTHON = sys.executable  # tests may put another one in its place for a while
 NUMBER = struct.Struct("i")
 SANDBOX = "octavo.sandbox.parent"
 NO_MODULES = "[]"
@@ -268,7 +269,7 @@ def start_preloaded(*listeners: int) -> tuple[socket.socket, subprocess.Popen[by
     control, other = socket.socketpair()
     with other:
         numbers = [other.fileno(), *listeners]
-        command = [sys.executable, "-m", "tests.support.preloaded", *map(str, numbers)]
+        command = [PYTHON, "-m", "tests.support.preloaded", *map(str, numbers)]
         return control, subprocess.Popen(command, cwd=ROOT, pass_fds=numbers, stdin=subprocess.DEVNULL)
 
 

@@ -29,7 +29,6 @@ from tests.support.imap import mail
 from tests.support.instance import Instance, fetch, free_port, instance_in
 from tests.support.processes import (
     PATIENCE_SECONDS,
-    THE_USUAL_WAY,
     Running,
     processes_mentioning,
     start_octavo,
@@ -72,13 +71,9 @@ def kill(pids: list[int | None]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("number", "way"), [(signal.SIGTERM, THE_USUAL_WAY), (signal.SIGINT, ())], ids=["SIGTERM", "Ctrl-C"]
-)
-def test_a_signal_stops_everything_in_good_order(
-    instance: Instance, number: signal.Signals, way: tuple[str, ...]
-) -> None:
-    instance.start(way)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+def test_a_signal_stops_everything_in_good_order(instance: Instance, number: signal.Signals) -> None:
+    instance.start()
     assert set(instance.process_ids()) == {"up", "web", "worker 1", "database"}
     assert instance.stop(number) == 0
     assert instance.everything() == []

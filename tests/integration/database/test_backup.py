@@ -192,7 +192,7 @@ async def test_a_backup_beside_uploads_and_deletions_is_of_one_moment(
                 await purge(desk, owner, added.document_id)
                 number += 1
 
-        working = [asyncio.create_task(work(worker)) for worker in range(3)]
+        working = [asyncio.create_task(work(worker)) for worker in range(2)]
         for number in range(2):
             path = folder / f"backup {number}"
             await place.back_up(path)

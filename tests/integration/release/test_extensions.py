@@ -48,6 +48,9 @@ def instance() -> Iterator[Instance]:
         with instance_in(folder) as instance:
             instance.start(THE_USUAL_WAY)
             yield instance
+            assert instance.stop() == 0
+            assert instance.everything() == []
+            assert "database system is shut down" in (instance.data / "logs/postgres.log").read_text()
 
 
 @pytest.fixture(scope="module")
