@@ -74,7 +74,7 @@ def _ticked(page: PageContent) -> Iterator[Box]:
     rows = [(*ends, sorted(at)) for ends, at in upright.items() if _are_ticks(at)]
     for left, right, ys in rises:
         for top, bottom, xs in rows:
-            box = Box(min(left, xs[0]), min(ys[0], top), max(right, xs[-1]), max(ys[-1], bottom))
+            box = Box(*map(float, (min(left, xs[0]), min(ys[0], top), max(right, xs[-1]), max(ys[-1], bottom))))
             is_at_side = right <= xs[0] + _REACH or left >= xs[-1] - _REACH
             is_at_end = top >= ys[-1] - _REACH or bottom <= ys[0] + _REACH
             if is_at_side and is_at_end and min(xs[-1] - xs[0], ys[-1] - ys[0]) > _LEAST_AXIS:

@@ -186,12 +186,20 @@ def _or_none(kind: type[Value], value: object) -> Value | None:
     return None if value is None else _is(kind, value)
 
 
+def _as_types(kinds: Sequence[type[Any]], values: Sequence[object]) -> tuple[Any, ...]:
+    """Check the types of values. JSON does not distinguish between 1 and 1.0, so a whole number is valid as a float."""
+    return tuple(
+        float(value) if kind is float and type(value) is int else _is(kind, value)
+        for kind, value in zip(kinds, values, strict=True)
+    )
+
+
 def _page(read: dict[str, Any]) -> PageText:
     return PageText(
         number=_is(int, read["number"]),
         label=_is(str, read["label"]),
-        width=_or_none(float, read["width"]),
-        height=_or_none(float, read["height"]),
+        width=_size(read["width"]),
+        height=_size(read["height"]),
         blocks=tuple(_block(one) for one in read["blocks"]),
         pictures=_is(bool, read["pictures"]),
         right_to_left=_is(bool, read["right_to_left"]),
@@ -201,6 +209,10 @@ def _page(read: dict[str, Any]) -> PageText:
         unsure=_or_none(str, read["unsure"]),
         fields=tuple(_block(one) for one in read["fields"]),
     )
+
+
+def _size(value: object) -> float | None:
+    return None if value is None else _as_types([float], [value])[0]
 
 
 _PLAIN_FIELDS = {
@@ -214,8 +226,10 @@ _BOX_TYPES = [float] * 4
 def _block(read: dict[str, Any]) -> PageBlock:
     # A book has thousands of blocks. Their types are compared as lists, which avoids a call for each value.
     box, values = read["box"], _plain_values(read)
-    if list(map(type, values)) != _PLAIN_TYPES or (box is not None and list(map(type, box)) != _BOX_TYPES):
-        raise TypeError
+    if list(map(type, values)) != _PLAIN_TYPES:
+        values = _as_types(_PLAIN_TYPES, values)
+    if box is not None and list(map(type, box)) != _BOX_TYPES:
+        box = _as_types(_BOX_TYPES, box)
     text, size, bold, lines, confidence, figure, italic = values
     kind, region = BlockKind(read["kind"]), RegionKind(read["region"])
     place = None if box is None else Box(*box)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from octavo.extract.extracted import Block, BlockKind, Box, Extracted, Figure, SourceType, add_captions, is_caption
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.diagrams import with_diagrams
+from octavo.extract.pdf.diagrams import with_diagrams, with_plots
 from octavo.extract.pdf.figures import find_captioned, find_figures
 
 WIDTH, HEIGHT = 595.0, 842.0
@@ -64,6 +64,16 @@ def test_a_title_on_an_image_is_a_cover_only_on_the_first_page() -> None:
     whole = (Box(0, 0, WIDTH, HEIGHT),)
     assert kinds(page(run("The harbour book", 100, 200, size=30), number=1), whole) == ["cover"]
     assert kinds(page(run("The harbour book", 100, 200, size=30), number=2), whole) == []
+
+
+def test_axes_with_tick_marks_are_a_chart_whose_box_has_floats() -> None:
+    """Whole numbers in a box once made the text of the whole document invalid."""
+    rising = tuple(Box(100.2, 100.0 + 20 * step, 105.2, 100.0 + 20 * step) for step in range(6))
+    across = tuple(Box(110.0 + 30 * step, 204.8, 110.0 + 30 * step, 209.8) for step in range(6))
+    (area,) = with_plots(page(lines=(*rising, *across)), (), ())
+    assert area.kind == "chart"
+    assert area.box == Box(100, 100, 260, 210)
+    assert [type(side) for side in area.box] == [float] * 4
 
 
 def test_bars_with_numbers_are_a_chart() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pypdfium2
 import pytest
 
 from octavo.core.errors import BadInput, Defect, Empty, Encrypted
-from octavo.extract.extracted import BlockKind, Extracted
+from octavo.extract.extracted import BlockKind, Box, Extracted
 from octavo.extract.pdf.document import open_document
 from octavo.extract.pdf.page_batches import (
+    Batch,
+    PageBlock,
+    PageText,
     batch_from_json,
     batch_ranges,
     batch_to_json,
@@ -170,6 +174,20 @@ def test_records_survive_json(long_document: Path) -> None:
     assert b"\n" not in batch_to_json(batch)
 
 
+def test_whole_numbers_are_numbers() -> None:
+    """A program that reads JSON cannot know that the number 558 should have been written as 558.0."""
+    block = PageBlock(BlockKind.IMAGE, "", Box(319.5, 324.25, 558.0, 543.0), 12.0)
+    page = PageText(1, "1", 612.0, 792.0, blocks=(block,))
+    written = batch_to_json(Batch((page,)))
+    assert b".0" in written
+    read = batch_from_json(re.sub(rb"[.]0\b", b"", written))
+    assert read.pages == (page,)
+    assert type(read.pages[0].width) is float
+    box = read.pages[0].blocks[0].box
+    assert box is not None
+    assert [type(side) for side in box] == [float] * 4
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -177,10 +195,11 @@ def test_records_survive_json(long_document: Path) -> None:
         b"[{}]",
         b"[" * 100_000,
         batch_to_json(unreadable(1, 1, "")).replace(b'"width":null', b'"width":1e999'),
+        batch_to_json(unreadable(1, 1, "")).replace(b'"width":null', b'"width":true'),
         batch_to_json(unreadable(1, 1, "")).replace(b'"number":1', b'"number":"1"'),
         batch_to_json(unreadable(1, 1, "")).replace(b'"blocks":[]', b'"blocks":[7]'),
     ],
-    ids=["nothing", "no page", "too deep", "no number", "wrong type", "no block"],
+    ids=["nothing", "no page", "too deep", "no number", "no size", "wrong type", "no block"],
 )
 def test_a_batch_that_is_none_is_refused(document: bytes) -> None:
     with pytest.raises(Defect):
