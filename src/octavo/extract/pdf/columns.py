@@ -31,6 +31,7 @@ _ADDRESS = re.compile(
     r"\S@\S+\.\w|\bwww\.|(?:\A|[\s-])\d{4,6}(?:-\d{3,4})?\s+[^\W\d_]{2}|\b[A-Z]{2}\s+\d{5}\b|\b[A-Z]{1,2}\d[\dA-Z]?\s\d[A-Z]{2}\b"
     r"|[^\W\d_]{3,}\.?\s+\d{1,4}\s?[a-z]?\Z|\A\d{1,5}\s+[^\W\d_]+\s+[^\W\d_]{2}|\+\d[\d ()/-]{6,}"
 )
+_MOST_OF_ADDRESS = 6  # lines
 _POSTCODE = re.compile(r"\A(?:[A-Z]{1,3}[- ])?\d{4,5}\s+[^\W\d_]{3}|\b[A-Z]{2}\s+\d{5}(?:-\d{4})?\Z")
 _WIDE_GUTTER = 3.0  # as a multiple of the letter size
 _CLOSE = 2.0  # the most line spacing, as a multiple of the letter size
@@ -564,6 +565,8 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
     """
     size = median(one.size or 10.0 for one in (*left, *right))
     gap = min(one.left for one in right) - max(one.right for one in left)
+    if gap > _WIDE_GUTTER * size and (_is_line_beside(left, right, size) or _is_line_beside(right, left, size)):
+        return True
     are_addresses = all(any(map(_POSTCODE.search, _line_texts(side))) for side in (left, right))
     if gap < (1.0 if are_addresses else _WIDE_GUTTER) * size or min(_rows(left), _rows(right)) < 2:  # noqa: PLR2004
         return False
@@ -577,6 +580,18 @@ def _are_facing_blocks(left: Sequence[Segment], right: Sequence[Segment]) -> boo
         return True
     low, high = sorted((_rows(left), _rows(right)))
     return low >= _FEW_LINES and 2 * low < high and abs(left[0].top - right[0].top) < size
+
+
+def _is_line_beside(line: Sequence[Segment], block: Sequence[Segment], size: float) -> bool:
+    """Whether a line is beside the middle of an address, like the sender's name in many letters."""
+    if _rows(line) > 1 or any(map(_has_block, (line, block))) or any(_FIGURES.match(one.text) for one in line):
+        return False
+    if not any(_ADDRESS.search(one.text) for one in block):
+        return False
+    middle = (line[0].top + line[0].bottom) / 2
+    places = sorted((one.top + one.bottom) / 2 for one in block)
+    between = places[0] + _LEVEL * size < middle < places[-1] - _LEVEL * size
+    return between and _rows(block) <= _MOST_OF_ADDRESS and _is_close_set(block)
 
 
 def _is_close_set(side: Sequence[Segment]) -> bool:

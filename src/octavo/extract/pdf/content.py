@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from liteparse import _liteparse as liteparse
 
 from octavo.extract.extracted import Box
-from octavo.extract.pdf.letters import as_signs, as_symbols, is_symbol_font, signs_of
+from octavo.extract.pdf.letters import as_signs, as_symbols, is_symbol_font, signs_of, with_right_bytes
 
 _native: Any = liteparse  # has no types
 _BOLD_NAMES = ("bold", "black", "heavy", "demi", "cmbx", "sfbx", "ecbx", "lmbx", "cmssbx")
@@ -120,6 +120,7 @@ def read_contents(file: bytes) -> Iterator[PageContent]:
         shapes = tuple(_shapes(graphics.shapes)) if graphics else ()
         lines = tuple(_lines(graphics.lines)) if graphics and len(shapes) <= MOST_LINES else ()
         found = (run for item in page.text_items if (run := text_run(item)) and _fits(run.box, page))
+        found = (run if run.text.isascii() else _replaced(run, with_right_bytes) for run in found)
         runs = with_right_weights(tuple(run for one in found if (run := with_signs(one))))
         runs = with_hyphens(with_right_sizes(runs))
         yield PageContent(page.page_num, page.width, page.height, runs, shapes, lines)

@@ -22,6 +22,7 @@ from octavo.extract.pdf.letters import (
     SURROGATES,
     Characters,
     letter_of,
+    with_right_bytes,
     with_right_ligatures,
 )
 
@@ -253,7 +254,7 @@ class OpenPage:
 
     def text(self) -> str:
         with self._text_page() as text_page:
-            return text_page.get_text_bounded()
+            return with_right_bytes(text_page.get_text_bounded())
 
     def characters(self) -> Characters:
         """Return the characters of the page. Their boxes can be read until the page is closed."""

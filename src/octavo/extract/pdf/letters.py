@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from string import ascii_letters
 from typing import NamedTuple
 
 from octavo.extract.decode import SYMBOL, WINGDINGS, clean
@@ -85,6 +87,7 @@ _COMPOUNDING = frozenset(
     | {"one", "two", "three", "four", "five", "six", "first", "second", "third", "single", "double"}
 )
 _LEAST_AFTER_PREFIX = 5  # letters
+_CAPITALS = 24  # characters on each side of a hyphen
 _ADVERB = re.compile(r"[^\W\d_]{3,}ly")  # before a participle, as in "newly-built"
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SMALL_ASCII_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)*")
@@ -97,7 +100,7 @@ class Vocabulary:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._words: set[str] = set()
+        self._words: Counter[str] = Counter()
         for text in texts:
             self._words.update(_small_words(_DIVIDED.sub(" ", text) if HYPHEN in text else text))
         self._first_parts = {word.split("-", 1)[0] for word in self._words if "-" in word}
@@ -109,10 +112,9 @@ class Vocabulary:
     def _whole(self, found: re.Match[str]) -> str:
         first, second = found[1], found[2]
         joined, hyphenated = f"{first}{second}", f"{first}-{second}"
-        if hyphenated.lower() in self._words:
-            return hyphenated
-        if joined.lower() in self._words:
-            return joined
+        with_hyphen, without = self._words[hyphenated.lower()], self._words[joined.lower()]
+        if with_hyphen or without:
+            return hyphenated if with_hyphen >= without else joined
         start, is_word = first.lower(), second.lower() in self._words
         if _is_compound(found, is_word=is_word) or (
             (start in _PREFIXES or _ADVERB.fullmatch(start)) and (is_word or len(second) >= _LEAST_AFTER_PREFIX)
@@ -130,6 +132,12 @@ def _is_compound(divided: re.Match[str], *, is_word: bool) -> bool:
     if text[end : end + 1] == "-" or (is_word and text[max(start - 1, 0) : start] == "-"):
         return True
     return _SHARED_PART.search(text, max(start - 12, 0), start) is not None
+
+
+def _are_capitals(above: str, below: str) -> bool:
+    """Whether a hyphen between two lines is surrounded by text in capital letters, as in legal texts."""
+    before, after = above[-_CAPITALS:], below[:_CAPITALS]
+    return before.isupper() and after.isupper() and before.count(" ") > 1
 
 
 def ends_in_hyphen(text: str) -> bool:
@@ -156,7 +164,8 @@ def _with_line(above: str, below: str) -> str:
         if _NUMBER_END.search(above, max(len(above) - 6, 0)) or _ADDRESS_END.search(above.rpartition(" ")[2]):
             return above + below
         if ends_in_hyphen(above) and below[0].isalpha():
-            return f"{above[:-1]}{HYPHEN}{below}" if below[0].islower() else above + below
+            is_divided = below[0].islower() or _are_capitals(above, below)
+            return f"{above[:-1]}{HYPHEN}{below}" if is_divided else above + below
     elif IDEOGRAPH.match(above, max(len(above) - 1, 0)) and IDEOGRAPH.match(below):
         return above + below
     elif _HANGUL_END.search(above, max(len(above) - 1, 0)) and _HANGUL_START.match(below):
@@ -198,6 +207,24 @@ def clean_letters(text: str) -> str:
         text = _NOT_CHARACTERS.sub("", _STRANGE.sub(_usual_form, text))
         text = text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
     return text
+
+
+# Some presentation programs swap the bytes of the letters of a ligature: "fi" becomes U+6600 and U+6900.
+# PDFium adds the last two letters of a long ligature: "ffi" becomes U+6600 and U+CF00.
+_SWAPPED = {chr(ord(letter) << 8): letter for letter in ascii_letters}
+_ADDED = {chr((ord("f") + ord(letter)) << 8): f"f{letter}" for letter in "fil"}
+_SWAPPED_LIGATURE = f"[{''.join(_SWAPPED)}](?:[{''.join(_SWAPPED)}]{{1,2}}|[{''.join(_ADDED)}])"
+_EAST_ASIAN = "\u3000-\u9fff\uac00-\ud7a3"
+_SWAPPED_IN_WORD = re.compile(
+    f"(?<![{_EAST_ASIAN}])(?:(?<=[A-Za-z]){_SWAPPED_LIGATURE}|{_SWAPPED_LIGATURE}(?=[A-Za-z]))(?![{_EAST_ASIAN}])"
+)
+
+
+def with_right_bytes(text: str) -> str:
+    """Correct the ligatures inside Latin words whose letters have swapped bytes and look like Chinese characters."""
+    if text.isascii():
+        return text
+    return _SWAPPED_IN_WORD.sub(lambda found: "".join((_SWAPPED | _ADDED)[letter] for letter in found[0]), text)
 
 
 # Old TeX fonts draw an accent before its letter. Dotless letters are only used under accents. Over other letters, a

@@ -63,6 +63,7 @@ def with_right_symbols(
     `own` is PDFium's text. `read` returns its characters with their positions, and `font_of` returns the font of a
     character. Both are called only if needed.
     """
+    page = replace(page, runs=tuple(map(_with_euro, page.runs)))
     if _MAY_BE_WRONG.search(own):
         page, _ = replace_letters(page, read(), _wrong_symbols(read().text, font_of))
     if not own.isascii() and _MATHABX_SIGN.search(own):
@@ -74,6 +75,13 @@ def with_right_symbols(
         page = _with_coded_ligatures(page, read())
     page = _with_accents(page, read()) if any(map(_is_accent, page.runs)) else page
     return _with_late_accents(page, read()) if not own.isascii() and _LATE_ACCENT.search(own) else page
+
+
+def _with_euro(run: TextRun) -> TextRun:
+    """Correct a euro sign without text next to it, such as the header of a table column."""
+    if run.text == "e" and _EURO_FONT.search(run.font.encode()):
+        return run._replace(text="€", words=tuple(word._replace(text="€") for word in run.words))
+    return run
 
 
 def with_whole_listings(page: PageContent, read: Callable[[], Characters]) -> PageContent:

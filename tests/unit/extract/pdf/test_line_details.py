@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octavo.extract.extracted import BlockKind, Box
 from octavo.extract.pdf.content import PageContent, Shape, TextRun, Word
-from octavo.extract.pdf.letters import HYPHEN, Vocabulary
+from octavo.extract.pdf.letters import HYPHEN, Vocabulary, join_lines
 from octavo.extract.pdf.lines import Segment, rows_of
 from octavo.extract.pdf.page_batches import PageBlock
 from octavo.extract.pdf.paragraphs import Part
@@ -80,6 +80,29 @@ def test_an_adverb_keeps_its_hyphen_at_the_end_of_a_line() -> None:
     words = Vocabulary(["the city is populated"])
     assert words.undivided(f"densely{HYPHEN}populated") == "densely-populated"
     assert words.undivided(f"apply{HYPHEN}ing") == "applying"
+
+
+def test_a_divided_word_is_written_as_in_most_of_the_document() -> None:
+    words = Vocabulary(["Software and software", "soft-ware"])
+    assert words.undivided(f"Soft{HYPHEN}ware") == "Software"
+    words = Vocabulary(["a multi-user system", "multi-user mode", "multiuser"])
+    assert words.undivided(f"multi{HYPHEN}user") == "multi-user"
+
+
+def test_words_in_capitals_are_joined_in_texts_in_capitals_only() -> None:
+    legal = ["THE AUTHOR DISCLAIMS ALL IMPLIED WARRAN-", "TIES."]
+    assert join_lines(legal) == f"THE AUTHOR DISCLAIMS ALL IMPLIED WARRAN{HYPHEN}TIES."
+    assert join_lines(["the table lists all codes of UTF-", "EBCDIC."]) == "the table lists all codes of UTF-EBCDIC."
+
+
+def test_a_name_beside_the_middle_of_an_address_is_not_mixed_into_it() -> None:
+    name = run("Philipp Maier", 60, 52, 12.0)
+    address = [run(text, 420, 40 + 12 * at) for at, text in enumerate(["Station Road 15", "1234 Northtown", "Norway"])]
+    prose = [run(LONG, 60, 200 + 12 * line) for line in range(6)]
+    assert texts(*address[:2], name, address[2], *prose)[:2] == [
+        "Philipp Maier",
+        "Station Road 15\n1234 Northtown\nNorway",
+    ]
 
 
 LONG = "A sentence that is as wide as its column continues after the"

@@ -10,7 +10,7 @@ import pytest
 
 from octavo.extract.extracted import Box
 from octavo.extract.pdf.content import PageContent, TextRun, Word
-from octavo.extract.pdf.letters import Characters, clean_letters, has_split_letters, is_phonetic
+from octavo.extract.pdf.letters import Characters, clean_letters, has_split_letters, is_phonetic, with_right_bytes
 from octavo.extract.pdf.wrong_glyphs import with_right_symbols, without_known_codes
 
 WIDE, HIGH = 5.0, 10.0
@@ -117,3 +117,29 @@ def test_single_letters_of_an_arabic_font_are_unread() -> None:
     assert has_split_letters("ی ه ا " * 10)
     assert not has_split_letters("این کتاب در باره آهک است " * 5)
     assert not has_split_letters("a b c " * 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("po\u7200\u7400ability", "portability"),
+        ("user-de\u6600\u6900ned", "user-defined"),
+        ("\u6600\u6900nd", "find"),
+        ("e\u6600\ucf00cient", "efficient"),
+        ("shu\u6600\ud200e", "shuffle"),
+        ("Sta\u6600\u6600", "Staff"),
+        ("Python\u6700\u597d", "Python\u6700\u597d"),
+        ("a \u6600\u6900 b", "a \u6600\u6900 b"),
+        ("\u4f7f\u6600\u6900x", "\u4f7f\u6600\u6900x"),
+    ],
+)
+def test_ligatures_with_swapped_bytes_are_read_only_inside_latin_words(text: str, right: str) -> None:
+    assert with_right_bytes(text) == right
+
+
+def test_a_euro_sign_that_stands_alone_is_not_the_letter_e() -> None:
+    sign, word = run("e", 60)._replace(font="TeX-feymr10"), run("e", 90)
+    page = PageContent(1, 595.0, 842.0, (sign, word), (), ())
+    found = with_right_symbols(page, "e e", lambda: characters("e e"), fonts("e e", "", b""))
+    assert [one.text for one in found.runs] == ["€", "e"]
+    assert found.runs[0].words[0].text == "€"
