@@ -16,12 +16,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.support import preloaded
 from tests.support.built_once import build_once
-from tests.support.clusters import copy_clusters, prepared_clusters
+from tests.support.clusters import copy_clusters, prepared_clusters, prepared_early
 from tests.support.postgres import Server, open_folder, run_server
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.s3 import S3Server, running_s3_server
 
 pytest_plugins = ["tests.support.parallel"]
+PROCESSES_OF_CHECK = 2  # of `make check`, which starts few commands
 settings.register_profile("long", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -42,8 +43,10 @@ def share_with_all_processes(config: pytest.Config) -> None:
     stack = ExitStack()
     config.add_cleanup(stack.close)
     stack.enter_context(prepared_clusters())
-    if cast("int", config.getoption("processes")) > 1:
-        stack.enter_context(preloaded.shared_by_all())
+    processes = cast("int", config.getoption("processes"))
+    if processes > 1:
+        stack.enter_context(preloaded.shared_by_all(early=processes > PROCESSES_OF_CHECK))
+        stack.enter_context(prepared_early())
 
 
 def wait_patiently() -> None:

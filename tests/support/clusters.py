@@ -11,6 +11,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ from octavo.database.embedded import DataFolder, EmbeddedPostgres, launcher
 from octavo.database.embedded.cluster import Account, Binaries, make_cluster, recorded_major
 from tests.support.postgres import open_folder
 
+ROOT = Path(__file__).parents[2]
+NEWEST = 18
 # Names the folder that all processes of a test run share.
 PREPARED = "TEST_PREPARED_CLUSTERS"
 # No test cuts the power or copies the log: nothing waits for the disk, and the log contains no copies of whole pages.
@@ -45,6 +48,13 @@ def prepared_clusters() -> Generator[None]:
             yield
         finally:
             del os.environ[PREPARED]
+
+
+@contextmanager
+def prepared_early() -> Generator[None]:
+    """Prepare the data directory of the newest version while the tests are collected, on another core."""
+    with subprocess.Popen([sys.executable, "-m", "tests.support.clusters"], cwd=ROOT):
+        yield
 
 
 @contextmanager
@@ -106,9 +116,23 @@ def migrate_prepared(folder: DataFolder, major: int) -> None:
         server.stop()
 
 
+def main() -> None:
+    copy_clusters()
+    with open_folder() as folder:
+        server = EmbeddedPostgres(DataFolder(folder / "data"), major=NEWEST)
+        try:
+            server.start()
+        finally:
+            server.stop()
+
+
 def hash_password_fast(connection_info: str) -> None:
     """A client hashes the password thousands of times for each connection, which takes milliseconds."""
     with psycopg.connect(connection_info) as connection:
         password = sql.Literal(connection.info.password)
         connection.execute("SET scram_iterations = 1")
         connection.execute(sql.SQL("ALTER ROLE CURRENT_USER PASSWORD {}").format(password))
+
+
+if __name__ == "__main__":
+    main()

@@ -247,9 +247,7 @@ CLEAR = """
     END $$;
     SET session_replication_role = origin;
     UPDATE engine_clock SET shift = '0';
-    DO $$ BEGIN
-        FOR priority IN 0..19 LOOP EXECUTE format('ALTER SEQUENCE virtual_clock_%s RESTART', priority); END LOOP;
-    END $$"""
+    SELECT setval('virtual_clock_' || priority, 0, false) FROM generate_series(0, 19) AS priority"""
 WRONG_CAPS = """
     SELECT caps.*, count(jobs.id) AS counted FROM caps
     LEFT JOIN jobs ON jobs.cap_key = caps.key AND jobs.admitted

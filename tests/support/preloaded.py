@@ -51,6 +51,7 @@ PYTHON = sys.executable  # tests may put another one in its place for a while
 NUMBER = struct.Struct("i")
 SANDBOX = "octavo.sandbox.parent"
 NO_MODULES = "[]"
+EARLY = -1  # beside the numbers of the files that the process gets
 # Names the socket of the process that all test processes share.
 SHARED = "TEST_PRELOADED_SOCKET"
 # At this signal a forked command writes the stacks of its threads to its standard error.
@@ -249,13 +250,16 @@ class SandboxParent:
 
 
 @contextlib.contextmanager
-def shared_by_all() -> Generator[None]:
-    """Start one process that forks for all test processes that are started meanwhile."""
+def shared_by_all(*, early: bool) -> Generator[None]:
+    """Start one process that forks for all test processes that are started meanwhile.
+
+    If `early`, it imports everything while the tests are collected; otherwise when the first test process asks.
+    """
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         os.environ[SHARED] = f"{folder}/socket"
         listener.bind(os.environ[SHARED])
         listener.listen()
-        control, process = start_preloaded(listener.fileno())
+        control, process = start_preloaded(listener.fileno(), *([EARLY] if early else []))
         try:
             yield
         finally:
@@ -270,7 +274,8 @@ def start_preloaded(*listeners: int) -> tuple[socket.socket, subprocess.Popen[by
     with other:
         numbers = [other.fileno(), *listeners]
         command = [PYTHON, "-m", "tests.support.preloaded", *map(str, numbers)]
-        return control, subprocess.Popen(command, cwd=ROOT, pass_fds=numbers, stdin=subprocess.DEVNULL)
+        kept = [one for one in numbers if one != EARLY]
+        return control, subprocess.Popen(command, cwd=ROOT, pass_fds=kept, stdin=subprocess.DEVNULL)
 
 
 class Preloaded:
@@ -593,7 +598,10 @@ def use_huge_pages() -> None:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    control, *listeners = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    numbers = [int(one) for one in sys.argv[1:]]
+    if EARLY in numbers:
+        load()
+    control, *listeners = (socket.socket(fileno=number) for number in numbers if number != EARLY)
     connection = serve_all(control, listeners[0]) if listeners else control
     if connection is None:
         return
