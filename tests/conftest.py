@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell ignores Ctrl-C for what it starts in the background, and every process under test would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # until the tests are collected
     build_once()
     wait_patiently()
     share_with_all_processes(config)
@@ -59,7 +60,8 @@ def pytest_collection_finish() -> None:
     """Collecting garbage takes a tenth of the processor time if it visits the thousands of tests each time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -576,7 +576,7 @@ def load() -> None:
     load_data()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(50_000, 20, 20)
     use_huge_pages()
 
 
