@@ -114,10 +114,6 @@ def migrate_prepared(folder: DataFolder, major: int) -> None:
         with ThreadPoolExecutor(1) as thread:  # this one may run an event loop
             thread.submit(lambda: asyncio.run(migrate(connection_info))).result()
         hash_password_fast(connection_info)
-        with psycopg.connect(connection_info, autocommit=True) as connection:
-            connection.execute(
-                "VACUUM FULL"
-            )  # migrations leave a quarter of the data unused, and all copies would have it
     finally:
         server.stop()
 
