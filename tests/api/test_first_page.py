@@ -69,7 +69,11 @@ async def test_it_is_not_ready_when_all_connections_are_stuck(open_house: OpenHo
         answer = await client.get("/readyz")
         failed = {check["name"]: check["detail"] for check in answer.json()["checks"] if not check["ok"]}
         assert answer.status_code == 503
-        assert "All connections of this process have been in use for 5 seconds" in failed.pop("connections")
+        in_use = re.search(
+            "All connections of this process have been in use for (\\d+) seconds", failed.pop("connections")
+        )
+        assert in_use  # longer if the first request of this process was slow
+        assert int(in_use[1]) >= 5
         assert not failed
         assert (await client.get("/healthz")).status_code == 200
     assert (await client.get("/readyz")).status_code == 200
