@@ -137,7 +137,7 @@ def test_ligatures_with_swapped_bytes_are_read_only_inside_latin_words(text: str
     assert with_right_bytes(text) == right
 
 
-def test_a_euro_sign_that_stands_alone_is_not_the_letter_e() -> None:
+def test_a_euro_sign_without_text_next_to_it_is_not_the_letter_e() -> None:
     sign, word = run("e", 60)._replace(font="TeX-feymr10"), run("e", 90)
     page = PageContent(1, 595.0, 842.0, (sign, word), (), ())
     found = with_right_symbols(page, "e e", lambda: characters("e e"), fonts("e e", "", b""))
